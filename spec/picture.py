@@ -1,0 +1,66 @@
+"""What a state looks like: lanes with cells, marks and facts, and arrows between lanes.
+
+A model says how its states are drawn by returning a `Picture`; the terminal and the page
+both draw from it. Whatever carries a `place` is found again when a property names that place
+as the one where it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+
+@attrs.frozen
+class Cell:
+    """One box in a lane: a record of a log, a partition that a member holds."""
+
+    text: str
+    colour: int | None = None
+    """Cells of one colour belong together: for a record, its leader epoch."""
+    place: str = ""
+    """What a property calls this cell when it fails there."""
+    title: str = ""
+    """A longer text for someone who points at it."""
+
+
+@attrs.frozen
+class Mark:
+    """A line between two cells: the high watermark, the end offset."""
+
+    label: str
+    at: int
+    """How many cells stand before it."""
+
+
+@attrs.frozen
+class Lane:
+    """One broker, one member, or the controller."""
+
+    name: str
+    role: str = ""
+    """What it is at this moment: leader, follower."""
+    facts: Mapping[str, str] = attrs.field(factory=dict)
+    """What else it knows, as name and value."""
+    cells: Sequence[Cell] = ()
+    marks: Sequence[Mark] = ()
+    place: str = ""
+    """What a property calls this lane when it fails there."""
+
+
+@attrs.frozen
+class Arrow:
+    """A message that the last step carried from one lane to another."""
+
+    source: str
+    target: str
+    label: str
+
+
+@attrs.frozen
+class Picture:
+    """One state as people look at it."""
+
+    lanes: Sequence[Lane]
+    arrows: Sequence[Arrow] = ()
