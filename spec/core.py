@@ -29,7 +29,7 @@ import inspect
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from types import GeneratorType
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Concatenate, Generic, TypeAlias, TypeVar
 
 import attrs
 
@@ -80,7 +80,7 @@ class Limit(str):
 
 
 def limit(name: str) -> Limit:
-    """Name a guard as one of the bounds': `yield limit("log has room"), ...`."""
+    """Mark a guard as one that only the bounds need, where the rule names it."""
     return Limit(name)
 
 
@@ -149,13 +149,15 @@ class Rule(Generic[S]):
         return asked
 
 
-def rule(*, by: str, **choices: Callable[[S], Iterable[Any]]) -> Callable[[Callable[..., Any]], Rule[S]]:
+def rule(
+    *, by: str, **choices: Callable[[Any], Iterable[Any]]
+) -> Callable[[Callable[Concatenate[S, ...], Step[S] | S]], Rule[S]]:
     """Make a rule of a function of the state and of what is chosen.
 
     Each further keyword names a parameter and gives the function that lists its values.
     """
 
-    def decorate(body: Callable[..., Any]) -> Rule[S]:
+    def decorate(body: Callable[Concatenate[S, ...], Step[S] | S]) -> Rule[S]:
         chosen = list(inspect.signature(body).parameters)[1:]
         if chosen != list(choices):
             raise SpecError(
@@ -289,7 +291,7 @@ class Variant(Generic[S]):
     """One set of rules for a model, and what is expected of it."""
 
     name: str
-    rules: tuple[Rule[S], ...] = attrs.field(converter=tuple)
+    rules: tuple[Rule[S], ...]
     why: str
     """Why it exists: what was wrong with its parent."""
     violates: Mapping[str, Violated] = attrs.field(factory=dict)
@@ -416,11 +418,13 @@ class System(Generic[S]):
                 if not isinstance(after, Blocked):
                     yield r, choice, after
 
+    def is_final(self, s: S) -> bool:
+        """Whether a behaviour may end here for good."""
+        return self.model.final is not None and self.model.final(s)
+
     def is_deadlock(self, s: S) -> bool:
         """Whether nothing can happen here, although limits do not stop it and it is no end."""
-        if self.model.final is not None and self.model.final(s):
-            return False
-        return all(
+        return not self.is_final(s) and all(
             isinstance(r.attempt(s, choice, beyond_limits=True), Blocked)
             for r in self.rules
             for choice in r.instances(s)

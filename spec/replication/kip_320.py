@@ -67,9 +67,7 @@ def leader_advances_hw(s: Cluster, leader: int) -> Step[Cluster]:
 
 
 @rule(by="follower", follower=brokers, request=requests)
-def become_follower_and_truncate(
-    s: Cluster, follower: int, request: LeaderAndIsr
-) -> Step[Cluster]:
+def become_follower_and_truncate(s: Cluster, follower: int, request: LeaderAndIsr) -> Step[Cluster]:
     """A broker hears that another one leads, and cuts its log where that log leaves its own.
 
     Kafka: `Partition.makeFollower`, then `AbstractFetcherThread.truncateToEpochEndOffsets`
@@ -106,9 +104,7 @@ def follower_fetches(s: Cluster, leader: int, follower: int) -> Step[Cluster]:
     yield "leader holds the next record", record is not None
     assert record is not None
     grown = s.logs[follower].append(record)
-    return s.with_log(follower, grown).with_view(
-        follower, hw=min(s.views[leader].hw, grown.end)
-    )
+    return s.with_log(follower, grown).with_view(follower, hw=min(s.views[leader].hw, grown.end))
 
 
 KIP_320 = KIP_320_FIRST_TRY.derive(

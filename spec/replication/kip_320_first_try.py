@@ -6,7 +6,7 @@ and whether a follower is caught up is judged by the epoch of the record below.
 
 from __future__ import annotations
 
-from spec.core import Step, Variant, limit, rule
+from spec.core import Step, limit, rule
 from spec.replication import truncate_to_hw as base
 from spec.replication.kip_279 import end_of_agreement
 from spec.replication.state import NO_LEADER, Cluster, LeaderAndIsr, brokers, requests
@@ -90,9 +90,7 @@ def follower_fetches(s: Cluster, leader: int, follower: int) -> Step[Cluster]:
     yield limit("log has room"), offset < s.bounds.log_size
     assert record is not None
     grown = s.logs[follower].append(record)
-    return s.with_log(follower, grown).with_view(
-        follower, hw=min(s.views[leader].hw, grown.end)
-    )
+    return s.with_log(follower, grown).with_view(follower, hw=min(s.views[leader].hw, grown.end))
 
 
 @rule(by="follower", leader=brokers, follower=brokers)

@@ -129,9 +129,7 @@ def follower_fetches(s: Cluster, leader: int, follower: int) -> Step[Cluster]:
     yield limit("log has room"), offset < s.bounds.log_size
     assert record is not None
     grown = s.logs[follower].append(record)
-    return s.with_log(follower, grown).with_view(
-        follower, hw=min(s.views[leader].hw, grown.end)
-    )
+    return s.with_log(follower, grown).with_view(follower, hw=min(s.views[leader].hw, grown.end))
 
 
 TRUNCATE_TO_HW = Variant(
