@@ -69,7 +69,7 @@ def explore_without_goal(
     system: System[Any], prop: LeadsTo[Any], triggered: Iterable[Any]
 ) -> Region:
     """Everything that can be reached from the trigger before the goal."""
-    graph = nx.DiGraph()
+    graph: nx.DiGraph[Any] = nx.DiGraph()
     enabled: dict[Any, frozenset[Instance]] = {}
     todo = list(triggered)
     graph.add_nodes_from(todo)

@@ -196,6 +196,8 @@ class Reachable(Generic[S]):
 
     name: str
     body: Callable[[S], Any]
+    within: Callable[[Any], bool] = lambda bounds: True
+    """The bounds that are large enough for it; in others it is not asked about."""
 
 
 @attrs.frozen(eq=False)
@@ -224,6 +226,17 @@ def always(body: Callable[[S], Claims | bool]) -> Always[S]:
 def reachable(body: Callable[[S], bool]) -> Reachable[S]:
     """State what some state shows, so that a model in which nothing happens is noticed."""
     return Reachable(body.__name__, body)
+
+
+def reachable_within(
+    enough: Callable[[Any], bool],
+) -> Callable[[Callable[[S], bool]], Reachable[S]]:
+    """State what some state shows where the bounds are large enough for it."""
+
+    def decorate(body: Callable[[S], bool]) -> Reachable[S]:
+        return Reachable(body.__name__, body, enough)
+
+    return decorate
 
 
 def leads_to(
@@ -299,6 +312,8 @@ class Variant(Generic[S]):
     parent: str | None = None
     survivors: Mapping[str, str] = attrs.field(factory=dict)
     """Mutants that no property can catch, and why they change nothing that matters."""
+    seen_only_in: Mapping[str, Mapping[str, int]] = attrs.field(factory=dict)
+    """Mutants that the model's `mutation_bounds` are too small to show, and bounds that do."""
 
     def derive(
         self,
@@ -310,6 +325,7 @@ class Variant(Generic[S]):
         remove: Sequence[Rule[S]] = (),
         violates: Mapping[str, Violated] | None = None,
         survivors: Mapping[str, str] | None = None,
+        seen_only_in: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Variant[S]:
         """The same rules in the same order, with the differences given."""
         replace = replace or {}
@@ -324,6 +340,7 @@ class Variant(Generic[S]):
             violates=violates or {},
             parent=self.name,
             survivors=survivors or {},
+            seen_only_in=seen_only_in or {},
         )
 
 
@@ -345,7 +362,10 @@ class Model(Generic[S]):
     initial: Callable[[Any], Iterable[S]]
     """The states in which a behaviour may begin, given the bounds."""
     properties: Sequence[Property[S]]
+    """What it is for: what is asked about where nothing else is said."""
     variants: Sequence[Variant[S]]
+    sanity: Sequence[Property[S]] = ()
+    """What any state looks like, whatever the variant: asked about by mutation, and by name."""
     bounds: type[Any] = NoBounds
     """The class of its bounds: an attrs class of `bound` fields."""
     default_variant: str | None = None
@@ -379,13 +399,21 @@ class Model(Generic[S]):
         for name in bounds or {}:
             look_up(f"bound of {self.name}", name, attrs.fields_dict(self.bounds))
         chosen = self.variant(variant)
+        limits = self.bounds(**(bounds or {}))
         return System(
             model=self,
             variant=chosen,
-            bounds=self.bounds(**(bounds or {})),
+            bounds=limits,
             rules=chosen.rules,
-            properties=tuple(self.properties),
+            properties=tuple(
+                p for p in self.properties if not isinstance(p, Reachable) or p.within(limits)
+            ),
         )
+
+
+def askable(properties: Iterable[Property[S]], bounds: Any) -> tuple[Property[S], ...]:
+    """Those that these bounds are large enough for."""
+    return tuple(p for p in properties if not isinstance(p, Reachable) or p.within(bounds))
 
 
 @attrs.frozen(eq=False)
@@ -406,9 +434,14 @@ class System(Generic[S]):
 
     def with_properties(self, names: Iterable[str]) -> System[S]:
         """The same system, asked about these properties only."""
-        table = {p.name: p for p in self.model.properties}
+        table = {p.name: p for p in (*self.model.properties, *self.model.sanity)}
         kind = f"property of {self.model.name}"
         return attrs.evolve(self, properties=tuple(look_up(kind, name, table) for name in names))
+
+    def with_sanity(self) -> System[S]:
+        """The same system, asked about everything that its model states."""
+        sanity = askable(self.model.sanity, self.bounds)
+        return attrs.evolve(self, properties=(*self.properties, *sanity))
 
     def steps(self, s: S) -> Iterator[tuple[Rule[S], Choice, S]]:
         """Everything that can happen in a state, rule by rule and choice by choice."""
