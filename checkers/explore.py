@@ -150,22 +150,28 @@ class Exploration:
 
     def look_at(self, state: Any) -> None:
         """Ask every property that has no answer yet."""
-        for prop in self.always:
-            if prop.name not in self.violations:
-                try:
+        asked = ""
+        try:
+            for prop in self.always:
+                if prop.name not in self.violations:
+                    asked = prop.name
                     where = prop.failure(state)
-                except Exception as error:
-                    raise self.failed(f"property {prop.name}", error, state) from error
-                if where is not None:
-                    self.violations[prop.name] = Violation(
-                        prop.name,
-                        EXIT_ALWAYS,
-                        f"{prop.name} fails at {where}",
-                        self.trace_to(state, prop.name, where),
-                    )
-        for shown in self.reachable:
-            if shown.name not in self.witnesses and shown.body(state):
-                self.witnesses[shown.name] = self.trace_to(state, shown.name)
+                    if where is not None:
+                        self.violations[prop.name] = Violation(
+                            prop.name,
+                            EXIT_ALWAYS,
+                            f"{prop.name} fails at {where}",
+                            self.trace_to(state, prop.name, where),
+                        )
+            if self.ended_early():
+                return
+            for shown in self.reachable:
+                if shown.name not in self.witnesses:
+                    asked = shown.name
+                    if shown.body(state):
+                        self.witnesses[shown.name] = self.trace_to(state, shown.name)
+        except Exception as error:
+            raise self.failed(f"property {asked}", error, state) from error
 
     def expand(self, state: Any) -> None:
         """Take every rule that can be taken here."""

@@ -20,8 +20,8 @@ from typing import Any, TypeAlias
 import attrs
 
 from checkers.explore import Limits, RuleFailed, explore
-from checkers.verdict import INCONCLUSIVE
 from spec.core import Blocked, Limit, Model, Rule, System, Variant
+from traces.trace import settings
 
 Path: TypeAlias = tuple[str | int, ...]
 """The way to a part of a state: names of fields, and indexes."""
@@ -240,7 +240,7 @@ def mutate(
 ) -> Report:
     """Look at every mutant of the variant (of the rules named, or of all)."""
     started = time.perf_counter()
-    run = Run(model, variant, [dict(b) for b in bounds], frozenset(rules))
+    run = Run(model, variant, bounds, frozenset(rules))
     outcomes: list[Outcome] = []
     for outcome in run.outcomes(workers):
         outcomes.append(outcome)
@@ -251,11 +251,20 @@ def mutate(
     return Report(
         model.name,
         variant.name,
-        run.bounds,
+        [settings(original.system.bounds) for original in run.originals],
         outcomes,
         stale,
         time.perf_counter() - started,
     )
+
+
+@attrs.frozen
+class Original:
+    """A system as it is, with the size of its graph (if counted), to compare mutants with."""
+
+    system: System[Any]
+    distinct: int
+    generated: int
 
 
 class Run:
@@ -265,18 +274,28 @@ class Run:
         self,
         model: Model[Any],
         variant: Variant[Any],
-        bounds: list[dict[str, int]],
+        bounds: Sequence[Mapping[str, int]],
         rules: frozenset[str],
     ) -> None:
         """Find the mutants, and count the states of the original."""
+        self.model = model
         self.variant = variant
-        self.bounds = bounds
-        self.systems = [model.system(variant.name, b).with_sanity() for b in bounds]
-        self.originals = [explore(system) for system in self.systems]
+        self.originals = [self.original(b) for b in bounds]
         found: dict[str, Mutant] = {}
-        for system in self.systems:
-            found |= {m.name: m for m in mutants(system) if m.name not in found}
+        for original in self.originals:
+            for mutant in mutants(original.system):
+                found.setdefault(mutant.name, mutant)
         self.mutants = [m for m in found.values() if not rules or m.rule in rules]
+
+    def original(self, bounds: Mapping[str, int]) -> Original:
+        """The unbroken system in these bounds, explored."""
+        system = self.system(bounds)
+        verdict = explore(system, Limits(keep_going=True))
+        return Original(system, verdict.distinct, verdict.generated)
+
+    def system(self, bounds: Mapping[str, int]) -> System[Any]:
+        """The variant in these bounds, asked about everything its model states."""
+        return self.model.system(self.variant.name, bounds).with_sanity()
 
     def outcomes(self, workers: int) -> Iterator[Outcome]:
         """Judge the mutants, in their order."""
@@ -290,40 +309,42 @@ class Run:
             yield from pool.map(_judge, range(len(self.mutants)))
 
     def judge(self, mutant: Mutant) -> Outcome:
-        """Explore the mutant in one set of bounds after the other."""
+        """Explore the mutant in one set of bounds after the other, until one shows it."""
         started = time.perf_counter()
+        originals: Iterable[Original] = self.originals
+        if mutant.name in self.variant.seen_only_in:
+            bounds = self.variant.seen_only_in[mutant.name]
+            originals = [Original(self.system(bounds), distinct=0, generated=0)]
         outcome = Outcome(mutant.name, mutant.rule, SURVIVED, changes_graph=False)
-        for system, original in zip(self.systems, self.originals, strict=True):
-            outcome = attrs.evolve(outcome, bounds=attrs.asdict(system.bounds))
-            try:
-                most = GIVE_UP_AT * original.distinct + 100
-                verdict = explore(mutant.of(system), Limits(max_states=most))
-            except RuleFailed as error:
-                outcome = attrs.evolve(
-                    outcome,
-                    fate=KILLED,
-                    killed_by=str(error),
-                    states=len(error.trace.states),
-                )
+        for original in originals:
+            outcome = self.explored(mutant, original, outcome)
+            if outcome.fate == KILLED:
                 break
-            same = (verdict.distinct, verdict.generated) == (original.distinct, original.generated)
-            outcome = attrs.evolve(
-                outcome,
-                distinct=verdict.distinct,
-                changes_graph=outcome.changes_graph or not same,
-            )
-            new = [v for v in verdict.violations if v.name not in self.variant.violates]
-            if new:
-                outcome = attrs.evolve(
-                    outcome, fate=KILLED, killed_by=new[0].name, states=new[0].states
-                )
-                break
-            if verdict.verdict == INCONCLUSIVE:
-                outcome = attrs.evolve(outcome, reason=f"given up at {verdict.stopped_by}")
         if outcome.fate == SURVIVED and mutant.name in self.variant.survivors:
             reason = self.variant.survivors[mutant.name]
             outcome = attrs.evolve(outcome, fate=EXPLAINED, reason=reason)
         return attrs.evolve(outcome, seconds=time.perf_counter() - started)
+
+    def explored(self, mutant: Mutant, original: Original, so_far: Outcome) -> Outcome:
+        """What the mutant does in the bounds of this original."""
+        outcome = attrs.evolve(so_far, bounds=settings(original.system.bounds))
+        most = GIVE_UP_AT * original.distinct or None
+        try:
+            verdict = explore(mutant.of(original.system), Limits(max_states=most))
+        except RuleFailed as error:
+            return attrs.evolve(
+                outcome, fate=KILLED, killed_by=str(error), states=len(error.trace.states)
+            )
+        new = [v for v in verdict.violations if v.name not in self.variant.violates]
+        if new:
+            return attrs.evolve(outcome, fate=KILLED, killed_by=new[0].name, states=new[0].states)
+        same = (verdict.distinct, verdict.generated) == (original.distinct, original.generated)
+        return attrs.evolve(
+            outcome,
+            distinct=verdict.distinct,
+            changes_graph=so_far.changes_graph or not same,
+            reason=f"given up at {verdict.stopped_by}" if verdict.stopped_by else "",
+        )
 
 
 _run: Run

@@ -44,7 +44,8 @@ def ViewsAreOfRequests(s: Cluster) -> Claims:
         if view.epoch == NO_EPOCH:
             yield f"broker {broker}, before it heard anything", view.leader == NO_LEADER
         else:
-            heard = s.requests[view.epoch] if view.epoch < s.next_epoch else s.quorum
+            yield f"broker {broker}, in its epoch", view.epoch < s.next_epoch
+            heard = s.requests[view.epoch]
             yield f"broker {broker}", view.leader == heard.leader != NO_LEADER
             yield f"broker {broker}, in its ISR", view.leader == broker or view.isr == heard.isr
 
@@ -71,9 +72,13 @@ def RecordsAreWrittenOnce(s: Cluster) -> Claims:
     """Each id was given to one record, at one offset; copies of it are equal."""
     first: dict[int, tuple[int, Record]] = {}
     for broker, offset, record in copies(s):
-        yield copy_at(offset, broker), first.setdefault(record.id, (offset, record)) == (
-            offset,
-            record,
+        yield (
+            copy_at(offset, broker),
+            first.setdefault(record.id, (offset, record))
+            == (
+                offset,
+                record,
+            ),
         )
         yield copy_at(offset, broker), record.id < s.next_record
 
@@ -101,12 +106,18 @@ def RecordIsCommitted(s: Cluster) -> bool:
 
 @reachable_within(replicated)
 def RecordIsCommittedByAll(s: Cluster) -> bool:
-    """A record is committed while every broker is in the ISR, and a follower has heard so."""
-    everyone = set(brokers(s))
-    leaders = [b for b in everyone if s.is_true_leader(b) and s.views[b].isr == everyone]
-    return any(s.views[b].hw > 0 for b in leaders) and any(
-        s.views[b].hw > 0 for b in everyone.difference(leaders)
+    """A record is committed while every broker is in the ISR."""
+    return any(
+        s.is_true_leader(b) and s.views[b].isr == set(brokers(s)) and s.views[b].hw > 0
+        for b in brokers(s)
     )
+
+
+@reachable_within(replicated)
+def FollowerLearnsHw(s: Cluster) -> bool:
+    """A broker that never led knows that a record is committed."""
+    led = {request.leader for request in s.requests}
+    return any(s.views[b].hw > 0 for b in brokers(s) if b not in led)
 
 
 @reachable
@@ -134,6 +145,7 @@ SANITY = (
     RecordsAreWrittenOnce,
     RecordIsCommitted,
     RecordIsCommittedByAll,
+    FollowerLearnsHw,
     EveryRecordIsWritten,
     IsrGrowsAgain,
 )
