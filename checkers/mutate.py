@@ -260,7 +260,7 @@ def mutate(
 
 @attrs.frozen
 class Original:
-    """A system as it is, with the size of its graph (if counted), to compare mutants with."""
+    """A system as it is, asked about what holds in it; and its size, to compare mutants with."""
 
     system: System[Any]
     distinct: int
@@ -291,7 +291,10 @@ class Run:
         """The unbroken system in these bounds, explored."""
         system = self.system(bounds)
         verdict = explore(system, Limits(keep_going=True))
-        return Original(system, verdict.distinct, verdict.generated)
+        broken = {violation.name for violation in verdict.violations}
+        holds = tuple(p for p in system.properties if p.name not in broken)
+        kept = attrs.evolve(system, properties=holds)
+        return Original(kept, verdict.distinct, verdict.generated)
 
     def system(self, bounds: Mapping[str, int]) -> System[Any]:
         """The variant in these bounds, asked about everything its model states."""
@@ -335,9 +338,9 @@ class Run:
             return attrs.evolve(
                 outcome, fate=KILLED, killed_by=str(error), states=len(error.trace.states)
             )
-        new = [v for v in verdict.violations if v.name not in self.variant.violates]
-        if new:
-            return attrs.evolve(outcome, fate=KILLED, killed_by=new[0].name, states=new[0].states)
+        if verdict.violations:
+            caught = verdict.violations[0]
+            return attrs.evolve(outcome, fate=KILLED, killed_by=caught.name, states=caught.states)
         same = (verdict.distinct, verdict.generated) == (original.distinct, original.generated)
         return attrs.evolve(
             outcome,

@@ -24,8 +24,10 @@ and bounds decided: what an engine explores.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import inspect
+import textwrap
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from types import GeneratorType
@@ -64,6 +66,11 @@ def look_up(kind: str, name: str, table: Mapping[str, Any]) -> Any:
     else:
         hint = "there is none"
     raise SpecError(f"no {kind} named {name!r}: {hint}")
+
+
+def first_paragraph(body: Callable[..., Any]) -> str:
+    """The first paragraph of a function's docstring, on one line."""
+    return " ".join((inspect.getdoc(body) or "").split("\n\n")[0].split())
 
 
 # -- rules -------------------------------------------------------------------------------
@@ -114,6 +121,15 @@ class Rule(Generic[S]):
         """What the rule says of itself."""
         return inspect.getdoc(self.body) or ""
 
+    @property
+    def summary(self) -> str:
+        """The first sentence or two of that."""
+        return first_paragraph(self.body)
+
+    def guard_names(self) -> list[tuple[str, bool]]:
+        """The guards as the function's text names them, and whether each is a limit."""
+        return guards_in_text(self.body)
+
     def instances(self, s: S) -> Iterator[Choice]:
         """Every combination of choices in this state, in a fixed order."""
         return product(*[domain(s) for domain in self.choices.values()])
@@ -149,6 +165,26 @@ class Rule(Generic[S]):
         return asked
 
 
+def guards_in_text(body: Callable[..., Any]) -> list[tuple[str, bool]]:
+    """The guards that a rule's text yields, in order, and whether each is a limit.
+
+    Read from the text, so that a guard is known before anything has happened.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(body)))
+    except (OSError, SyntaxError):
+        return []
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
+            name = node.value.elts[0]
+            is_limit = isinstance(name, ast.Call) and bool(name.args)
+            text = name.args[0] if isinstance(name, ast.Call) and name.args else name
+            if isinstance(text, ast.Constant):
+                found.append((node.lineno, str(text.value), is_limit))
+    return [(text, is_limit) for _, text, is_limit in sorted(found)]
+
+
 def rule(
     *, by: str, **choices: Callable[[Any], Iterable[Any]]
 ) -> Callable[[Callable[Concatenate[S, ...], Step[S] | S]], Rule[S]]:
@@ -179,6 +215,11 @@ class Always(Generic[S]):
     name: str
     body: Callable[[S], Any]
 
+    @property
+    def summary(self) -> str:
+        """What it says of itself."""
+        return first_paragraph(self.body)
+
     def failure(self, s: S) -> str | None:
         """The place where the property fails in this state, or None where it holds."""
         claims = self.body(s)
@@ -199,6 +240,11 @@ class Reachable(Generic[S]):
     within: Callable[[Any], bool] = lambda bounds: True
     """The bounds that are large enough for it; in others it is not asked about."""
 
+    @property
+    def summary(self) -> str:
+        """What it says of itself."""
+        return first_paragraph(self.body)
+
 
 @attrs.frozen(eq=False)
 class LeadsTo(Generic[S]):
@@ -213,6 +259,11 @@ class LeadsTo(Generic[S]):
     body: Callable[[S], tuple[bool, bool]]
     weakly_fair: tuple[Rule[S], ...]
     strongly_fair: tuple[Rule[S], ...]
+
+    @property
+    def summary(self) -> str:
+        """What it says of itself."""
+        return first_paragraph(self.body)
 
 
 Property: TypeAlias = Always[S] | Reachable[S] | LeadsTo[S]

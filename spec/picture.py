@@ -2,7 +2,8 @@
 
 A model says how its states are drawn by returning a `Picture`; the terminal and the page
 both draw from it. Whatever carries a `place` is found again when a property names that place
-as the one where it fails.
+as the one where it fails: `offset 0 on broker 2`, say, which is on the lane `broker 2`. What
+follows a comma in the property's words is explanation.
 """
 
 from __future__ import annotations

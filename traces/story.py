@@ -214,7 +214,7 @@ def compared(lane: Lane, before: Lane | None, place: str, *, known: bool) -> Sce
             or any(c.change for c in cells)
             or any(m.moved for m in marks)
         ),
-        failing=bool(place) and lane.place == place,
+        failing=bool(lane.place) and (place == lane.place or place.endswith(f" on {lane.place}")),
     )
 
 
@@ -222,7 +222,7 @@ def compared_cells(cells: Sequence[Cell], old: Sequence[Cell], place: str) -> li
     """The cells, those that are new marked, and after them those that are gone."""
 
     def as_scene(cell: Cell, change: str) -> SceneCell:
-        failing = bool(place) and cell.place == place and change != "gone"
+        failing = bool(place) and cell.place == place
         return SceneCell(cell.text, cell.colour, cell.title, change, failing)
 
     present = [as_scene(c, "" if c in old else "new") for c in cells]
