@@ -20,6 +20,7 @@ from checkers import liveness
 from checkers.memory import peak_resident_bytes
 from checkers.verdict import (
     DEADLOCK,
+    DEADLOCK_SAYS,
     EXIT_ALWAYS,
     EXIT_DEADLOCK,
     EXIT_LEADS_TO,
@@ -206,7 +207,7 @@ class Exploration:
                 self.violations[DEADLOCK] = Violation(
                     DEADLOCK,
                     EXIT_DEADLOCK,
-                    "nothing can happen here, and it is no end",
+                    DEADLOCK_SAYS,
                     self.trace_to(state, DEADLOCK),
                 )
         elif not self.system.is_final(state):

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import attrs
 import networkx as nx
 
-from spec.core import LeadsTo, System, Taken
+from spec.core import LeadsTo, System
 from traces.trace import Trace, between
 
 Instance: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -162,6 +162,7 @@ def way_to(
 
 
 def as_trace(system: System[Any], states: list[Any], name: str, loop: int | None) -> Trace:
-    """The states with the steps between them."""
-    steps: tuple[Taken, ...] = tuple(between(system, a, b) for a, b in pairwise(states))
+    """The states with the steps between them, and the step that closes the loop."""
+    walked = states if loop is None else [*states, states[loop]]
+    steps = tuple(between(system, a, b) for a, b in pairwise(walked))
     return Trace(system, tuple(states), steps, name, "", loop)

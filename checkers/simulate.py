@@ -17,6 +17,7 @@ import attrs
 from checkers.explore import OnProgress, Progress, RuleFailed
 from checkers.verdict import (
     DEADLOCK,
+    DEADLOCK_SAYS,
     EXIT_ALWAYS,
     EXIT_DEADLOCK,
     SAMPLED,
@@ -144,9 +145,7 @@ class Simulation:
         where = (self.fault(state) or fault)[1]
         trace = self.as_trace(start, walked, name, where)
         if name == DEADLOCK:
-            return Violation(
-                name, EXIT_DEADLOCK, "nothing can happen here, and it is no end", trace
-            )
+            return Violation(name, EXIT_DEADLOCK, DEADLOCK_SAYS, trace)
         return Violation(name, EXIT_ALWAYS, f"{name} fails at {where}", trace)
 
     def without_some_steps(self, start: Any, walked: Walk, name: str) -> Walk:

@@ -18,6 +18,7 @@ class Cell:
     """One box in a lane: a record of a log, a partition that a member holds."""
 
     text: str
+    """What stands in it; nothing, where the lane has room and there might be something."""
     colour: int | None = None
     """Cells of one colour belong together: for a record, its leader epoch."""
     place: str = ""
@@ -65,3 +66,7 @@ class Picture:
 
     lanes: Sequence[Lane]
     arrows: Sequence[Arrow] = ()
+    words: Mapping[str, str] = attrs.field(factory=dict)
+    """What the names in it mean, for someone who does not know them."""
+    colour: str = ""
+    """What cells of one colour have in common; the colour is the number of it."""

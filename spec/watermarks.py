@@ -181,6 +181,13 @@ def EveryoneKnows(s: Partition) -> bool:
     return all(hw == s.bounds.records for hw in hws)
 
 
+WORDS = {
+    "HW": "high watermark: the records before it are committed, as far as this replica knows",
+    "LEO": "log end offset: where the replica's next record goes",
+    "remote LEO": "what the leader knows of each follower's LEO, by its last fetch",
+}
+
+
 def picture(s: Partition, taken: Taken | None) -> Picture:
     """A lane for each replica, with its numbers."""
     numbers = {"HW": str(s.leader.hw), "LEO": str(s.leader.leo)}
@@ -190,9 +197,10 @@ def picture(s: Partition, taken: Taken | None) -> Picture:
         Lane(f"follower {i}", facts={"HW": str(f.hw), "LEO": str(f.leo)}, place=f"follower {i}")
         for i, f in enumerate(s.followers)
     ]
-    if taken is None or "follower" not in taken.choices:
-        return Picture(lanes)
-    return Picture(lanes, [Arrow("leader", f"follower {taken.choices['follower']}", "fetch")])
+    arrows = []
+    if taken is not None and "follower" in taken.choices:
+        arrows.append(Arrow("leader", f"follower {taken.choices['follower']}", "records, HW"))
+    return Picture(lanes, arrows, words=WORDS)
 
 
 REPLY_AFTER_UPDATE = Variant(

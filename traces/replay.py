@@ -6,7 +6,7 @@ from typing import Any
 
 from spec.core import Blocked, System, Taken
 from traces.itf import ACTION, PICKS, BadTrace, Document, encode, text, variables
-from traces.trace import Trace
+from traces.trace import Trace, between
 
 
 def replay(system: System[Any], document: Document) -> Trace:
@@ -19,6 +19,8 @@ def replay(system: System[Any], document: Document) -> Trace:
         taken, state = take(system, states[-1], document, index)
         steps.append(taken)
         states.append(state)
+    if document.loop is not None:
+        steps.append(between(system, states[-1], states[document.loop]))
     about = document.about
     return Trace(
         system=system,

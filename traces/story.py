@@ -6,6 +6,7 @@ knows anything of models.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -31,6 +32,7 @@ class SceneCell:
     """A box in a lane."""
 
     text: str
+    """What stands in it, or did before it was gone; nothing, where the place is empty."""
     colour: int | None = None
     title: str = ""
     change: str = ""
@@ -94,6 +96,18 @@ class Story:
     """Whether the last scene is a failure (and not a witness, or merely the end)."""
     loop: int | None = None
     """The number of the scene that follows the last one, in a behaviour without end."""
+    loop_rule: str = ""
+    """The rule that leads back to it."""
+    property: str = ""
+    """What is violated, or witnessed."""
+    promise: str = ""
+    """What that property says, in its own words."""
+    why: str = ""
+    """What there is to know of the variant beforehand."""
+    words: Mapping[str, str] = attrs.field(factory=dict)
+    """What the names in the scenes mean."""
+    colour: str = ""
+    """What cells of one colour have in common."""
 
 
 # -- from traces ------------------------------------------------------------------------------
@@ -114,6 +128,7 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
         scenes.append(scene(index + 1, taken, rules, picture, previous, failing))
         previous = picture
     bounds = ", ".join(f"{k} {v}" for k, v in settings(trace.system.bounds).items())
+    last_picture = previous or Picture([])
     return Story(
         title=f"{model.name}, {trace.system.variant.name}",
         subtitle=bounds,
@@ -121,7 +136,21 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
         scenes=scenes,
         violated=violated,
         loop=None if trace.loop is None else trace.loop + 1,
+        loop_rule="" if trace.loop is None else trace.steps[-1].rule,
+        property=trace.property,
+        promise=promise(trace),
+        why=trace.system.variant.why,
+        words=last_picture.words,
+        colour=last_picture.colour,
     )
+
+
+def promise(trace: Trace) -> str:
+    """What the property of the trace says of itself, if it is one of the model's."""
+    for prop in trace.system.model.properties:
+        if prop.name == trace.property:
+            return " ".join((inspect.getdoc(prop.body) or "").split())
+    return ""
 
 
 def tell_plainly(document: Document, title: str) -> Story:
@@ -219,11 +248,22 @@ def compared(lane: Lane, before: Lane | None, place: str, *, known: bool) -> Sce
 
 
 def compared_cells(cells: Sequence[Cell], old: Sequence[Cell], place: str) -> list[SceneCell]:
-    """The cells, those that are new marked, and after them those that are gone."""
+    """The cells, those that are new marked, and those that are gone.
 
-    def as_scene(cell: Cell, change: str) -> SceneCell:
-        failing = bool(place) and cell.place == place
+    What is gone is shown in its own place where that is empty now, and else after the others.
+    """
+
+    def told(cell: Cell, change: str, *, counts: bool = True) -> SceneCell:
+        failing = counts and bool(place) and cell.place == place
         return SceneCell(cell.text, cell.colour, cell.title, change, failing)
 
-    present = [as_scene(c, "" if c in old else "new") for c in cells]
-    return present + [as_scene(c, "gone") for c in old if c not in cells]
+    gone = [cell for cell in old if cell.text and cell not in cells]
+    scene_cells = []
+    for cell in cells:
+        emptied = [c for c in gone if not cell.text and c.place == cell.place]
+        if emptied:
+            gone.remove(emptied[0])
+            scene_cells.append(told(emptied[0], "gone"))
+        else:
+            scene_cells.append(told(cell, "new" if cell.text and cell not in old else ""))
+    return scene_cells + [told(cell, "gone", counts=False) for cell in gone]

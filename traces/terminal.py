@@ -29,7 +29,10 @@ def draw(story: Story) -> Iterator[Text]:
             if everything or lane.changed:
                 yield lane_line(lane, width, everything=everything)
     if story.loop is not None:
-        yield Text(f"     and on with {story.loop}, for ever", style="bold")
+        line = Text("      ", style="bold")
+        if story.loop_rule:
+            line.append(f"{story.loop_rule}  ")
+        yield line.append(f"and on with {story.loop}, for ever")
 
 
 def heading(scene: Scene) -> Text:
@@ -78,26 +81,24 @@ def fact_text(fact: SceneFact, *, everything: bool) -> Text:
 def cells(lane: SceneLane) -> Text:
     """A log with its marks."""
     out = Text()
-    present = [cell for cell in lane.cells if cell.change != "gone"]
-    for at in range(max([len(present), *(mark.at for mark in lane.marks)]) + 1):
+    for at in range(max([len(lane.cells), *(mark.at + 1 for mark in lane.marks)])):
         here = [mark for mark in lane.marks if mark.at == at]
         if here:
             label = "=".join(mark.label for mark in here)
             out.append(f"{label}› ", style="bold" if any(m.moved for m in here) else "dim")
-        if at < len(present):
-            out.append_text(cell_text(present[at]))
-    for cell in lane.cells:
-        if cell.change == "gone":
-            out.append_text(cell_text(cell))
+        if at < len(lane.cells):
+            out.append_text(cell_text(lane.cells[at]))
     return out
 
 
 def cell_text(cell: SceneCell) -> Text:
     """A box, marked if it is new, gone, or where the property fails."""
+    if not cell.text and not cell.failing:
+        return Text()
     style = EPOCH_STYLES[cell.colour % len(EPOCH_STYLES)] if cell.colour is not None else ""
     if cell.failing:
         sign = "-" if cell.change == "gone" else ""
-        return Text(f"✗{sign}[{cell.text}] ", style="bold red")
+        return Text(f"✗{sign}[{cell.text or 'missing'}] ", style="bold red")
     if cell.change == "gone":
         return Text(f"-[{cell.text}] ", style=f"{style} strike dim")
     return Text(f"{'+' if cell.change == 'new' else ''}[{cell.text}] ", style=style)

@@ -19,7 +19,8 @@ class Trace:
     states: tuple[Any, ...]
     """The states, the initial one first."""
     steps: tuple[Taken, ...]
-    """What led from each state to the next: one fewer than there are states."""
+    """What led from each state to the next; in a behaviour that goes on for ever, the last one
+    leads from the last state back into the loop."""
     property: str = ""
     """The property that it violates, or is a witness of."""
     where: str = ""

@@ -31,13 +31,14 @@ from checkers.cli.output import (
     say_story,
 )
 from checkers.verdict import (
+    DEADLOCK,
     EXIT_BAD_INPUT,
     HOLDS,
     INCONCLUSIVE,
     SAMPLED,
     Verdict,
 )
-from spec.core import Always, LeadsTo, SpecError
+from spec.core import Always, Blocked, LeadsTo, SpecError
 
 if TYPE_CHECKING:
     from traces.trace import Trace
@@ -181,6 +182,8 @@ def show(verdict: Verdict, witness: Trace | None = None) -> None:
             say()
         says = violation.says + (f", in {violation.states} states" if trace else "")
         say(f"{says}.")
+        if trace and violation.name == DEADLOCK:
+            show_what_blocks(trace)
     if witness:
         say()
         say_story(tell(witness, "", violated=False))
@@ -189,6 +192,22 @@ def show(verdict: Verdict, witness: Trace | None = None) -> None:
     for line in findings(verdict):
         say(line)
     say(effort(verdict))
+
+
+def show_what_blocks(trace: Trace) -> None:
+    """For each rule that could be meant, the guard in its way."""
+    from traces.story import choice_text
+
+    state = trace.states[-1]
+    for rule in trace.system.rules:
+        for choice in rule.instances(state):
+            chosen = " ".join(
+                f"{name}={choice_text(value)}"
+                for name, value in zip(rule.choices, choice, strict=True)
+            )
+            blocked = rule.attempt(state, choice)
+            if isinstance(blocked, Blocked):
+                say(f"    {' '.join([rule.name, chosen]).rstrip()} is blocked by: {blocked.guard}")
 
 
 def outcome(verdict: Verdict) -> str:

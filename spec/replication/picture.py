@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spec.core import Taken
+from spec.log import Log
 from spec.picture import Arrow, Cell, Lane, Mark, Picture
 from spec.replication.properties import copy_at
 from spec.replication.state import NO_EPOCH, NO_LEADER, Cluster, LeaderAndIsr, brokers
 
 CONTROLLER = "controller"
+
+WORDS = {
+    "controller": "decides who leads, and tells the brokers in LeaderAndIsr requests",
+    "epoch": "leader epoch: the number of the controller's decision; a higher one is newer",
+    "leader": "the broker that takes records from producers; the followers copy from it",
+    "ISR": "in-sync replicas: the brokers that must hold a record before it is committed",
+    "HW": "high watermark: the records before it are committed, as far as this broker knows",
+    "LEO": "log end offset: where the broker's next record goes",
+    "r0 e1": "record 0, written under leader epoch 1",
+}
 
 
 def picture(s: Cluster, taken: Taken | None) -> Picture:
@@ -17,6 +28,8 @@ def picture(s: Cluster, taken: Taken | None) -> Picture:
     return Picture(
         lanes=[controller_lane(s.quorum), *(broker_lane(s, b) for b in brokers(s))],
         arrows=list(arrows(taken)) if taken else [],
+        words=WORDS,
+        colour="leader epoch",
     )
 
 
@@ -41,22 +54,28 @@ def broker_lane(s: Cluster, broker: int) -> Lane:
         "HW": str(view.hw),
         "LEO": str(log.end),
     }
-    cells = [
-        Cell(
-            text=f"r{record.id} e{record.epoch}",
-            colour=record.epoch,
-            place=copy_at(log.start + i, broker),
-            title=f"offset {log.start + i}: record {record.id}, written in epoch {record.epoch}",
-        )
-        for i, record in enumerate(log.records)
-    ]
+    room = max(s.bounds.log_size, log.end)
     return Lane(
         name_of(broker),
         role="leader" if leads else "follower" if view.leader != NO_LEADER else "",
         facts=facts,
-        cells=cells,
+        cells=[cell(log, offset, broker) for offset in range(room)],
         marks=[Mark("HW", view.hw), Mark("LEO", log.end)],
         place=name_of(broker),
+    )
+
+
+def cell(log: Log, offset: int, broker: int) -> Cell:
+    """The record at one offset, or the empty place where a record may be missing."""
+    place = copy_at(offset, broker)
+    record = log.at(offset)
+    if record is None:
+        return Cell("", place=place, title=f"offset {offset}: no record")
+    return Cell(
+        text=f"r{record.id} e{record.epoch}",
+        colour=record.epoch,
+        place=place,
+        title=f"offset {offset}: record {record.id}, written in epoch {record.epoch}",
     )
 
 
