@@ -10,7 +10,7 @@ import click
 from checkers.cli.options import json_option
 from checkers.cli.output import OutputFile, complain, say, say_json, say_story
 from checkers.models import BUILT_IN, find_model
-from checkers.verdict import EXIT_BAD_INPUT, EXIT_REJECTED
+from checkers.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_BAD_INPUT, EXIT_REJECTED
 from spec.core import Reachable, SpecError
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def show(file: Path, model: str | None, html: Path | None, as_json: bool) -> int
         rejected = f"{file}: {error}"
     if trace:
         violated = is_violation(trace)
-        says = f"{trace.property} fails at {trace.where}" if trace.where else trace.property
-        story = tell(trace, says if violated else f"{trace.property} is reached", violated=violated)
+        story = tell(trace, what_it_shows(trace, violated=violated), violated=violated)
     else:
         story = tell_plainly(document, file.name)
     if target:
@@ -109,6 +108,15 @@ def is_violation(trace: Trace) -> bool:
     model = trace.system.model
     asked = {p.name: p for p in (*model.properties, *model.sanity)}.get(trace.property)
     return bool(trace.property) and not isinstance(asked, Reachable)
+
+
+def what_it_shows(trace: Trace, *, violated: bool) -> str:
+    """What the trace is evidence of, in a sentence."""
+    if trace.property == DEADLOCK:
+        return DEADLOCK_SAYS
+    if not violated:
+        return f"{trace.property} is reached" if trace.property else "a behaviour"
+    return f"{trace.property} fails" + (f" at {trace.where}" if trace.where else "")
 
 
 def as_record(document: Document, trace: Trace | None) -> dict[str, object]:
