@@ -252,7 +252,8 @@ class LeadsTo(Generic[S]):
 
     Weak fairness of a rule: whoever can take it from some moment on, without pause, takes it.
     Strong fairness: whoever can take it again and again, takes it. Both speak of each choice
-    of the rule by itself ("each member that can keep polling polls").
+    of the rule by itself ("each member that can keep polling polls"). Without any fairness, a
+    behaviour still goes on while anything at all can be taken; it does not just stand still.
     """
 
     name: str

@@ -1,8 +1,11 @@
 """Traces as files in ITF, the Informal Trace Format of Apalache (its ADR-015).
 
 Integers are `{"#bigint": "3"}`, sets `#set`, maps `#map`. The rule taken stands in
-`mbt::actionTaken` and its choices in `mbt::nondetPicks`, as Quint writes them, so that
-existing viewers open the files. What is read is data: it is checked, never executed.
+`mbt::actionTaken` and its choices in `mbt::nondetPicks`, under the names that Quint gives
+them, so that existing viewers open the files. Quint wraps each choice as `Some` or `None`;
+here the choices of the rule that was taken stand as they are and no others, because itf-py
+reads neither a wrapped number nor a `None`. What is read is data: it is checked, never
+executed.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from spec.core import SpecError
 from traces.trace import Trace, settings
 
 ACTION, PICKS = "mbt::actionTaken", "mbt::nondetPicks"
-NONE = {"tag": "None", "value": {"#tup": []}}
+NONE: dict[str, Any] = {"#tup": []}
+"""Python's None: the empty tuple, which no state has otherwise (tuples are written as lists)."""
 
 
 class BadTrace(Exception):
@@ -81,13 +85,15 @@ def text(value: Any) -> str:
             return "{" + ", ".join(map(text, value["#set"])) + "}"
         if "#map" in value:
             return "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in value["#map"]) + "}"
+        if value == NONE:
+            return "none"
         if "#tup" in value:
             return "(" + ", ".join(map(text, value["#tup"])) + ")"
         if "#unserializable" in value:
             return str(value["#unserializable"])
         if value.keys() == {"tag", "value"}:
             inner = text(value["value"])
-            return str(value["tag"]) + ("" if inner in ("()", "{}") else f" {inner}")
+            return str(value["tag"]) + ("" if inner in ("none", "{}") else f" {inner}")
         return "{" + ", ".join(f"{name} {text(v)}" for name, v in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(text, value)) + "]"
@@ -100,20 +106,15 @@ def text(value: Any) -> str:
 def to_itf(trace: Trace) -> dict[str, Any]:
     """A trace as an ITF document."""
     system = trace.system
-    picks = list(dict.fromkeys(name for rule in system.rules for name in rule.choices))
     states = []
     for index, state in enumerate(trace.states):
         taken = trace.steps[index - 1] if index else None
-        chosen = taken.choices if taken else {}
         states.append(
             {
                 "#meta": {"index": index},
                 **variables(state),
                 ACTION: taken.rule if taken else "init",
-                PICKS: {
-                    name: {"tag": "Some", "value": encode(chosen[name])} if name in chosen else NONE
-                    for name in picks
-                },
+                PICKS: {n: encode(v) for n, v in taken.choices.items()} if taken else {},
             }
         )
     about = {

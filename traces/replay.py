@@ -49,7 +49,7 @@ def take(system: System[Any], state: Any, document: Document, index: int) -> tup
         raise BadTrace(f"{at} does not say what {name} chose")
     chosen = [picks.get(parameter) for parameter in rule.choices]
     for choice in rule.instances(state):
-        if [{"tag": "Some", "value": encode(value)} for value in choice] == chosen:
+        if [encode(value) for value in choice] == chosen:
             break
     else:
         values = ", ".join(f"{p}={text(v)}" for p, v in zip(rule.choices, chosen, strict=True))

@@ -162,11 +162,7 @@ def tell_plainly(document: Document, title: str) -> Story:
         picture = plain_picture(shown)
         action = state.get(ACTION)
         picks = state.get(PICKS)
-        chosen = {
-            str(name): text(pick.get("value"))
-            for name, pick in (picks.items() if isinstance(picks, dict) else ())
-            if isinstance(pick, dict) and pick.get("tag") == "Some"
-        }
+        chosen = picked(picks if isinstance(picks, dict) else {})
         taken = Taken(str(action or ("step" if index else "initial")), {})
         told = scene(index + 1, taken, {}, picture, previous, "")
         scenes.append(attrs.evolve(told, choices=chosen))
@@ -178,6 +174,18 @@ def tell_plainly(document: Document, title: str) -> Story:
         scenes=scenes,
         loop=None if document.loop is None else document.loop + 1,
     )
+
+
+def picked(picks: Mapping[str, Any]) -> dict[str, str]:
+    """What a rule chose, with or without the wrapping that Quint gives it."""
+    chosen = {}
+    for name, pick in picks.items():
+        wrapped = isinstance(pick, dict) and pick.keys() == {"tag", "value"}
+        if not wrapped:
+            chosen[name] = text(pick)
+        elif pick["tag"] == "Some":
+            chosen[name] = text(pick["value"])
+    return chosen
 
 
 def plain_picture(values: Mapping[str, Any]) -> Picture:

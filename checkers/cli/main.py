@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import io
 import signal
 import sys
 from collections.abc import Sequence
@@ -10,7 +12,7 @@ from importlib.metadata import version
 
 import click
 
-from checkers.cli.output import complain, finish_output
+from checkers.cli.output import complain, finish_output, stop_talking
 from checkers.verdict import EXIT_BAD_INPUT, EXIT_USAGE
 from spec.core import SpecError, look_up
 
@@ -77,6 +79,9 @@ def kspec() -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command and leave with its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no arrows gets "?"
     sys.exit(finish_output(run(argv)))
 
 
@@ -97,6 +102,12 @@ def run(argv: Sequence[str] | None = None) -> int:
         return interrupted()
     except SpecError as error:
         complain(str(error))
+        return EXIT_BAD_INPUT
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        complain(f"cannot write the answer: {error.strerror}")
+        stop_talking()
         return EXIT_BAD_INPUT
     return code if isinstance(code, int) else 0
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from checkers.verdict import EXIT_BAD_INPUT
 from spec.core import SpecError
 
 if TYPE_CHECKING:
@@ -29,27 +30,39 @@ def complain(message: str) -> None:
 
 def say(line: str = "") -> None:
     """A line of the answer."""
-    print(line)
+    try:
+        print(line)
+    except BrokenPipeError:
+        stop_talking()
 
 
 def say_wrapped(line: str) -> None:
     """A line of the answer, folded under its own indent where it is too long."""
     indent = " " * (len(line) - len(line.lstrip()))
     width = min(100, shutil.get_terminal_size((100, 24)).columns)
-    print(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False))
+    say(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False))
 
 
 def say_json(record: object) -> None:
     """The answer as one JSON object."""
-    print(json.dumps(record, ensure_ascii=False, indent=2))
+    say(json.dumps(record, ensure_ascii=False, indent=2))
+
+
+def stop_talking() -> None:
+    """Nobody listens any more (`| head`): say the rest to nobody, and finish the work."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def finish_output(code: int) -> int:
-    """Say the rest, and leave with this code even if nobody listens any more."""
+    """Say what is left to say, and leave with this code even if nobody listens any more."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        stop_talking()
+    except OSError as error:
+        complain(f"cannot write the answer: {error.strerror}")
+        stop_talking()
+        return EXIT_BAD_INPUT
     return code
 
 
@@ -57,7 +70,11 @@ def console() -> Console:
     """Where coloured text and tables go; plain text where no terminal is."""
     from rich.console import Console
 
-    return Console(highlight=False, soft_wrap=True)
+    class Patient(Console):
+        def on_broken_pipe(self) -> None:
+            stop_talking()
+
+    return Patient(highlight=False, soft_wrap=True)
 
 
 def say_story(story: Story) -> None:

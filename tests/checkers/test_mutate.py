@@ -1,0 +1,127 @@
+"""Mutants, and what catches them."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from checkers.mutate import Report, changes, mutants, mutate, pattern, with_part
+from spec import toys
+from spec.log import Record
+from spec.replication import REPLICATION
+from spec.replication.state import Cluster
+
+
+def start() -> Cluster:
+    (state,) = REPLICATION.system(bounds={"brokers": 2}).initial()
+    return state
+
+
+def test_changes_are_the_smallest_parts_that_differ() -> None:
+    before = start()
+    log = before.logs[1].append(Record(0, 3))
+    after = before.with_view(1, hw=1).with_log(1, log)
+    assert list(changes(before, after)) == [
+        (("logs", 1, "records"), (), (Record(0, 3),)),
+        (("views", 1, "hw"), 0, 1),
+    ]
+    longer = after.with_log(1, log.truncate_to(0).append(Record(0, 4)))
+    assert list(changes(after, longer)) == [(("logs", 1, "records", 0, "epoch"), 3, 4)]
+
+
+def test_a_part_is_put_back_where_it_was_found() -> None:
+    before = start()
+    after = before.with_view(1, hw=1)
+    for path, old, _ in changes(before, after):
+        assert with_part(after, path, old) == before
+        assert pattern(path) == ("views", "hw")
+
+
+def test_every_guard_but_limits_and_every_field_of_an_effect_has_a_mutant() -> None:
+    system = REPLICATION.system("kip-320", {"brokers": 2})
+    found = {m.name for m in mutants(system)}
+    guards = {
+        f"{r.name} without the guard {name!r}"
+        for r in system.rules
+        for name, is_limit in r.guard_names()
+        if not is_limit
+    }
+    assert guards <= found
+    assert not any("an epoch is left" in name for name in found)
+    for effect in (
+        "leader_advances_hw forgets views.hw",
+        "leader_advances_hw makes views.hw one more",
+        "leader_writes loses the end of logs.records",
+        "leader_shrinks_isr forgets quorum.isr",
+        "become_follower_and_truncate forgets logs.records",
+    ):
+        assert effect in found
+
+
+def test_a_mutant_differs_from_the_rule_in_just_what_it_says() -> None:
+    system = toys.COUNTER.system()
+    one = toys.Counter(1, system.bounds)
+    after = {m.what: [s.value for _, _, s in m.of(system).steps(one)] for m in mutants(system)}
+    assert after == {"forgets value": [1], "makes value one more": [3], "makes value one less": [1]}
+
+
+def test_mutants_of_the_counter_are_caught_or_stay() -> None:
+    report = mutate(toys.COUNTER, toys.COUNTER.variant(), [{"top": 5}])
+    fates = {o.mutant: (o.fate, o.killed_by) for o in report.outcomes}
+    assert fates == {
+        "count forgets value": ("killed", "ReachesTop"),
+        "count makes value one less": ("killed", "ReachesTop"),
+        "count makes value one more": ("killed", "ReachesTop"),
+    }
+
+
+def test_a_survivor_that_nobody_explained_is_a_finding() -> None:
+    model = attrs.evolve(toys.COUNTER, properties=())
+    report = mutate(model, model.variant(), [{}])
+    assert {o.fate for o in report.outcomes} == {"survived"}
+    assert all(o.changes_graph for o in report.outcomes)
+
+
+def test_an_explanation_of_what_does_not_survive_is_stale() -> None:
+    variant = attrs.evolve(
+        toys.COUNTER.variant(), survivors={"count forgets value": "no reason", "count sleeps": "?"}
+    )
+    model = attrs.evolve(toys.COUNTER, variants=(variant,))
+    report = mutate(model, variant, [{}])
+    assert set(report.stale) == {"count forgets value", "count sleeps"}
+
+
+@pytest.fixture(scope="module")
+def small_world() -> Report:
+    """The mutants of kip-320 with two brokers: enough for most of them."""
+    variant = attrs.evolve(REPLICATION.variant("kip-320"), seen_only_in={})
+    return mutate(REPLICATION, variant, [{"brokers": 2}])
+
+
+def test_two_brokers_show_all_but_four_mutants_of_kip_320(small_world: Report) -> None:
+    assert {o.mutant for o in small_world.having("survived")} == {
+        'become_follower_and_truncate without the guard "leader is in the request\'s epoch"',
+        'follower_fetches without the guard "follower is in the leader\'s epoch"',
+        'leader_expands_isr without the guard "leads by the controller\'s word"',
+        "leader_expands_isr without the guard 'hw has reached the current epoch'",
+    }
+    assert small_world.stale == []
+
+
+def test_a_mutant_that_dies_says_of_what(small_world: Report) -> None:
+    caught = {o.mutant: o for o in small_world.having("killed")}
+    fenced = caught['leader_advances_hw without the guard "isr is in the leader\'s epoch"']
+    assert (fenced.killed_by, fenced.states > 0) == ("WeakIsr", True)
+    assert fenced.bounds["brokers"] == 2
+
+
+@pytest.mark.slow
+def test_every_mutant_of_kip_320_is_caught_or_explained() -> None:
+    variant = REPLICATION.variant("kip-320")
+    report = mutate(REPLICATION, variant, REPLICATION.mutation_bounds, workers=2)
+    assert report.having("survived") == []
+    assert report.stale == []
+    assert {o.mutant for o in report.having("explained")} == set(variant.survivors)
+    assert len(report.having("killed")) > 60
+    rules_with_mutants = {o.rule for o in report.outcomes}
+    assert rules_with_mutants == {r.name for r in variant.rules}

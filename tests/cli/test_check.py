@@ -1,0 +1,262 @@
+"""`kspec check` at the prompt."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import itf_py
+import pytest
+
+from tests.cli.conftest import Kspec
+
+Shell = Callable[[str], subprocess.CompletedProcess[str]]
+
+
+def test_kip_101_is_violated_and_says_so_as_one_json_object(kspec: Kspec) -> None:
+    ran = kspec("check", "replication", "--variant", "kip-101", "--json")
+    assert ran.code == 12
+    verdict = json.loads(ran.out)
+    assert verdict["violations"][0]["property"] == "StrongIsr"
+    assert verdict["violations"][0]["states"] == 12
+    assert len(verdict["violations"][0]["steps"]) == 11
+    assert verdict["verdict"] == "violated"
+    for key in ("model", "variant", "bounds", "engine", "distinct", "generated", "depth"):
+        assert verdict[key], key
+    assert verdict["seconds"]["total"] >= verdict["seconds"]["explore"] > 0
+    assert "bytes_per_state" in verdict
+    assert ran.err == ""
+
+
+def test_kip_320_holds_within_bounds(kspec: Kspec) -> None:
+    ran = kspec("check", "replication", "--set", "brokers=2", "--json")
+    verdict = json.loads(ran.out)
+    assert (ran.code, verdict["verdict"], verdict["variant"]) == (0, "holds", "kip-320")
+    assert (verdict["distinct"], verdict["generated"], verdict["depth"]) == (957, 1801, 15)
+    assert verdict["violations"] == []
+    assert verdict["bounds"] == {"brokers": 2, "log_size": 2, "max_records": 2, "max_epoch": 1}
+
+
+def test_a_person_reads_the_story_and_the_verdict(kspec: Kspec) -> None:
+    ran = kspec("check", "replication", "--variant", "truncate-to-hw")
+    assert "WeakIsr fails at offset 0 on broker 2" in ran.out
+    assert "Violated: WeakIsr (9 states), StrongIsr (9 states)." in ran.out
+    assert ran.out.count("   1  initial") == 1, "one behaviour that violates both is told once"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["counter"], 0),
+        (["two-phase-lock"], 11),
+        (["die-hard"], 12),
+        (["corridor"], 13),
+        (["counter", "--max-states", "3", "--set", "top=900"], 4),
+        (["counter", "--max-depth", "3"], 4),
+    ],
+)
+def test_exit_codes_are_those_of_tlc(kspec: Kspec, arguments: list[str], code: int) -> None:
+    assert kspec("check", *arguments).code == code
+
+
+def test_property_none_explores_only(kspec: Kspec) -> None:
+    ran = kspec("check", "die-hard", "--property", "none", "--json")
+    assert (ran.code, json.loads(ran.out)["distinct"]) == (0, 16)
+
+
+def test_only_the_properties_that_are_named_are_asked(kspec: Kspec) -> None:
+    ran = kspec(
+        "check",
+        "replication",
+        "--variant",
+        "kip-101",
+        "--property",
+        "WeakIsr",
+        "--json",
+        "--set",
+        "brokers=2",
+    )
+    assert json.loads(ran.out)["properties"] == ["WeakIsr"]
+    ran = kspec("check", "replication", "--set", "brokers=2", "--property", "TrueLeaderKnowsIsr")
+    assert ran.code == 0
+
+
+def test_a_witness_is_shown_and_written(kspec: Kspec) -> None:
+    ran = kspec("check", "watermarks", "--witness", "EveryoneKnows", "--out-itf", "t.itf.json")
+    assert ran.code == 0
+    assert "leader      HW 0→1  remote LEO 0→1" in ran.out
+    assert len(itf_py.trace_from_json(json.loads(Path("t.itf.json").read_text())).states) == 4
+
+
+def test_a_deadlock_names_the_guards_in_the_way(kspec: Kspec) -> None:
+    ran = kspec("check", "two-phase-lock")
+    assert "lock_in_own_order transaction=0 is blocked by: row is free" in ran.out
+
+
+def test_coverage_lists_rules_and_guards(kspec: Kspec) -> None:
+    ran = kspec("check", "replication", "--set", "brokers=2", "--coverage")
+    assert "leader_advances_hw" in ran.out
+    assert "isr holds the offset" in ran.out
+
+
+def test_a_counterexample_is_written_for_other_tools_and_as_a_page(kspec: Kspec) -> None:
+    ran = kspec("check", "die-hard", "--out-itf", "t.itf.json", "--html", "t.html")
+    assert ran.code == 12
+    states = itf_py.trace_from_json(json.loads(Path("t.itf.json").read_text())).states
+    assert states[-1].values["big"] == 4
+    assert "pour_big_into_small" in Path("t.html").read_text()
+
+
+def test_without_a_counterexample_no_file_is_written(kspec: Kspec) -> None:
+    ran = kspec("check", "counter", "--html", "t.html")
+    assert (ran.code, Path("t.html").exists()) == (0, False)
+    assert "t.html was not written" in ran.err
+
+
+# -- bad input: one line, the right code -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["check", "replicaton"], 151, "did you mean replication?"),
+        (["check", "replication", "--variant", "kip320"], 151, "did you mean kip-320"),
+        (["check", "replication", "--property", "strongisr"], 151, "did you mean StrongIsr"),
+        (["check", "replication", "--set", "broker=2"], 151, "did you mean brokers"),
+        (["check", "replication", "--set", "brokers=9"], 151, "may be 1 to 5"),
+        (["check", "replication", "--set", "brokers=two"], 151, "whole number"),
+        (["check", "replication", "--set", "brokers"], 2, "name=value"),
+        (["check", "replication", "--engine", "warp"], 2, "warp"),
+        (["check", "replication", "--max-states", "0"], 2, "max-states"),
+        (["check", "replication", "--propery", "x"], 2, "--property"),
+        (["check"], 2, "MODEL"),
+        (["chekc", "replication"], 2, "did you mean check"),
+        (["check", "no_such_module:model"], 151, "no module no_such_module"),
+        (["check", "nowhere.py"], 151, "no file nowhere.py"),
+        (["check", "json:dumps"], 151, "dumps in json is no Model"),
+        (["check", "spec.toys:CORRIDR"], 151, "did you mean CORRIDOR"),
+        (["check", "spec.toys:"], 151, "spec.toys:COUNTER"),
+        (["check", "counter", "--out-itf", "no/such/folder/t.json"], 151, "cannot write"),
+        (["check", "counter", "--html", "."], 151, "is a directory"),
+        (["check", "counter", "--property", "none", "--property", "NeverNegative"], 2, "alone"),
+        (["check", "counter", "--witness", "NeverNegative"], 151, "no reachable property"),
+    ],
+)
+def test_bad_input_gets_one_line_and_its_exit_code(
+    kspec: Kspec, arguments: list[str], code: int, says: str
+) -> None:
+    ran = kspec(*arguments)
+    assert ran.code == code
+    assert says in ran.err
+    assert ran.err.count("\n") == 1
+    assert ran.err.startswith("kspec: ")
+    assert ran.out == ""
+
+
+def test_an_output_that_cannot_be_written_is_found_out_before_the_exploration(
+    kspec: Kspec,
+) -> None:
+    ran = kspec("check", "counter", "--set", "top=1000000", "--html", "no/folder/t.html")
+    assert (ran.code, ran.out) == (151, "")
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("x = ", "line 1: invalid syntax"),
+        ("\nimport no_such_thing", "no_such_thing, which is not installed"),
+        ("\n\n1 / 0", "line 3: ZeroDivisionError"),
+        ("x = 1", "does not have one model but 0"),
+        ("from spec.toys import COUNTER, CORRIDOR", "own.py:COUNTER, own.py:CORRIDOR"),
+    ],
+)
+def test_a_model_file_that_does_not_load_is_told_where(
+    kspec: Kspec, source: str, says: str
+) -> None:
+    Path("own.py").write_text(source)
+    ran = kspec("check", "own.py")
+    assert ran.code == 151
+    assert says in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_rule_that_raises_is_shown_with_the_way_to_it(kspec: Kspec) -> None:
+    Path("own.py").write_text(OWN)
+    ran = kspec("check", "own.py", "--html", "t.html")
+    assert ran.code == 151
+    assert ran.err == "kspec: rule step raised KeyError: 2, in state 3\n"
+    assert "   3  step" in ran.out
+    assert Path("t.html").exists()
+
+
+OWN = """
+import attrs
+from spec.core import Model, Variant, rule
+
+@attrs.frozen
+class State:
+    n: int = 0
+
+@rule(by="nobody")
+def step(s):
+    return State({0: 1, 1: 2}[s.n])
+
+MODEL = Model(name="own", doc="", initial=lambda b: [State()], properties=(),
+              variants=(Variant("own", (step,), why=""),))
+"""
+
+
+def test_one_model_in_a_file_needs_no_name(kspec: Kspec) -> None:
+    Path("own.py").write_text(OWN.replace("{0: 1, 1: 2}[s.n]", "1 - s.n"))
+    for reference in ("own.py", "own.py:MODEL", "./own.py", "own:MODEL"):
+        assert kspec("check", reference).code == 0
+
+
+# -- with a real shell -------------------------------------------------------------------------
+
+
+def test_a_closed_pipe_is_no_error_and_loses_no_file(shell: Shell, tmp_path: Path) -> None:
+    ran = shell("kspec check die-hard --out-itf t.json | head -1; echo ${PIPESTATUS[0]}")
+    assert ran.stdout.splitlines() == ["die-hard, die-hard: small 3, big 5, goal 4", "12"]
+    assert ran.stderr == ""
+    assert (tmp_path / "t.json").exists()
+
+
+def test_a_full_disk_is_told_in_one_line(shell: Shell) -> None:
+    ran = shell("kspec check die-hard --json > /dev/full; echo $?")
+    assert ran.stdout == "151\n"
+    assert ran.stderr.count("\n") == 1
+    assert "No space left" in ran.stderr
+
+
+def test_ctrl_c_ends_a_run_with_what_was_found(shell: Shell) -> None:
+    ran = shell(
+        "kspec check counter --set top=1000000 --json > out.json & sleep 2; "
+        "kill -TERM $!; wait $!; echo $?; cat out.json"
+    )
+    code, _, printed = ran.stdout.partition("\n")
+    verdict = json.loads(printed)
+    assert (code, verdict["verdict"], verdict["stopped_by"]) == ("4", "inconclusive", "interrupted")
+    assert verdict["distinct"] > 1000
+
+
+def test_there_is_no_progress_where_there_is_no_terminal(shell: Shell) -> None:
+    assert shell("kspec check counter --set top=20000").stderr == ""
+
+
+def test_nothing_heavy_is_imported_for_a_small_question(shell: Shell) -> None:
+    ran = shell(
+        "python3 -X importtime -m checkers.cli --help 2>&1 >/dev/null | grep -c rich || true"
+    )
+    assert ran.stdout.strip() == "0"
+
+
+def test_version_and_help_are_there(kspec: Kspec) -> None:
+    assert kspec("--version").out.startswith("kspec, version")
+    for command in ([], ["check"], ["simulate"], ["mutate"], ["models"], ["show"]):
+        ran = kspec(*command, "--help")
+        assert ran.code == 0
+        assert "kspec " in ran.out.split("Options")[0].split("Usage")[1], "an example"
+    assert kspec().code == 2

@@ -1,0 +1,171 @@
+"""`kspec show`, `models`, `simulate` and `mutate` at the prompt."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from checkers.models import BUILT_IN, find_model
+from tests.cli.conftest import Kspec
+
+# -- show --------------------------------------------------------------------------------------
+
+
+def test_what_check_wrote_is_shown_again(kspec: Kspec) -> None:
+    checked = kspec("check", "die-hard", "--out-itf", "t.itf.json")
+    shown = kspec("show", "t.itf.json", "--html", "t.html")
+    assert shown.code == 0
+    story = checked.out[checked.out.index("   1  initial") :].split("\n\n")[0]
+    assert story in shown.out
+    assert "GoalIsNeverMeasured fails at 4 litres in the big jug." in shown.out
+    assert "GoalIsNeverMeasured" in Path("t.html").read_text()
+
+
+def test_a_trace_of_another_tool_is_a_plain_table(kspec: Kspec) -> None:
+    Path("t.itf.json").write_text(
+        json.dumps(
+            {
+                "#meta": {"format": "ITF"},
+                "vars": ["pos", "seen"],
+                "states": [
+                    {"pos": {"#bigint": "0"}, "seen": {"#set": []}},
+                    {"pos": {"#bigint": "1"}, "seen": {"#set": [{"#bigint": "0"}]}},
+                ],
+            }
+        )
+    )
+    ran = kspec("show", "t.itf.json")
+    assert ran.code == 0
+    assert "pos 0→1  seen {}→{0}" in ran.out
+
+
+def test_a_trace_that_the_rules_do_not_allow_is_shown_and_rejected(kspec: Kspec) -> None:
+    kspec("check", "die-hard", "--out-itf", "t.itf.json")
+    trace = json.loads(Path("t.itf.json").read_text())
+    del trace["states"][2]
+    Path("t.itf.json").write_text(json.dumps(trace))
+    ran = kspec("show", "t.itf.json")
+    assert ran.code == 3
+    assert "state 3: empty_small leads to another" in ran.err
+    assert "empty_small" in ran.out
+
+
+def test_code_named_in_a_trace_is_not_executed(kspec: Kspec) -> None:
+    Path("own.py").write_text("open('executed', 'w').close()")
+    kspec("check", "die-hard", "--out-itf", "t.itf.json")
+    trace = json.loads(Path("t.itf.json").read_text())
+    trace["#meta"]["kspec"]["model"] = "own.py:MODEL"
+    Path("t.itf.json").write_text(json.dumps(trace))
+    assert kspec("show", "t.itf.json").code == 0
+    assert not Path("executed").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"), [("", "cut short"), ("{}", "states"), (None, "No such file")]
+)
+def test_what_is_no_trace_is_refused(kspec: Kspec, content: str | None, says: str) -> None:
+    if content is not None:
+        Path("t.json").write_text(content)
+    ran = kspec("show", "t.json")
+    assert (ran.code, ran.err.count("\n"), ran.out) == (151, 1, "")
+    assert says in ran.err
+
+
+@pytest.mark.parametrize(
+    "about", [{"variant": "kip-999"}, {"bounds": {"brokers": 99}}, {"bounds": {"brokers": "x"}}]
+)
+def test_a_trace_of_a_variant_or_bounds_that_do_not_exist_is_rejected(
+    kspec: Kspec, about: dict[str, object]
+) -> None:
+    kspec("check", "replication", "--variant", "truncate-to-hw", "--out-itf", "t.itf.json")
+    trace = json.loads(Path("t.itf.json").read_text())
+    trace["#meta"]["kspec"].update(about)
+    Path("t.itf.json").write_text(json.dumps(trace))
+    ran = kspec("show", "t.itf.json")
+    assert (ran.code, ran.err.count("\n")) == (3, 1)
+
+
+def test_what_is_shown_is_there_for_a_machine_too(kspec: Kspec) -> None:
+    kspec("check", "die-hard", "--out-itf", "t.itf.json")
+    record = json.loads(kspec("show", "t.itf.json", "--json").out)
+    assert (record["states"], record["replayed"], record["rejected"]) == (7, True, None)
+    assert record["steps"][0] == {"rule": "fill_big", "choices": {}}
+
+
+# -- models ------------------------------------------------------------------------------------
+
+
+def test_every_model_is_listed_with_what_can_be_asked_of_it(kspec: Kspec) -> None:
+    ran = kspec("models")
+    for name in BUILT_IN:
+        model = find_model(name)
+        assert f"\n{name}: " in f"\n{ran.out}"
+        for word in (
+            *(v.name for v in model.variants),
+            *(b.name for b in model.bound_ranges()),
+            *(p.name for p in model.properties),
+        ):
+            assert word in ran.out
+    assert "brokers=3  (1 to 5)" in ran.out
+    assert "expected: StrongIsr violated in 12 states" in ran.out
+    assert "example: kspec check replication --variant truncate-to-hw" in ran.out
+
+
+def test_models_are_listed_for_a_machine_too(kspec: Kspec) -> None:
+    (record,) = json.loads(kspec("models", "replication", "--rules", "--json").out)
+    assert record["default_variant"] == "kip-320"
+    kip_101 = next(v for v in record["variants"] if v["name"] == "kip-101")
+    assert kip_101["violates"] == {"StrongIsr": {"states": 12, "bounds": {}}}
+    assert "presumes leadership" in kip_101["rules"][3]["guards"]
+
+
+def test_a_model_that_is_not_there_is_named(kspec: Kspec) -> None:
+    ran = kspec("models", "replicatoin")
+    assert (ran.code, ran.err.count("\n")) == (151, 1)
+
+
+# -- simulate and mutate -----------------------------------------------------------------------
+
+
+def test_a_simulation_reports_seed_and_statistics(kspec: Kspec) -> None:
+    ran = kspec("simulate", "replication", "--walks", "20", "--seed", "4", "--json")
+    verdict = json.loads(ran.out)
+    assert (ran.code, verdict["verdict"], verdict["seed"]) == (0, "sampled", 4)
+    assert verdict["statistics"]["walks"] == 20
+
+
+def test_a_simulation_that_finds_something_draws_it(kspec: Kspec) -> None:
+    ran = kspec("simulate", "die-hard", "--html", "t.html")
+    assert ran.code == 12
+    assert "Violated: GoalIsNeverMeasured" in ran.out
+    assert Path("t.html").exists()
+
+
+def test_mutation_lists_what_survives(kspec: Kspec) -> None:
+    ran = kspec("mutate", "counter")
+    assert ran.code == 0
+    assert "3 mutants, 3 caught" in ran.out
+    ran = kspec("mutate", "replication", "--set", "brokers=1", "--rule", "leader_writes")
+    assert ran.code in (0, 12)
+    assert "mutants" in ran.out
+
+
+def test_mutation_reports_to_a_machine(kspec: Kspec) -> None:
+    report = json.loads(kspec("mutate", "counter", "--json").out)
+    assert {o["fate"] for o in report["outcomes"]} == {"killed"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["mutate", "counter", "--rule", "cuont"], "did you mean count"),
+        (["mutate", "counter", "--set", "tap=1"], "did you mean top"),
+        (["simulate", "replication", "--variant", "x"], "no variant"),
+    ],
+)
+def test_wrong_names_get_one_line(kspec: Kspec, arguments: list[str], says: str) -> None:
+    ran = kspec(*arguments)
+    assert (ran.code, ran.err.count("\n"), ran.out) == (151, 1, "")
+    assert says in ran.err

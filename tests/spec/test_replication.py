@@ -1,0 +1,139 @@
+"""The replication family: the counts and the outcomes that an independent checker found.
+
+The counts at the default bounds are those of the public TLA+ family under another checker; the
+others are what rumur, a Murphi checker, finds for a model of kip-320 in its own language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from checkers.explore import Limits, explore
+from checkers.verdict import Verdict
+from spec.core import Reachable
+from spec.replication import REPLICATION
+
+PINNED = {
+    # variant: distinct states, depth, and the states in each shortest counterexample
+    "truncate-to-hw": (67_807, 21, {"WeakIsr": 9, "StrongIsr": 9}),
+    "kip-101": (59_788, 22, {"StrongIsr": 12}),
+    "kip-279": (60_106, 22, {"StrongIsr": 12}),
+    "kip-320-first-try": (59_092, 22, {}),
+    "kip-320": (39_619, 22, {}),
+}
+
+
+@pytest.fixture(scope="module")
+def whole() -> Mapping[str, Verdict]:
+    """Every variant explored to the end at the default bounds, once for all tests here."""
+    return Explored()
+
+
+class Explored(dict[str, Verdict]):
+    """Verdicts by variant, each explored when it is first asked for."""
+
+    def __missing__(self, variant: str) -> Verdict:
+        system = REPLICATION.system(variant).with_sanity()
+        self[variant] = explore(system, Limits(keep_going=True))
+        return self[variant]
+
+
+SLOW = [pytest.param(v, marks=pytest.mark.slow) for v in PINNED if v != "kip-320"]
+
+
+@pytest.mark.parametrize("variant", ["kip-320", *SLOW])
+def test_counts_and_depth_are_those_of_an_independent_checker(
+    whole: Mapping[str, Verdict], variant: str
+) -> None:
+    distinct, depth, _ = PINNED[variant]
+    assert (whole[variant].distinct, whole[variant].depth) == (distinct, depth)
+
+
+@pytest.mark.parametrize("variant", ["kip-320", *SLOW])
+def test_every_property_does_what_the_variant_says_of_it(
+    whole: Mapping[str, Verdict], variant: str
+) -> None:
+    _, _, violated = PINNED[variant]
+    assert {v.name: v.states for v in whole[variant].violations} == violated
+    said = REPLICATION.variant(variant).violates
+    assert {name: v.states for name, v in said.items() if not v.bounds} == violated
+
+
+@pytest.mark.parametrize("variant", ["kip-320", *SLOW])
+def test_every_rule_happens_and_every_sane_thing_is_reached(
+    whole: Mapping[str, Verdict], variant: str
+) -> None:
+    assert whole[variant].silent_rules == []
+    wanted = {p.name for p in REPLICATION.sanity if isinstance(p, Reachable)}
+    assert set(whole[variant].witnesses) == wanted
+
+
+@pytest.mark.parametrize(
+    ("variant", "first", "states"),
+    [("truncate-to-hw", "WeakIsr", 9), ("kip-101", "StrongIsr", 12), ("kip-279", "StrongIsr", 12)],
+)
+def test_the_shortest_counterexample_ends_the_run(variant: str, first: str, states: int) -> None:
+    verdict = explore(REPLICATION.system(variant))
+    assert verdict.violations[0].name == first
+    assert verdict.violations[0].states == states == verdict.depth
+    assert verdict.exit_code == 12
+
+
+@pytest.mark.parametrize(
+    ("bounds", "distinct", "generated"),
+    [
+        ({"brokers": 2}, 957, 1_801),
+        ({"max_epoch": 0}, 1_063, 2_866),
+        ({"brokers": 4, "max_epoch": 0}, 12_041, 43_133),
+        ({"brokers": 2, "log_size": 3, "max_records": 3, "max_epoch": 2}, 21_493, 44_745),
+        pytest.param(
+            {"brokers": 4, "log_size": 1, "max_records": 1},
+            155_041,
+            490_801,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param({"log_size": 1, "max_epoch": 2}, 173_779, 427_477, marks=pytest.mark.slow),
+    ],
+)
+def test_kip_320_in_other_bounds_counts_as_rumur_does(
+    bounds: dict[str, int], distinct: int, generated: int
+) -> None:
+    verdict = explore(REPLICATION.system("kip-320", bounds))
+    assert (verdict.verdict, verdict.distinct, verdict.generated) == ("holds", distinct, generated)
+
+
+@pytest.mark.slow
+def test_the_pinned_count_with_one_more_epoch() -> None:
+    verdict = explore(REPLICATION.system("kip-320", {"max_epoch": 2}))
+    assert (verdict.verdict, verdict.distinct, verdict.depth) == ("holds", 737_794, 26)
+    assert verdict.generated == 1_929_154
+
+
+@pytest.mark.slow
+def test_the_first_try_fails_to_fence_with_one_more_epoch() -> None:
+    (bounds,) = {
+        tuple(v.bounds.items()) for v in REPLICATION.variant("kip-320-first-try").violates.values()
+    }
+    verdict = explore(
+        REPLICATION.system("kip-320-first-try", dict(bounds)), Limits(keep_going=True)
+    )
+    said = REPLICATION.variant("kip-320-first-try").violates
+    assert {v.name: v.states for v in verdict.violations} == {n: v.states for n, v in said.items()}
+
+
+def test_the_record_that_truncating_to_the_hw_loses_was_committed() -> None:
+    """The seeds' story: the follower held the record, and cut it off under a newer epoch."""
+    trace = explore(REPLICATION.system("truncate-to-hw")).violations[0].trace
+    assert trace is not None
+    before, after = trace.states[-2], trace.states[-1]
+    taken = trace.steps[-1]
+    assert taken.rule == "become_follower_and_truncate"
+    follower = taken.choices["follower"]
+    leader = taken.choices["request"].leader
+    assert before.views[leader].hw == 1
+    assert before.logs[follower].agrees_at(0, before.logs[leader])
+    assert before.views[follower].hw == 0
+    assert after.logs[follower].end == 0
+    assert follower in after.quorum.isr

@@ -1,0 +1,181 @@
+"""Traces as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import attrs
+import itf_py
+import pytest
+
+from checkers.explore import Limits, explore
+from spec import toys
+from spec.core import SpecError
+from spec.replication import REPLICATION
+from traces.itf import BadTrace, Document, document, encode, read, text, to_itf
+from traces.replay import replay
+from traces.trace import Trace
+
+
+def counterexample(variant: str) -> Trace:
+    trace = explore(REPLICATION.system(variant)).violations[0].trace
+    assert trace is not None
+    return trace
+
+
+@pytest.fixture(scope="module")
+def lost_record() -> dict[str, Any]:
+    return to_itf(counterexample("truncate-to-hw"))
+
+
+class Colour(Enum):
+    RED = 1
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str
+
+
+@pytest.mark.parametrize(
+    ("value", "encoded", "shown"),
+    [
+        (3, {"#bigint": "3"}, "3"),
+        (True, True, "True"),
+        ("a", "a", "a"),
+        (None, {"#tup": []}, "none"),
+        ((1, 2), [{"#bigint": "1"}, {"#bigint": "2"}], "[1, 2]"),
+        (
+            frozenset({10, 9}),
+            {"#set": [{"#bigint": "9"}, {"#bigint": "10"}]},
+            "{9, 10}",
+        ),
+        ({"b": 1}, {"#map": [["b", {"#bigint": "1"}]]}, "{b: 1}"),
+        (Pair(1, "x"), {"left": {"#bigint": "1"}, "right": "x"}, "{left 1, right x}"),
+        (Colour.RED, "RED", "RED"),
+    ],
+)
+def test_values_are_written_as_itf_has_them(value: object, encoded: object, shown: str) -> None:
+    assert encode(value) == encoded
+    assert text(encoded) == shown
+
+
+def test_what_itf_cannot_hold_is_refused() -> None:
+    with pytest.raises(SpecError, match="float"):
+        encode(1.5)
+
+
+def test_a_reader_that_is_not_ours_reads_what_we_write(lost_record: dict[str, Any]) -> None:
+    trace = itf_py.trace_from_json(lost_record)
+    assert len(trace.states) == 9
+    last = trace.states[-1].values
+    assert last["mbt::actionTaken"] == "become_follower_and_truncate"
+    assert last["mbt::nondetPicks"].follower == 2
+    assert "bounds" not in trace.vars
+    assert last["next_record"] == 1
+    assert last["quorum"].isr == {0, 2}
+    assert [len(log.records) for log in last["logs"]] == [1, 0, 0]
+
+
+@pytest.mark.parametrize("variant", ["truncate-to-hw", "kip-101", "kip-279"])
+def test_a_counterexample_replays_and_its_last_state_violates(variant: str) -> None:
+    trace = counterexample(variant)
+    written = json.loads(json.dumps(to_itf(trace)))
+    again = replay(REPLICATION.system(variant), document(written, "trace"))
+    assert again.states == trace.states
+    assert again.steps == trace.steps
+    prop = next(p for p in REPLICATION.properties if p.name == again.property)
+    assert [prop.failure(s) is None for s in again.states] == [True] * (len(again.states) - 1) + [
+        False
+    ]
+
+
+def test_a_behaviour_without_end_replays_with_its_loop() -> None:
+    trace = explore(toys.CORRIDOR.system()).violations[0].trace
+    assert trace is not None
+    written = to_itf(trace)
+    assert written["loop"] == 0
+    again = replay(toys.CORRIDOR.system(), document(written, "trace"))
+    assert (again.loop, again.steps) == (0, trace.steps)
+
+
+def test_every_toy_can_be_written_and_replayed() -> None:
+    for model in (toys.DIE_HARD, toys.TWO_PHASE_LOCK):
+        trace = explore(model.system(), Limits(keep_going=True)).violations[0].trace
+        assert trace is not None
+        assert replay(model.system(), document(to_itf(trace), "t")).states == trace.states
+
+
+# -- traces that are not behaviours ------------------------------------------------------------
+
+
+Damage = Callable[[list[dict[str, Any]]], object]
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda states: states[0].update(next_record={"#bigint": "1"}), "not an initial state"),
+        (lambda states: states.pop(3), "become_leader|leader_writes"),
+        (lambda states: states[2].update({"mbt::actionTaken": "leader_sleeps"}), "leader_sleeps"),
+        (lambda states: states[2].pop("mbt::nondetPicks"), "does not say what"),
+        (
+            lambda states: states[1]["mbt::nondetPicks"].update(broker={"#bigint": "7"}),
+            "cannot choose broker=7",
+        ),
+        (lambda states: states[4].update(next_record={"#bigint": "2"}), "another next_record"),
+        (lambda states: states.insert(1, states[4]), "is blocked by: presumes leadership"),
+    ],
+)
+def test_a_trace_that_the_rules_do_not_allow_is_rejected_with_the_reason(
+    lost_record: dict[str, Any], damage: Damage, says: str
+) -> None:
+    broken = json.loads(json.dumps(lost_record))
+    damage(broken["states"])
+    names = [name for name in broken["vars"] if not name.startswith("mbt::")]
+    shaped = Document(tuple(names), tuple(broken["states"]), broken["#meta"]["kspec"], None)
+    with pytest.raises(BadTrace, match=says):
+        replay(REPLICATION.system("truncate-to-hw"), shaped)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "not JSON, or cut short"),
+        (b'{"vars": ["x"], "states": [{"x"', "not JSON, or cut short"),
+        (b"[1, 2]", "no JSON object"),
+        (b"{}", 'no list "states"'),
+        (b'{"states": []}', 'no list "states"'),
+        (b'{"states": [{}]}', 'no list "vars"'),
+        (b'{"vars": ["x"], "states": [7]}', "state 0 is no object"),
+        (b'{"vars": ["x"], "states": [{"y": 1}]}', "state 0 has no variable x"),
+        (b'{"vars": [], "states": [{}], "loop": 3}', "loops to 3"),
+        (b"\xff\xfe\x00", "not a text file"),
+        (b"[" * 100_000, "nested too deeply|not JSON"),
+    ],
+)
+def test_a_file_that_is_no_trace_is_refused_in_one_line(
+    tmp_path: Path, content: bytes, says: str
+) -> None:
+    path = tmp_path / "t.itf.json"
+    path.write_bytes(content)
+    with pytest.raises(BadTrace, match=says) as refusal:
+        read(path)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadTrace, match=r"nowhere\.json: No such file"):
+        read(tmp_path / "nowhere.json")
+
+
+def test_states_without_fields_are_one_variable() -> None:
+    @attrs.frozen
+    class Whole:
+        n: int
+
+    assert encode(Whole(1)) == {"n": {"#bigint": "1"}}
