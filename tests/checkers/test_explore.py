@@ -12,6 +12,7 @@ from checkers.verdict import EXIT_ALWAYS, EXIT_DEADLOCK, EXIT_INCONCLUSIVE, EXIT
 from spec import toys
 from spec.core import Blocked, Model, SpecError, Variant, always, reachable, rule
 from spec.replication import REPLICATION
+from tests.known import counterexample
 
 
 def test_a_counter_has_as_many_states_as_it_counts_and_one_more() -> None:
@@ -48,8 +49,7 @@ def test_without_properties_deadlocks_are_still_seen() -> None:
 
 
 def test_a_counterexample_is_a_behaviour_of_the_system() -> None:
-    trace = explore(REPLICATION.system("truncate-to-hw")).violations[0].trace
-    assert trace is not None
+    trace = counterexample("truncate-to-hw")
     assert trace.states[0] in trace.system.initial()
     rules = {r.name: r for r in trace.system.rules}
     for (before, after), taken in zip(pairwise(trace.states), trace.steps, strict=True):

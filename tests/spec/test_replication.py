@@ -14,6 +14,7 @@ from checkers.explore import Limits, explore
 from checkers.verdict import Verdict
 from spec.core import Reachable
 from spec.replication import REPLICATION
+from tests.known import counterexample, first_violation
 
 PINNED = {
     # variant: distinct states, depth, and the states in each shortest counterexample
@@ -75,7 +76,7 @@ def test_every_rule_happens_and_every_sane_thing_is_reached(
     [("truncate-to-hw", "WeakIsr", 9), ("kip-101", "StrongIsr", 12), ("kip-279", "StrongIsr", 12)],
 )
 def test_the_shortest_counterexample_ends_the_run(variant: str, first: str, states: int) -> None:
-    verdict = explore(REPLICATION.system(variant))
+    verdict = first_violation(variant)
     assert verdict.violations[0].name == first
     assert verdict.violations[0].states == states == verdict.depth
     assert verdict.exit_code == 12
@@ -125,8 +126,7 @@ def test_the_first_try_fails_to_fence_with_one_more_epoch() -> None:
 
 def test_the_record_that_truncating_to_the_hw_loses_was_committed() -> None:
     """The seeds' story: the follower held the record, and cut it off under a newer epoch."""
-    trace = explore(REPLICATION.system("truncate-to-hw")).violations[0].trace
-    assert trace is not None
+    trace = counterexample("truncate-to-hw")
     before, after = trace.states[-2], trace.states[-1]
     taken = trace.steps[-1]
     assert taken.rule == "become_follower_and_truncate"

@@ -16,15 +16,9 @@ from checkers.explore import Limits, explore
 from spec import toys
 from spec.core import SpecError
 from spec.replication import REPLICATION
+from tests.known import counterexample
 from traces.itf import BadTrace, Document, document, encode, read, text, to_itf
 from traces.replay import replay
-from traces.trace import Trace
-
-
-def counterexample(variant: str) -> Trace:
-    trace = explore(REPLICATION.system(variant)).violations[0].trace
-    assert trace is not None
-    return trace
 
 
 @pytest.fixture(scope="module")

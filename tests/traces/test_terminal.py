@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from checkers.explore import explore
 from spec import toys
-from spec.replication import REPLICATION
 from spec.watermarks import WATERMARKS
+from tests.known import first_violation
 from traces.story import tell
 from traces.terminal import draw
 
 
 def drawn(variant: str) -> list[str]:
-    violation = explore(REPLICATION.system(variant)).violations[0]
+    violation = first_violation(variant).violations[0]
     assert violation.trace is not None
     return [line.plain for line in draw(tell(violation.trace, violation.says, violated=True))]
 
