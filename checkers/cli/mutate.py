@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -103,15 +104,18 @@ def tell(report: Report, *, everything: bool) -> None:
     killed, explained, survived = (
         report.having(fate) for fate in ("killed", "explained", "survived")
     )
-    table = Table(box=None, pad_edge=False)
-    for column in ("mutant", "caught by", "states", "bounds"):
-        table.add_column(column, overflow="fold", justify="right" if column == "states" else "left")
-    for o in killed:
-        bounds = " ".join(f"{k}={v}" for k, v in o.bounds.items())
-        table.add_row(o.mutant, o.killed_by, str(o.states), bounds)
     if everything:
+        table = Table(box=None, pad_edge=False)
+        for column in ("mutant", "caught by", "states", "bounds"):
+            table.add_column(column, justify="right" if column == "states" else "left")
+        for o in killed:
+            table.add_row(o.mutant, o.killed_by, str(o.states), in_words(o.bounds))
         console().print(table)
         say()
+    for o in killed:
+        if o.bounds not in report.bounds:
+            say(f"caught in bounds of its own: {o.mutant}")
+            say(f"    by {o.killed_by} in {o.states} states, with {in_words(o.bounds)}")
     for o in explained:
         say(f"explained: {o.mutant}")
         say_wrapped(f"    {o.reason}")
@@ -121,18 +125,24 @@ def tell(report: Report, *, everything: bool) -> None:
     for name in report.stale:
         say(f"STALE: {name}")
         say("    The model explains this survivor, but it does not exist, or it was caught.")
-    by: dict[str, int] = {}
-    for o in killed:
-        caught_by = "an error in the rule" if " raised " in o.killed_by else o.killed_by
-        by[caught_by] = by.get(caught_by, 0) + 1
     say()
-    say(f"{report.model}, {report.variant}: {len(report.outcomes)} mutants, {len(killed)} caught")
-    for name, count in sorted(by.items(), key=lambda item: -item[1]):
-        say(f"    {count:4}  by {name}")
     say(
-        f"{len(explained)} survive and are explained, {len(survived)} survive unexplained; "
-        f"{report.seconds:.0f} s."
+        f"{report.model}, {report.variant}: {len(report.outcomes)} mutants, {len(killed)} caught, "
+        f"{len(explained)} explained, {len(survived)} unexplained; {report.seconds:.0f} s."
     )
+    caught_by = Counter(
+        "an error in the rule" if " raised " in o.killed_by else o.killed_by for o in killed
+    )
+    caught_with = Counter(in_words(o.bounds) for o in killed)
+    for what, counts in (("by", caught_by), ("with", caught_with)):
+        if set(counts) - {""}:
+            told = ", ".join(f"{name} ({count})" for name, count in counts.most_common())
+            say_wrapped(f"    Caught {what}: {told}.")
+
+
+def in_words(bounds: Mapping[str, int]) -> str:
+    """Bounds, as they are set."""
+    return " ".join(f"{name}={value}" for name, value in bounds.items())
 
 
 def remark(survivor: Outcome) -> str:

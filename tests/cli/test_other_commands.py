@@ -146,7 +146,8 @@ def test_a_simulation_that_finds_something_draws_it(kspec: Kspec) -> None:
 def test_mutation_lists_what_survives(kspec: Kspec) -> None:
     ran = kspec("mutate", "counter")
     assert ran.code == 0
-    assert "3 mutants, 3 caught" in ran.out
+    assert "3 mutants, 3 caught, 0 explained, 0 unexplained" in ran.out
+    assert "Caught by: ReachesTop (3)." in ran.out
     ran = kspec("mutate", "replication", "--set", "brokers=1", "--rule", "leader_writes")
     assert ran.code in (0, 12)
     assert "mutants" in ran.out
