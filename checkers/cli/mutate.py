@@ -19,7 +19,7 @@ from checkers.cli.options import (
     set_option,
     variant_option,
 )
-from checkers.cli.output import console, say, say_json, say_wrapped
+from checkers.cli.output import say, say_json, say_wrapped
 from checkers.models import find_model
 from checkers.verdict import EXIT_ALWAYS
 from spec.core import look_up
@@ -99,23 +99,15 @@ def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
 
 def tell(report: Report, *, everything: bool) -> None:
     """The report, as it is read."""
-    from rich.table import Table
-
     killed, explained, survived = (
         report.having(fate) for fate in ("killed", "explained", "survived")
     )
-    if everything:
-        table = Table(box=None, pad_edge=False)
-        for column in ("mutant", "caught by", "states", "bounds"):
-            table.add_column(column, justify="right" if column == "states" else "left")
-        for o in killed:
-            table.add_row(o.mutant, o.killed_by, str(o.states), in_words(o.bounds))
-        console().print(table)
-        say()
     for o in killed:
-        if o.bounds not in report.bounds:
-            say(f"caught in bounds of its own: {o.mutant}")
-            say(f"    by {o.killed_by} in {o.states} states, with {in_words(o.bounds)}")
+        needs_its_own = o.bounds not in report.bounds
+        if everything or needs_its_own:
+            say(f"caught{' in bounds of its own' if needs_its_own else ''}: {o.mutant}")
+            in_states = f" in {o.states} states" if o.states else ""
+            say_wrapped(f"    by {o.killed_by}{in_states}, with {in_words(o.bounds)}")
     for o in explained:
         say(f"explained: {o.mutant}")
         say_wrapped(f"    {o.reason}")
