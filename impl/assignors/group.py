@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import repeat
+from itertools import chain, repeat
 
 from impl.assignors.java import sort_names
 from spec.vocabulary import Assignment, InvalidGroup, Member, TopicPartition
@@ -17,7 +17,7 @@ Assignor = Callable[[Mapping[str, int | None], Mapping[str, Member]], Assignment
 class Group:
     """The topics that count, and which members subscribe to the same list of topics."""
 
-    __slots__ = ("kinds", "members", "sizes", "subscribed")
+    __slots__ = ("kinds", "members", "sizes", "subscribing")
 
     def __init__(self, partitions: Mapping[str, int | None], members: Mapping[str, Member]) -> None:
         for topic, size in partitions.items():
@@ -32,10 +32,19 @@ class Group:
                 self.kinds[member.topics] = [name]
             else:
                 alike.append(name)
-        self.subscribed = list(dict.fromkeys(t for topics in self.kinds for t in topics))
-        """Every topic that somebody subscribes to, in the order of the members."""
+        self.subscribing: dict[str, list[int]] = {}
+        """Topics in the order of the members, and which kinds of member subscribe, by number.
+
+        A kind is there as often as it names the topic.
+        """
+        for kind, topics in enumerate(self.kinds):
+            for topic in topics:
+                if topic in self.subscribing:
+                    self.subscribing[topic].append(kind)
+                else:
+                    self.subscribing[topic] = [kind]
         self.sizes: dict[str, int] = {
-            topic: size for topic in self.subscribed if (size := partitions.get(topic))
+            topic: size for topic in self.subscribing if (size := partitions.get(topic))
         }
         """How many partitions each topic has: those subscribed to that have any."""
 
@@ -47,26 +56,26 @@ class Group:
 class Subscribers:
     """For each topic, the places of its subscribers; topics with the same ones share one list."""
 
-    __slots__ = ("_lists", "_of", "_places")
+    __slots__ = ("_kinds", "_lists", "_subscribing")
 
     def __init__(self, group: Group, place: Mapping[str, int]) -> None:
-        self._places = [[place[name] for name in alike] for alike in group.kinds.values()]
-        of: dict[str, list[int]] = {topic: [] for topic in group.sizes}
-        for kind, topics in enumerate(group.kinds):
-            for topic in dict.fromkeys(topics):
-                if topic in of:
-                    of[topic].append(kind)
-        self._of = {topic: tuple(kinds) for topic, kinds in of.items()}
+        self._kinds = [[place[name] for name in alike] for alike in group.kinds.values()]
+        self._subscribing = group.subscribing
         self._lists: dict[tuple[int, ...], list[int]] = {}
 
     def of(self, topic: str) -> list[int]:
         """The subscribers of a topic, ascending; the same object for the same subscribers."""
-        kinds = self._of[topic]
+        kinds = tuple(dict.fromkeys(self._subscribing[topic]))
         found = self._lists.get(kinds)
         if found is None:
-            found = sorted(place for kind in kinds for place in self._places[kind])
+            found = list(chain.from_iterable(map(self._kinds.__getitem__, kinds)))
+            found.sort()
             self._lists[kinds] = found
         return found
+
+    def how_often(self, topic: str) -> int:
+        """How many times the topic is subscribed to: twice by a member that names it twice."""
+        return sum(map(len, map(self._kinds.__getitem__, self._subscribing[topic])))
 
 
 def static_first(members: Mapping[str, Member]) -> list[str]:

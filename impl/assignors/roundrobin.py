@@ -21,11 +21,12 @@ def assign_roundrobin(
     assigned: list[list[TopicPartition]] = [[] for _ in in_order]
     topics = sort_names(group.sizes)
     turn = 0
-    whole = zip(topics, partitions_of(group.sizes, topics), strict=True)
-    for _, run in groupby(whole, key=lambda part: id(subscribers.of(part[0]))):
+    places_of = list(map(subscribers.of, topics))
+    whole = zip(places_of, partitions_of(group.sizes, topics), strict=True)
+    for _, run in groupby(whole, key=lambda part: id(part[0])):
         parts = list(run)
-        places = subscribers.of(parts[0][0])
-        dealt = tuple(chain.from_iterable(part for _, part in parts))
+        places = parts[0][0]
+        dealt = parts[0][1] if len(parts) == 1 else tuple(chain.from_iterable(p for _, p in parts))
         first = bisect_left(places, turn) % len(places)
         in_turn = places[first:] + places[:first]
         for offset, place in enumerate(in_turn[: len(dealt)]):

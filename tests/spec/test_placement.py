@@ -70,6 +70,7 @@ def test_murmur2_gives_kafkas_vectors(key: str, expected: int) -> None:
 
 
 def test_a_topic_without_partitions_is_told_in_one_line() -> None:
-    for ask in (lambda: group_partition("g", 0), lambda: key_partition(b"k", -1)):
-        with pytest.raises(SpecError, match=r"^a topic has at least one partition, not"):
-            ask()
+    with pytest.raises(SpecError, match=r"^a topic has at least one partition, not 0$"):
+        group_partition("g", 0)
+    with pytest.raises(SpecError, match=r"^a topic has at least one partition, not -1$"):
+        key_partition(b"k", -1)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import chain
 
 from impl.assignors.sticky.board import Board
 from impl.assignors.sticky.movements import Movements
@@ -195,19 +196,27 @@ class Balancing:
         """
         board, count, owner = self._board, self.count, self._owner
         with_room: dict[int, int | None] = {}
-        topics = range(board.contested_from, len(board.topics))
-        last = self._looked_last
-        for topic in (*topics[last - len(board.topics) :: -1], *topics[: last - topics[0] : -1]):
+        first, last = board.contested_from, self._looked_last
+        for topic in chain(range(last, first - 1, -1), range(len(board.topics) - 1, last, -1)):
+            begin = board.begin[topic]
+            owners = owner[begin : board.begin[topic + 1]]
+            holder = max(set(owners), key=count.__getitem__)
+            if count[holder] <= self._least + 1:
+                continue
             candidates = board.candidates[topic]
             if id(candidates) not in with_room:
-                open_to = (m for m in candidates if count[m] != board.capacity[m])
-                with_room[id(candidates)] = min(open_to, key=count.__getitem__, default=None)
+                with_room[id(candidates)] = self._least_with_room(candidates)
             member = with_room[id(candidates)]
-            if member is not None:
-                begin = board.begin[topic]
-                owners = owner[begin : board.begin[topic + 1]]
-                holder = max(set(owners), key=count.__getitem__)
-                if count[holder] > count[member] + 1:
-                    self._looked_last = topic
-                    return begin + owners.index(holder), member
+            if member is not None and count[holder] > count[member] + 1:
+                self._looked_last = topic
+                return begin + owners.index(holder), member
         return None
+
+    def _least_with_room(self, candidates: Sequence[int]) -> int | None:
+        """Of those that may have more, one with the fewest."""
+        count, capacity = self.count, self._board.capacity
+        least = min(candidates, key=count.__getitem__)
+        if count[least] != capacity[least]:
+            return least
+        with_room = (member for member in candidates if count[member] != capacity[member])
+        return min(with_room, key=count.__getitem__, default=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from operator import itemgetter
 
 from impl.assignors.group import Group, partitions_of
 from impl.assignors.java import sort_names
@@ -20,12 +21,9 @@ from spec.vocabulary import Assignment, Member, TopicPartition
 
 def assign_general(group: Group, seen_generation: int, *, withhold: bool) -> Assignment:
     """The same as the specification's, faster."""
-    board, subscribed = lay_out(group)
+    board = lay_out(group)
     numbering = Numbering(board, group.sizes)
-    claims = {
-        name: numbering.claims(name, member, subscribed[member.topics])
-        for name, member in group.members.items()
-    }
+    claims = {name: numbering.claims(name, member) for name, member in group.members.items()}
     owned, _ = settle_claims(group.members, claims)
     must_revoke = False
     for name, foreign in numbering.foreign.items():
@@ -52,35 +50,27 @@ def assign_general(group: Group, seen_generation: int, *, withhold: bool) -> Ass
     return {name: tuple(map(take, numbers)) for name, numbers in by_name.items()}
 
 
-def lay_out(group: Group) -> tuple[Board, Mapping[tuple[str, ...], Mapping[str, int]]]:
-    """Number topics and members; and, for each kind of member, the sizes of its topics."""
-    counted = dict.fromkeys(group.sizes, 0)
-    capacity_of: dict[tuple[str, ...], int] = {}
-    subscribed: dict[tuple[str, ...], Mapping[str, int]] = {}
-    total = sum(group.sizes.values())
-    for kind, alike in group.kinds.items():
-        known = [topic for topic in kind if topic in counted]
-        for topic in known:
-            counted[topic] += len(alike)
-        every = len(known) == len(group.sizes)
-        capacity_of[kind] = total if every else sum(map(group.sizes.__getitem__, known))
-        subscribed[kind] = {topic: group.sizes[topic] for topic in known}
-    # As often as members name it: that is how Kafka counts who may have a topic.
-    topics = sorted(sort_names(counted), key=counted.__getitem__)
+def lay_out(group: Group) -> Board:
+    """Number topics and members."""
     names = sort_names(group.members)
     subscribers = group.subscribers(names)
-    board = Board(
+    # As often as members name it: that is how Kafka counts who may have a topic.
+    counted = {topic: subscribers.how_often(topic) for topic in group.sizes}
+    topics = sorted(sort_names(counted), key=counted.__getitem__)
+    total = sum(group.sizes.values())
+    capacity: dict[tuple[str, ...], int] = {}
+    for kind in group.kinds:
+        sizes = [group.sizes[topic] for topic in kind if topic in group.sizes]
+        capacity[kind] = total if len(sizes) == len(topics) else sum(sizes)
+    return Board(
         names=names,
         joined=group.members,
         topics=topics,
         sizes=[group.sizes[topic] for topic in topics],
         candidates=[subscribers.of(topic) for topic in topics],
-        contested_from=next(
-            (t for t, topic in enumerate(topics) if counted[topic] > 1), len(topics)
-        ),
-        capacity=[capacity_of[group.members[name].topics] for name in names],
+        contested_from=sum(many <= 1 for many in counted.values()),
+        capacity=[capacity[group.members[name].topics] for name in names],
     )
-    return board, subscribed
 
 
 class Numbering:
@@ -96,17 +86,22 @@ class Numbering:
         self.foreign: dict[str, set[int]] = {}
         """Of some members, the claimed partitions whose topics they do not subscribe to."""
 
-    def claims(self, name: str, member: Member, subscribed: Mapping[str, int]) -> list[int]:
+    def claims(self, name: str, member: Member) -> list[int]:
         """What a member claims of the topics that are shared out."""
+        if not member.owned:
+            return []
         begin = self._begin
-        size = subscribed.get
+        size = self._sizes.get
         numbers = [begin[t] + i for t, i in member.owned if 0 <= i < size(t, 0)]
-        if len(numbers) == len(member.owned):
-            return numbers
-        return list(self._look_closely(name, member.owned, subscribed))
+        subscribed = set(member.topics)
+        if len(numbers) < len(member.owned) or not subscribed.issuperset(
+            map(itemgetter(0), member.owned)
+        ):
+            return list(self._look_closely(name, member.owned, subscribed))
+        return numbers
 
     def _look_closely(
-        self, name: str, owned: Iterable[TopicPartition], subscribed: Mapping[str, int]
+        self, name: str, owned: Iterable[TopicPartition], subscribed: set[str]
     ) -> Iterator[int]:
         """The same, for claims of which some are odd."""
         for tp in owned:
