@@ -1,0 +1,255 @@
+"""Our assignors beside Kafka's own and kafka-python's, at the sizes Kafka tests its own with.
+
+    python -m benchmarks.assignors [--kafka-clients JAR] [--picture growth.svg]
+
+All are measured in one run, each as often as the others and after warming up; what is printed
+is the best time of each, and how many times longer the others take. Fresh: nobody owns
+anything. Again: everybody owns what it got, but for one member.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import attrs
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.peers.kafka_java import HOW_TO_GET, KafkaJava, find_jar
+from benchmarks.picture import Line, log_log
+from checkers.clients import kafka_python
+from impl.assignors import ASSIGNORS
+from spec.assignors import Member, kafka_order
+
+Asked = tuple[Mapping[str, int | None], dict[str, Member]]
+Seconds = float | None
+
+
+# -- sizes ---------------------------------------------------------------------------------------
+
+
+def one_subscription(topics: int = 500, size: int = 2000, members: int = 2000) -> Asked:
+    """A million partitions; all subscribe to all topics."""
+    partitions = {f"topic-{number:03d}": size for number in range(topics)}
+    subscribed = tuple(partitions)
+    return partitions, {f"consumer-{n:05d}": Member(subscribed) for n in range(members)}
+
+
+def one_differs(topics: int = 500, size: int = 2000, members: int = 2000) -> Asked:
+    """The same, but the last member subscribes to one topic only."""
+    partitions, everybody = one_subscription(topics, size, members)
+    last = max(everybody)
+    return partitions, everybody | {last: Member([next(iter(partitions))])}
+
+
+def half_and_half(topics: int = 100, size: int = 200, members: int = 500) -> Asked:
+    """Every fourth member subscribes to the first half of the topics, the others to the rest."""
+    partitions, everybody = one_subscription(topics, size, members)
+    names = tuple(partitions)
+    halves = Member(names[: topics // 2]), Member(names[topics // 2 :])
+    return partitions, {name: halves[n % 4 != 0] for n, name in enumerate(everybody)}
+
+
+def few_topics_each() -> Asked:
+    """Forty small topics, two hundred members with a few random ones each."""
+    r = random.Random(1)
+    partitions = {f"topic-{number:02d}": r.randint(1, 10) for number in range(40)}
+    topics = list(partitions)
+    return partitions, {
+        f"consumer-{n:03d}": Member([r.choice(topics) for _ in range(r.randint(1, 19))])
+        for n in range(200)
+    }
+
+
+SIZES: Mapping[str, Callable[[], Asked]] = {
+    "one subscription": one_subscription,
+    "one differs": one_differs,
+    "half and half": half_and_half,
+    "few topics each": few_topics_each,
+}
+
+
+def leave_some(members: dict[str, Member]) -> dict[str, Member]:
+    """Fifty of the two hundred leave."""
+    gone = set(random.Random(2).sample(sorted(members), 50))
+    return {name: member for name, member in members.items() if name not in gone}
+
+
+def again(strategy: str, asked: Asked) -> Asked:
+    """The next round: all but the first member own what they got, since generation 1."""
+    partitions, members = asked
+    assignment = ASSIGNORS[strategy](partitions, members)
+    first = min(members)
+    owning = {
+        name: Member(member.topics, () if name == first else assignment[name], 1)
+        for name, member in members.items()
+    }
+    return partitions, owning
+
+
+# -- measuring -----------------------------------------------------------------------------------
+
+
+class Stopped(Exception):
+    """A peer took longer than it was given."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Give a peer that is written in Python so much time, and no more."""
+
+    def stop(*_: object) -> None:
+        raise Stopped
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def timed(call: Callable[[], Any]) -> float:
+    """How long one call takes; what it returns is let go of afterwards."""
+    begin = time.perf_counter()
+    result = call()
+    seconds = time.perf_counter() - begin
+    del result
+    return seconds
+
+
+@attrs.define
+class Peers:
+    """Who is measured beside us."""
+
+    java: KafkaJava | None
+    python: Mapping[str, Any]
+    repeat: int
+    patience: float
+    """How many seconds kafka-python is given for one call."""
+    given_up: set[tuple[str, str]] = attrs.field(factory=set)
+
+    def measure(self, strategy: str, asked: Asked, size: str) -> dict[str, Seconds]:
+        """The best time of each: ours before and after the others, so that all share the noise."""
+        ours = [timed(lambda: ASSIGNORS[strategy](*asked)) for _ in range(self.repeat + 1)]
+        seconds: dict[str, Seconds] = {}
+        if self.java is not None:
+            warm = self.java.seconds(strategy, *asked, measurements=2 * self.repeat)
+            seconds["Kafka (Java)"] = min(warm[self.repeat :])
+        ours += [timed(lambda: ASSIGNORS[strategy](*asked)) for _ in range(self.repeat)]
+        if strategy in self.python and (strategy, size) not in self.given_up:
+            try:
+                with at_most(self.patience):
+                    seconds["kafka-python"] = timed(lambda: self.python[strategy](*asked))
+            except Stopped:
+                self.given_up.add((strategy, size))
+            except Exception:
+                pass  # it fails on some of these: see `kspec conform kafka-python`
+        return {"kspec": min(ours), **seconds}
+
+
+# -- what is printed -----------------------------------------------------------------------------
+
+
+def in_words(seconds: Seconds) -> str:
+    """A time, to three digits."""
+    if seconds is None:
+        return "-"
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def compare(peers: Peers, sizes: Mapping[str, Callable[[], Asked]], console: Console) -> None:
+    """One row for each size, strategy and round."""
+    table = Table("size", "strategy", "round", "kspec", "Kafka (Java)", "ratio", "kafka-python")
+    for size, make in sizes.items():
+        partitions, members = make()
+        members = kafka_order(members)
+        for strategy in ASSIGNORS:
+            rounds = {"fresh": (partitions, members)}
+            if "sticky" in strategy:
+                rounds["again"] = again(strategy, (partitions, members))
+                if size == "few topics each":
+                    rounds["50 leave"] = partitions, leave_some(rounds["again"][1])
+            for name, asked in rounds.items():
+                got = peers.measure(strategy, asked, size)
+                ours, java = got["kspec"], got.get("Kafka (Java)")
+                assert ours is not None
+                python = got.get("kafka-python")
+                slow = (strategy, size) in peers.given_up
+                table.add_row(
+                    size,
+                    strategy,
+                    name,
+                    in_words(ours),
+                    in_words(java),
+                    "-" if java is None else f"{java / ours:.2g}",
+                    f"> {peers.patience:g} s" if slow else in_words(python),
+                )
+                print(".", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    console.print(table)
+    console.print("ratio: how many times as long as we Kafka takes.")
+
+
+def growth(peers: Peers, console: Console, picture: Path) -> None:
+    """Time against members, ten partitions each, as a table and a picture."""
+    lines: dict[str, list[tuple[float, float]]] = {}
+    counts = [100, 300, 1000, 3000, 10_000]
+    for strategy in ("range", "sticky"):
+        for members in counts:
+            partitions, everybody = half_and_half(100, members // 10, members)
+            asked = partitions, kafka_order(everybody)
+            for peer, seconds in peers.measure(strategy, asked, f"{members} members").items():
+                if seconds is not None:
+                    lines.setdefault(f"{peer}, {strategy}", []).append((members, seconds))
+            print(".", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+    table = Table("members", *map(str, counts))
+    for name, points in lines.items():
+        times = dict(points)
+        table.add_row(name, *(in_words(times.get(count)) for count in counts))
+    console.print(table)
+    drawn = [Line(name, points) for name, points in lines.items()]
+    picture.write_text(log_log(drawn, across="members, ten partitions each", up="seconds"))
+    console.print(f"drawn to {picture}")
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--kafka-clients", type=Path, metavar="JAR", help="Kafka's own classes")
+    parser.add_argument("--size", action="append", choices=list(SIZES), help="only this size")
+    parser.add_argument("--repeat", type=int, default=3, help="measurements of each (3)")
+    parser.add_argument("--patience", type=float, default=20, help="seconds for kafka-python (20)")
+    parser.add_argument("--picture", type=Path, metavar="SVG", help="measure growth, and draw it")
+    options = parser.parse_args()
+    console = Console(width=110)
+    jar = options.kafka_clients or find_jar()
+    if jar is None:
+        console.print(f"Kafka's own assignors are not here. To get them: {HOW_TO_GET}")
+    python = kafka_python() if find_spec("kafka") else {}
+    if not python:
+        console.print("kafka-python is not here. To get it: pip install kafka-python")
+    java = None if jar is None else KafkaJava(jar)
+    peers = Peers(java, python, options.repeat, options.patience)
+    try:
+        compare(peers, {s: SIZES[s] for s in options.size or SIZES}, console)
+        if options.picture:
+            growth(peers, console, options.picture)
+    finally:
+        if java is not None:
+            java.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""Hypothesis strategies for consumer groups: what an assignor may be asked, and histories of it.
+
+Use them in the tests of your own assignor:
+
+    @given(groups())
+    def test_everybody_is_answered(group):
+        assert set(my_assignor(group.partitions, group.members)) == set(group.members)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+import attrs
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from spec.assignors import Assignment, KafkaRaises, Member, TopicPartition, kafka_order
+from spec.assignors.common import Assignor
+from spec.assignors.properties import Round
+
+TOPICS = ("a", "b", "c", "d", "topic-1", "topic-10", "topic-2", "é", "日本", "\uffee", "\U0001f600")
+"""Topic names: plain ones first, for small counterexamples; then those that sort unlike Python."""
+
+MEMBERS = (*(f"m{number}" for number in range(1, 9)), "AaAa", "BBBB", "ü", "\uffee", "\U0001f680")
+"""Member ids; two of them share a hash."""
+
+INSTANCES = ("i1", "i2", "i3", "\uffee", "\U0001f600")
+
+
+@attrs.frozen
+class Group:
+    """What an assignor is asked: how many partitions each topic has, and who takes part."""
+
+    partitions: Mapping[str, int]
+    members: Mapping[str, Member]
+
+
+def topic_names() -> SearchStrategy[str]:
+    """Names of topics, few enough that members meet."""
+    return st.sampled_from(TOPICS)
+
+
+def subscriptions() -> SearchStrategy[tuple[str, ...]]:
+    """A list of topics: mostly of different ones, at times with one named twice, or empty."""
+    different = st.lists(topic_names(), min_size=1, max_size=4, unique=True)
+    any_list = st.lists(topic_names(), max_size=4)
+    return st.one_of(different, different, any_list).map(tuple)
+
+
+def partition_counts() -> SearchStrategy[dict[str, int]]:
+    """How many partitions each topic has; a topic may be missing, or have none."""
+    return st.dictionaries(topic_names(), st.integers(0, 7), max_size=5)
+
+
+@st.composite
+def groups(draw: st.DrawFn, *, plain: bool = False) -> Group:
+    """Groups as they join, in Kafka's order, with claims from earlier rounds.
+
+    Claims may contradict each other, and name what does not exist any more; `plain` groups
+    claim nothing of the kind, and all in one generation.
+    """
+    partitions = draw(partition_counts())
+    names = draw(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=6, unique=True))
+    shared = draw(st.none() | subscriptions())
+    real = [TopicPartition(t, index) for t, size in partitions.items() for index in range(size)]
+    gone = [TopicPartition(topic, partitions.get(topic, 0) + 1) for topic in TOPICS[:3]]
+    unclaimed = list(draw(st.permutations(real)))
+    generation = draw(st.none() | st.integers(0, 3))
+    members = {}
+    for name in names:
+        topics = draw(subscriptions()) if shared is None else shared
+        if plain:
+            topics = tuple(dict.fromkeys(topics))
+            share = draw(st.integers(0, len(unclaimed)))
+            owned, unclaimed = unclaimed[:share], unclaimed[share:]
+            since = generation
+        else:
+            owned = draw(st.lists(st.sampled_from([*real, *gone]), max_size=6, unique=True))
+            since = draw(st.sampled_from([generation, None, 0, 1, 2]))
+        instance = draw(st.none() | st.none() | st.sampled_from(INSTANCES))
+        members[name] = Member(topics, owned, since, instance)
+    return Group(partitions, kafka_order(members))
+
+
+# -- histories -----------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Joins:
+    """A member joins, or comes back having forgotten everything."""
+
+    member: str
+    topics: tuple[str, ...]
+    instance_id: str | None = None
+
+
+@attrs.frozen
+class Leaves:
+    """A member leaves, or its session ends."""
+
+    member: str
+
+
+@attrs.frozen
+class Subscribes:
+    """A member changes its topics."""
+
+    member: str
+    topics: tuple[str, ...]
+
+
+@attrs.frozen
+class Resizes:
+    """A topic grows, vanishes (no partitions), or comes back with another size."""
+
+    topic: str
+    size: int
+
+
+@attrs.frozen
+class Misses:
+    """A member takes part in the round but never hears of the result: it goes on as before."""
+
+    member: str
+
+
+Change: TypeAlias = Joins | Leaves | Subscribes | Resizes | Misses
+
+
+@attrs.frozen
+class History:
+    """What happens to a group: before each round, some changes."""
+
+    partitions: Mapping[str, int]
+    rounds: Sequence[Sequence[Change]]
+
+    def play(self, assign: Assignor) -> Iterator[Round | Raised]:
+        """Play it with an assignor whose results the members own in the next round.
+
+        Where the assignor raises what Kafka raises, nobody hears of a result.
+        """
+        partitions = dict(self.partitions)
+        members: dict[str, Member] = {}
+        for generation, changes in enumerate(self.rounds, 1):
+            deaf = {change.member for change in changes if isinstance(change, Misses)}
+            for change in changes:
+                _apply(change, partitions, members)
+            if not members:
+                continue
+            asked = Group(dict(partitions), kafka_order(members))
+            try:
+                assignment = assign(asked.partitions, asked.members)
+            except KafkaRaises as raised:
+                yield Raised(asked, raised)
+                continue
+            yield Round(asked.partitions, asked.members, assignment)
+            for name in members.keys() - deaf:
+                members[name] = Member(
+                    members[name].topics, assignment[name], generation, members[name].instance_id
+                )
+
+
+@attrs.frozen
+class Raised:
+    """A round in which the assignor raised what Kafka raises."""
+
+    asked: Group
+    error: KafkaRaises
+
+
+def _apply(change: Change, partitions: dict[str, int], members: dict[str, Member]) -> None:
+    """Change the topics or the members; what does not apply any more changes nothing."""
+    match change:
+        case Joins(name, topics, instance_id):
+            members.pop(name, None)
+            members[name] = Member(topics, instance_id=instance_id)
+        case Leaves(name):
+            members.pop(name, None)
+        case Subscribes(name, topics) if name in members:
+            members[name] = attrs.evolve(members[name], topics=topics)
+        case Resizes(topic, size):
+            partitions[topic] = size
+
+
+def changes() -> SearchStrategy[Change]:
+    """One thing that happens between two rounds."""
+    member = st.sampled_from(MEMBERS)
+    instance = st.none() | st.sampled_from(INSTANCES)
+    return st.one_of(
+        st.builds(Joins, member, subscriptions(), instance),
+        st.builds(Leaves, member),
+        st.builds(Subscribes, member, subscriptions()),
+        st.builds(Resizes, topic_names(), st.integers(0, 9)),
+        st.builds(Misses, member),
+    )
+
+
+@st.composite
+def histories(draw: st.DrawFn, *, max_rounds: int = 6) -> History:
+    """Some members join at first, most of them alike; then things happen, round after round."""
+    common = draw(subscriptions())
+    topics = st.just(common) | subscriptions()
+    instance = st.none() | st.sampled_from(INSTANCES)
+    arrivals = st.lists(
+        st.builds(Joins, st.sampled_from(MEMBERS), topics, instance), min_size=1, max_size=6
+    )
+    later = st.lists(changes(), max_size=4)
+    first = draw(arrivals)
+    return History(draw(partition_counts()), [first, *draw(st.lists(later, max_size=max_rounds))])
+
+
+def outcome(assign: Assignor, group: Group | Round) -> Assignment | str:
+    """What an assignor answers, or the name of the exception that Kafka raises."""
+    try:
+        return assign(group.partitions, group.members)
+    except KafkaRaises as raised:
+        return raised.exception

@@ -1,0 +1,135 @@
+"""A group as the fast assignors see it: topics in order, and members alike taken together."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, repeat
+
+from impl.assignors.java import sort_names
+from spec.vocabulary import Assignment, InvalidGroup, Member, TopicPartition
+
+Assignor = Callable[[Mapping[str, int | None], Mapping[str, Member]], Assignment]
+
+
+class Group:
+    """The topics that count, and which members subscribe to the same list of topics."""
+
+    __slots__ = ("kinds", "members", "sizes", "subscribing")
+
+    def __init__(self, partitions: Mapping[str, int | None], members: Mapping[str, Member]) -> None:
+        for topic, size in partitions.items():
+            if size is not None and size < 0:
+                raise InvalidGroup(f"topic {topic!r} has {size} partitions")
+        self.members = members
+        self.kinds: dict[tuple[str, ...], list[str]] = {}
+        """Members by the list of topics that they subscribe to."""
+        for name, member in members.items():
+            alike = self.kinds.get(member.topics)
+            if alike is None:
+                self.kinds[member.topics] = [name]
+            else:
+                alike.append(name)
+        self.subscribing: dict[str, list[int]] = {}
+        """Topics in the order of the members, and which kinds of member subscribe, by number.
+
+        A kind is there as often as it names the topic.
+        """
+        for kind, topics in enumerate(self.kinds):
+            for topic in topics:
+                if topic in self.subscribing:
+                    self.subscribing[topic].append(kind)
+                else:
+                    self.subscribing[topic] = [kind]
+        self.sizes: dict[str, int] = {
+            topic: size for topic in self.subscribing if (size := partitions.get(topic))
+        }
+        """How many partitions each topic has: those subscribed to that have any."""
+
+    def subscribers(self, in_order: list[str]) -> Subscribers:
+        """Who subscribes to each topic, in the order given."""
+        return Subscribers(self, {name: place for place, name in enumerate(in_order)})
+
+
+class Subscribers:
+    """For each topic, the places of its subscribers; topics with the same ones share one list."""
+
+    __slots__ = ("_kinds", "_lists", "_subscribing")
+
+    def __init__(self, group: Group, place: Mapping[str, int]) -> None:
+        self._kinds = [[place[name] for name in alike] for alike in group.kinds.values()]
+        self._subscribing = group.subscribing
+        self._lists: dict[tuple[int, ...], list[int]] = {}
+
+    def of(self, topic: str) -> list[int]:
+        """The subscribers of a topic, ascending; the same object for the same subscribers."""
+        kinds = tuple(dict.fromkeys(self._subscribing[topic]))
+        found = self._lists.get(kinds)
+        if found is None:
+            found = list(chain.from_iterable(map(self._kinds.__getitem__, kinds)))
+            found.sort()
+            self._lists[kinds] = found
+        return found
+
+    def how_often(self, topic: str) -> int:
+        """How many times the topic is subscribed to: twice by a member that names it twice."""
+        return sum(map(len, map(self._kinds.__getitem__, self._subscribing[topic])))
+
+
+def static_first(members: Mapping[str, Member]) -> list[str]:
+    """Static members by instance id, then the others by member id."""
+    static: dict[str, list[str]] = {}
+    dynamic: list[str] = []
+    for name, member in members.items():
+        if member.instance_id is None:
+            dynamic.append(name)
+        else:
+            static.setdefault(member.instance_id, []).append(name)
+    ordered = [name for instance_id in sort_names(static) for name in static[instance_id]]
+    return ordered + sort_names(dynamic)
+
+
+# -- partitions as objects -----------------------------------------------------------------------
+
+MOST_KEPT = 1 << 21
+"""How many partitions are kept, for the next round; about 150 MiB of them."""
+
+_kept: dict[str, tuple[TopicPartition, ...]] = {}
+
+
+def partitions_of(
+    sizes: Mapping[str, int], topics: Iterable[str]
+) -> list[tuple[TopicPartition, ...]]:
+    """Every partition of each topic, ascending.
+
+    Making the objects takes longer than assigning them, and a group is assigned again and
+    again. They never change, so they are kept, as Java keeps small integers.
+    """
+    found = {topic: _kept.get(topic, ()) for topic in topics}
+    missing = [topic for topic, kept in found.items() if len(kept) < sizes[topic]]
+    if missing:
+        new = partial(tuple.__new__, TopicPartition)
+        with _collection_paused():
+            made = {t: tuple(map(new, zip(repeat(t), range(sizes[t])))) for t in missing}
+        found |= made
+        number = sum(map(len, made.values()))
+        if number + sum(map(len, _kept.values())) > MOST_KEPT:
+            _kept.clear()
+        if number <= MOST_KEPT:
+            _kept.update(made)
+    return [kept[: sizes[topic]] for topic, kept in found.items()]
+
+
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """Make many objects, none of them garbage: looking for garbage would double the time."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

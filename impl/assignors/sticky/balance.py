@@ -1,0 +1,222 @@
+"""Balancing by single moves, without looking at everything before each.
+
+Kafka asks before every partition whether all is balanced, and looks at every member and every
+partition to answer. Here a witness answers: a partition, and a member it could go to. As long
+as the pair holds, nothing is balanced; when it fails, another is looked for. And a topic in
+which nothing can move is passed over whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import chain
+
+from impl.assignors.sticky.board import Board
+from impl.assignors.sticky.movements import Movements
+from impl.assignors.sticky.plainly import PlainBalancing
+from spec.vocabulary import KafkaRaises, TopicPartition
+
+
+def balance(
+    board: Board,
+    free: Sequence[int],
+    unreal: Sequence[TopicPartition],
+    *,
+    new_first: bool,
+    from_scratch: bool,
+) -> list[list[int]]:
+    """What each member has when no move helps any more, or what it has now if none helped."""
+    contested = range(board.contested_from, len(board.topics))
+    if not contested:
+        return board.lists
+    aside = board.settled(unreal)
+    odd = board.twice or any(not aside.isdisjoint(board.candidates[t]) for t in contested if aside)
+    state = PlainBalancing(board, aside) if odd else Balancing(board, aside)
+    if new_first:
+        state.move_while_it_helps(list(board.by_topic(free, contested)))
+    everything = range(len(board.owner))
+    moved = state.move_while_it_helps(list(board.by_topic(everything, contested)))
+    taking_part = [member for member in range(len(board.names)) if member not in aside]
+    if (
+        moved
+        and not from_scratch
+        and imbalance(state.count[member] for member in taking_part)
+        >= imbalance(len(board.lists[member]) for member in taking_part)
+    ):
+        return board.lists
+    return state.lists()
+
+
+def imbalance(counts: Iterable[int]) -> int:
+    """The difference of every pair, added up as a 32-bit number, in one go over them sorted."""
+    ordered = sorted(counts)
+    middle = len(ordered) - 1
+    total = sum((2 * place - middle) * count for place, count in enumerate(ordered))
+    return (total + 2**31) % 2**32 - 2**31
+
+
+class Balancing:
+    """Where the balancing stands."""
+
+    def __init__(self, board: Board, aside: set[int]) -> None:
+        self._board = board
+        self._aside = aside
+        self.count = [len(numbers) for numbers in board.lists]
+        self._owner = board.owner
+        self._movements = Movements()
+        self._held: list[dict[int, None]] | None = None
+        """What each member has, from the first move on; in order, and quick to take out of."""
+        loads = [load for member, load in enumerate(self.count) if member not in aside]
+        self._with_load = Counter(loads)
+        self._least, self._most = min(loads), max(loads)
+        self._witness: tuple[int, int] | None = None
+        self._looked_last = len(board.topics) - 1
+        self._candidates: dict[int, frozenset[int]] = {}
+
+    def lists(self) -> list[list[int]]:
+        """What each member has, in order."""
+        if self._held is None:
+            return self._board.lists
+        return [list(numbers) for numbers in self._held]
+
+    def move_while_it_helps(self, parts: list[tuple[int, Sequence[int]]]) -> bool:
+        """Go over the partitions, topic by topic, until nothing moves; say if any moved."""
+        rounds = 0
+        while self._one_round(parts):
+            rounds += 1
+        return rounds > 0
+
+    def _one_round(self, parts: list[tuple[int, Sequence[int]]]) -> bool:
+        moved = False
+        for topic, numbers in parts:
+            if self._is_balanced():
+                break
+            if self._may_move(topic, numbers):
+                moved |= self._round_of_topic(topic, numbers)
+        return moved
+
+    def _may_move(self, topic: int, numbers: Sequence[int]) -> bool:
+        """Whether any of a topic's partitions can move as things stand."""
+        if self._board.earlier:
+            return True
+        count = self.count
+        least = min(map(count.__getitem__, self._board.candidates[topic]))
+        owner = self._owner
+        return max(count[m] for m in {owner[n] for n in numbers}) > least + 1
+
+    def _round_of_topic(self, topic: int, numbers: Sequence[int]) -> bool:
+        """Look at the partitions of one topic, one after the other."""
+        count, owner, earlier = self.count, self._owner, self._board.earlier
+        members = len(count)
+        candidates = self._board.candidates[topic]
+        may_have = self._candidates.setdefault(id(candidates), frozenset(candidates))
+        # Fewest first, then by id. An entry with an outdated load is dropped when it comes up.
+        waiting = [count[member] * members + member for member in candidates]
+        heapify(waiting)
+        moved = False
+        for number in numbers:
+            if moved and self._is_balanced():
+                break
+            load = count[owner[number]]
+            least, member = divmod(waiting[0], members)
+            before = earlier.get(number)
+            if before is not None and load > self._count(before) + 1:
+                destination = before
+            elif load > least + 1:
+                destination = member
+            else:
+                continue
+            source = self._move(number, topic, destination)
+            moved = True
+            for changed in (source, destination):
+                if changed in may_have:
+                    heappush(waiting, count[changed] * members + changed)
+            while count[waiting[0] % members] != waiting[0] // members:
+                heappop(waiting)
+        return moved
+
+    def _count(self, member: int) -> int:
+        """How many partitions an earlier owner has, which Kafka may have set aside."""
+        if member in self._aside:
+            name = self._board.names[member]
+            raise KafkaRaises("NullPointerException", f"{name} takes no part in balancing")
+        return self.count[member]
+
+    def _move(self, number: int, topic: int, destination: int) -> int:
+        """Move a partition, or the one that it stands for; say from whom."""
+        if self._held is None:
+            self._held = [dict.fromkeys(numbers) for numbers in self._board.lists]
+        owner, name = self._owner, self._board.topics[topic]
+        number = self._movements.stands_for(number, name, owner[number], destination)
+        source = owner[number]
+        index = number - self._board.begin[topic]
+        self._movements.record(number, name, index, source, destination)
+        del self._held[source][number]
+        self._held[destination][number] = None
+        owner[number] = destination
+        self._recount(source, -1)
+        self._recount(destination, 1)
+        return source
+
+    def _recount(self, member: int, change: int) -> None:
+        """Keep the counts, and the least and the most of them."""
+        load = self.count[member] + change
+        self.count[member] = load
+        with_load = self._with_load
+        with_load[load - change] -= 1
+        with_load[load] += 1
+        self._least = min(self._least, load)
+        self._most = max(self._most, load)
+        while not with_load[self._least]:
+            self._least += 1
+        while not with_load[self._most]:
+            self._most -= 1
+
+    # -- is all balanced? ------------------------------------------------------------------------
+
+    def _is_balanced(self) -> bool:
+        """Whether all have the same, give or take one, or no single move would even anything."""
+        if self._most - self._least <= 1:
+            return True
+        if self._witness is not None:
+            number, member = self._witness
+            load = self.count[member]
+            if load != self._board.capacity[member] and self.count[self._owner[number]] > load + 1:
+                return False
+        self._witness = self._find_witness()
+        return self._witness is None
+
+    def _find_witness(self) -> tuple[int, int] | None:
+        """A partition, and a member with room that has two fewer than its owner.
+
+        Moves go over the topics upward, so the last ones are out of balance longest: the
+        search goes downward from where it ended the last time, and then round from the top.
+        """
+        board, count, owner = self._board, self.count, self._owner
+        with_room: dict[int, int | None] = {}
+        first, last = board.contested_from, self._looked_last
+        for topic in chain(range(last, first - 1, -1), range(len(board.topics) - 1, last, -1)):
+            begin = board.begin[topic]
+            owners = owner[begin : board.begin[topic + 1]]
+            holder = max(set(owners), key=count.__getitem__)
+            if count[holder] <= self._least + 1:
+                continue
+            candidates = board.candidates[topic]
+            if id(candidates) not in with_room:
+                with_room[id(candidates)] = self._least_with_room(candidates)
+            member = with_room[id(candidates)]
+            if member is not None and count[holder] > count[member] + 1:
+                self._looked_last = topic
+                return begin + owners.index(holder), member
+        return None
+
+    def _least_with_room(self, candidates: Sequence[int]) -> int | None:
+        """Of those that may have more, one with the fewest."""
+        count, capacity = self.count, self._board.capacity
+        least = min(candidates, key=count.__getitem__)
+        if count[least] != capacity[least]:
+            return least
+        with_room = (member for member in candidates if count[member] != capacity[member])
+        return min(with_room, key=count.__getitem__, default=None)

@@ -1,0 +1,206 @@
+"""Sticky with unequal subscriptions, with partitions and members as numbers.
+
+Partitions are numbered in the order in which Kafka goes over them: topics that few may have
+first. Members are numbered by id, so that `partitions * members + member` is one number to
+compare for "fewest partitions, then by id".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
+
+from impl.assignors.group import Group, partitions_of
+from impl.assignors.java import sort_names
+from impl.assignors.sticky.balance import balance
+from impl.assignors.sticky.board import Board
+from impl.assignors.sticky.ownership import NO_GENERATION, settle_claims
+from spec.vocabulary import Assignment, Member, TopicPartition
+
+
+def assign_general(group: Group, seen_generation: int, *, withhold: bool) -> Assignment:
+    """The same as the specification's, faster."""
+    board = lay_out(group)
+    numbering = Numbering(board, group.sizes)
+    claims = {name: numbering.claims(name, member) for name, member in group.members.items()}
+    owned, _ = settle_claims(group.members, claims)
+    must_revoke = False
+    for name, foreign in numbering.foreign.items():
+        kept = [number for number in owned[name] if number not in foreign]
+        must_revoke |= len(kept) < len(owned[name])
+        owned[name] = kept
+    board.earlier = earlier_owners(group.members, claims, board, seen_generation)
+    for name, kept in owned.items():
+        board.hold(name, kept)
+
+    from_scratch = not any(owned.values())
+    free = board.left_over(numbering.unreal)
+    give_to_least_loaded(board, free)
+    lists = balance(
+        board, free, numbering.unreal, new_first=not must_revoke, from_scratch=from_scratch
+    )
+    by_name = {name: lists[board.number[name]] for name in group.members}
+    if withhold:
+        withhold_changing_hands(by_name, claims)
+
+    objects = list(chain.from_iterable(partitions_of(group.sizes, board.topics)))
+    objects += numbering.unreal
+    take = objects.__getitem__
+    return {name: tuple(map(take, numbers)) for name, numbers in by_name.items()}
+
+
+def lay_out(group: Group) -> Board:
+    """Number topics and members."""
+    names = sort_names(group.members)
+    subscribers = group.subscribers(names)
+    # As often as members name it: that is how Kafka counts who may have a topic.
+    counted = {topic: subscribers.how_often(topic) for topic in group.sizes}
+    topics = sorted(sort_names(counted), key=counted.__getitem__)
+    total = sum(group.sizes.values())
+    capacity: dict[tuple[str, ...], int] = {}
+    for kind in group.kinds:
+        sizes = [group.sizes[topic] for topic in kind if topic in group.sizes]
+        capacity[kind] = total if len(sizes) == len(topics) else sum(sizes)
+    return Board(
+        names=names,
+        joined=group.members,
+        topics=topics,
+        sizes=[group.sizes[topic] for topic in topics],
+        candidates=[subscribers.of(topic) for topic in topics],
+        contested_from=sum(many <= 1 for many in counted.values()),
+        capacity=[capacity[group.members[name].topics] for name in names],
+    )
+
+
+class Numbering:
+    """The numbers of the partitions that members claim."""
+
+    def __init__(self, board: Board, sizes: Mapping[str, int]) -> None:
+        self._sizes = sizes
+        self._begin = dict(zip(board.topics, board.begin, strict=False))
+        self._beyond = board.begin[-1]
+        self.unreal: list[TopicPartition] = []
+        """Claimed partitions of a known topic that do not exist: numbered after all others."""
+        self._unreal: dict[TopicPartition, int] = {}
+        self.foreign: dict[str, set[int]] = {}
+        """Of some members, the claimed partitions whose topics they do not subscribe to."""
+
+    def claims(self, name: str, member: Member) -> list[int]:
+        """What a member claims of the topics that are shared out."""
+        if not member.owned:
+            return []
+        begin = self._begin
+        size = self._sizes.get
+        numbers = [begin[t] + i for t, i in member.owned if 0 <= i < size(t, 0)]
+        subscribed = set(member.topics)
+        if len(numbers) < len(member.owned) or not subscribed.issuperset(
+            map(itemgetter(0), member.owned)
+        ):
+            return list(self._look_closely(name, member.owned, subscribed))
+        return numbers
+
+    def _look_closely(
+        self, name: str, owned: Iterable[TopicPartition], subscribed: set[str]
+    ) -> Iterator[int]:
+        """The same, for claims of which some are odd."""
+        for tp in owned:
+            topic, index = tp
+            if topic not in self._sizes:
+                continue
+            if 0 <= index < self._sizes[topic]:
+                number = self._begin[topic] + index
+            elif tp in self._unreal:
+                number = self._unreal[tp]
+            else:
+                number = self._unreal[tp] = self._beyond + len(self.unreal)
+                self.unreal.append(tp)
+            if topic not in subscribed:
+                self.foreign.setdefault(name, set()).add(number)
+            yield number
+
+
+def earlier_owners(
+    members: Mapping[str, Member], claims: Mapping[str, list[int]], board: Board, seen: int
+) -> dict[int, int]:
+    """Who had each partition in the latest generation before the newest."""
+    since = {
+        name: NO_GENERATION if member.generation is None else member.generation
+        for name, member in members.items()
+    }
+    newest = max(seen, *since.values())
+    earlier: dict[int, int] = {}
+    of: dict[int, int] = {}
+    for name, generation in since.items():
+        if generation < newest:
+            member = board.number[name]
+            for number in claims[name]:
+                if number not in of or generation > of[number]:
+                    earlier[number] = member
+                    of[number] = generation
+    return earlier
+
+
+def give_to_least_loaded(board: Board, free: Sequence[int]) -> None:
+    """Give every free partition to the candidate with the fewest, topic by topic."""
+    for topic, numbers in board.by_topic(free, range(len(board.topics))):
+        receivers = in_turn(board.count, board.candidates[topic], len(numbers))
+        lists, owner = board.lists, board.owner
+        for number, member in zip(numbers, receivers, strict=True):
+            lists[member].append(number)
+            owner[number] = member
+
+
+def in_turn(count: list[int], candidates: Sequence[int], partitions: int) -> list[int]:
+    """Who gets each of the partitions, when each goes to the least loaded; counts them.
+
+    Like water: the lowest rise together, round by round, and take along whom they reach.
+    """
+    members = len(count)
+    rising: list[int] = []
+    above = sorted([count[member] * members + member for member in candidates], reverse=True)
+    level = above[-1] // members
+    receivers: list[int] = []
+    while True:
+        reached = len(rising)
+        while above and above[-1] // members == level:
+            rising.append(above.pop() % members)
+        if len(rising) > reached:
+            rising.sort()
+        missing = partitions - len(receivers)
+        rounds = missing // len(rising)
+        if above:
+            rounds = min(rounds, above[-1] // members - level)
+        receivers += rising * rounds
+        level += rounds
+        missing -= rounds * len(rising)
+        if missing < len(rising) and not (above and above[-1] // members == level):
+            break
+    receivers += rising[:missing]
+    for place, member in enumerate(rising):
+        count[member] = level + (place < missing)
+    return receivers
+
+
+def withhold_changing_hands(
+    assigned: dict[str, list[int]], claims: Mapping[str, list[int]]
+) -> None:
+    """Take out what one member gets anew and another, by its own word, loses."""
+    gained: dict[int, str] = {}
+    lost: set[int] = set()
+    for name, numbers in assigned.items():
+        if numbers != claims[name]:
+            mine = set(claims[name])
+            gained |= dict.fromkeys((n for n in numbers if n not in mine), name)
+            lost |= mine.difference(numbers)
+    going: dict[str, set[int]] = {}
+    for number in lost.intersection(gained):
+        going.setdefault(gained[number], set()).add(number)
+    for name, leaving in going.items():
+        staying: list[int] = []
+        for number in assigned[name]:
+            if number in leaving:
+                leaving.remove(number)  # only the first of two, should there be two
+            else:
+                staying.append(number)
+        assigned[name] = staying

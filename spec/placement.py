@@ -1,0 +1,110 @@
+"""Which partition a name or a key belongs to: coordinators, and where producers write.
+
+The coordinator of a group is the leader of one partition of `__consumer_offsets`, found from
+the group's id alone; so is that of a transactional id, in `__transaction_state`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from spec.core import SpecError
+from spec.java import INT_MIN, int32, string_hash
+
+OFFSETS_PARTITIONS = 50
+"""`offsets.topic.num.partitions` and `transaction.state.log.num.partitions`, by default."""
+
+
+def java_string_hash(text: str) -> int:
+    """`String.hashCode`, as a signed 32-bit number."""
+    return string_hash(text)
+
+
+def java_abs(n: int) -> int:
+    """`Math.abs` of an `int`: of the smallest it is that number itself, still negative."""
+    return int32(abs(n))
+
+
+def java_remainder(n: int, partitions: int) -> int:
+    """Java's `%` for a positive divisor: the remainder has the sign of what is divided."""
+    return abs(n) % partitions * (-1 if n < 0 else 1)
+
+
+# -- three rules for one question ----------------------------------------------------------------
+
+
+def kafka_rule(hash_code: int, partitions: int) -> int:
+    """Kafka's own: `Utils.abs(hash) % n`, where abs of the smallest number is 0."""
+    return java_remainder(0 if hash_code == INT_MIN else java_abs(hash_code), partitions)
+
+
+def remainder_first(hash_code: int, partitions: int) -> int:
+    """As often told: `Math.abs(hash % n)`. Always a partition, but for one hash not Kafka's.
+
+    A remainder is smaller than what was divided by, so its absolute value is a number.
+    """
+    return java_abs(java_remainder(hash_code, partitions))
+
+
+def abs_first(hash_code: int, partitions: int) -> int:
+    """As told elsewhere: `Math.abs(hash) % n`. For one hash not even a partition.
+
+    The hash of "polygenelubricants" is the smallest number, and `Math.abs` leaves it negative.
+    """
+    return java_remainder(java_abs(hash_code), partitions)
+
+
+PLACEMENT_RULES: Mapping[str, Callable[[int, int], int]] = {
+    "Utils.abs(hash) % n": kafka_rule,
+    "Math.abs(hash % n)": remainder_first,
+    "Math.abs(hash) % n": abs_first,
+}
+"""The rules by what they say in Java, Kafka's first. They agree on every hash but one."""
+
+
+def group_partition(group_id: str, partitions: int = OFFSETS_PARTITIONS) -> int:
+    """The partition of `__consumer_offsets` in which a group's offsets live.
+
+    Kafka: `GroupCoordinator.partitionFor`; transactional ids go by the same rule.
+    """
+    if partitions < 1:
+        raise SpecError(f"a topic has at least one partition, not {partitions}")
+    return kafka_rule(string_hash(group_id), partitions)
+
+
+def coordinator(
+    group_id: str, leaders: Mapping[int, int], partitions: int = OFFSETS_PARTITIONS
+) -> int | None:
+    """The broker that coordinates a group: the leader of its partition, if that has one."""
+    return leaders.get(group_partition(group_id, partitions))
+
+
+# -- producers -------------------------------------------------------------------------------
+
+
+def murmur2(data: bytes) -> int:
+    """The hash that producers partition keys by: 32-bit murmur2, as a signed number."""
+    m = 0x5BD1E995
+    whole = len(data) - len(data) % 4
+    h = 0x9747B28C ^ len(data)
+    for i in range(0, whole, 4):
+        k = int.from_bytes(data[i : i + 4], "little") * m % 2**32
+        k = (k ^ k >> 24) * m % 2**32
+        h = h * m % 2**32 ^ k
+    if data[whole:]:
+        h = (h ^ int.from_bytes(data[whole:], "little")) * m % 2**32
+    h = (h ^ h >> 13) * m % 2**32
+    return int32(h ^ h >> 15)
+
+
+def key_partition(key: bytes, partitions: int) -> int:
+    """The partition that a producer writes a record with this key to.
+
+    Among all partitions of the topic, not only those that have a leader, so that a key keeps
+    its partition. Kafka: `BuiltInPartitioner.partitionForKey`; the sign bit is cut off, which
+    is not the same as taking the absolute value. A record without a key goes where the
+    producer pleases.
+    """
+    if partitions < 1:
+        raise SpecError(f"a topic has at least one partition, not {partitions}")
+    return (murmur2(key) & 0x7FFFFFFF) % partitions

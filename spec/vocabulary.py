@@ -1,0 +1,84 @@
+"""The words that the specification, its fast twins and its checkers share: names, not rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+import attrs
+
+from spec.core import SpecError
+
+
+class TopicPartition(NamedTuple):
+    """One partition of a topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+Assignment: TypeAlias = dict[str, tuple[TopicPartition, ...]]
+"""Who gets what: each member's partitions, in the order in which Kafka lists them."""
+
+
+class InvalidGroup(SpecError):
+    """A group that no consumer group can be; one clear line."""
+
+
+class KafkaRaises(SpecError):
+    """An input on which Kafka's own assignor raises an exception instead of answering."""
+
+    def __init__(self, exception: str, reason: str) -> None:
+        super().__init__(f"Kafka raises {exception} here: {reason}")
+        self.exception = exception
+        """The exception's Java class, as in `NullPointerException`."""
+        self.reason = reason
+
+
+def _topics(given: Iterable[str]) -> tuple[str, ...]:
+    """Read a list of topics; a single name is a mistake that would pass as its letters."""
+    if isinstance(given, str):
+        raise InvalidGroup(f"topics is a list of names, not the name {given!r}")
+    topics = tuple(given)
+    for topic in topics:
+        if not isinstance(topic, str):
+            raise InvalidGroup(f"a topic is named by a string, not {topic!r}")
+    return topics
+
+
+def _partitions(given: Iterable[tuple[str, int]]) -> tuple[TopicPartition, ...]:
+    """Read a list of partitions, each a pair of topic and index."""
+    partitions = tuple(given)
+    if not set(map(type, partitions)) <= {TopicPartition}:
+        try:
+            partitions = tuple(TopicPartition(topic, index) for topic, index in partitions)
+        except (TypeError, ValueError):
+            raise InvalidGroup("a partition is a pair of topic and index") from None
+    return partitions  # type: ignore[return-value]
+
+
+@attrs.frozen
+class Member:
+    """What a member of a group tells its leader when it joins."""
+
+    topics: tuple[str, ...] = attrs.field(converter=_topics)
+    """The topics it subscribes to. Kafka allows a name twice, and none at all."""
+    owned: tuple[TopicPartition, ...] = attrs.field(default=(), converter=_partitions)
+    """The partitions it says it owns, from the last assignment it heard of."""
+    generation: int | None = None
+    """The generation of that assignment; None when it does not say."""
+    instance_id: str | None = None
+    """`group.instance.id`, of a static member."""
+    subscription_generation: int | None = attrs.field(
+        default=attrs.Factory(lambda self: self.generation, takes_self=True), kw_only=True
+    )
+    """The generation in the subscription's own field, where that is not the one above.
+
+    Sticky members write what they own, and since when, into their user data; the field next
+    to it came later (KIP-792), so an old client leaves it out.
+    """
+    rack: str | None = attrs.field(default=None, kw_only=True)
+    """`client.rack`: where it would rather fetch from."""

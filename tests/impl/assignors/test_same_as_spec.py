@@ -1,0 +1,89 @@
+"""The fast assignors give what the specification gives, list order and exceptions included."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+
+import impl.assignors
+import spec.assignors
+from checkers.strategies import Group, History, groups, histories, outcome
+from spec.assignors import Member, TopicPartition, kafka_order
+from spec.assignors.properties import Round
+
+STRATEGIES = list(spec.assignors.ASSIGNORS)
+
+
+def both_agree(strategy: str, group: Group | Round) -> None:
+    """Ask both, and compare results as they are, with their order."""
+    expected = outcome(spec.assignors.ASSIGNORS[strategy], group)
+    got = outcome(impl.assignors.ASSIGNORS[strategy], group)
+    assert got == expected
+    assert list(got) == list(expected)
+
+
+def follow(strategy: str, history: History) -> None:
+    """Play a history by the specification, and ask both in every round."""
+    for step in history.play(spec.assignors.ASSIGNORS[strategy]):
+        both_agree(strategy, step if isinstance(step, Round) else step.asked)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(group=groups())
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_same_for_any_group(strategy: str, group: Group) -> None:
+    both_agree(strategy, group)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(history=histories())
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_same_over_histories(strategy: str, history: History) -> None:
+    follow(strategy, history)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(history=histories(max_rounds=10))
+@settings(max_examples=2_000, deadline=None, derandomize=True)
+def test_same_over_two_thousand_histories(strategy: str, history: History) -> None:
+    follow(strategy, history)
+
+
+def random_group(seed: int) -> Group:
+    """A group with some forty topics and members, and claims that mostly hold."""
+    r = random.Random(seed)
+    partitions = {f"t{number}": r.randint(1, 30) for number in range(r.randint(2, 40))}
+    names = [f"m{r.randrange(10**6)}" for _ in range(r.randint(2, 40))]
+    topics = {name: r.sample(list(partitions), r.randint(1, len(partitions))) for name in names}
+    owned: dict[str, list[TopicPartition]] = {name: [] for name in names}
+    for topic, size in partitions.items():
+        for index in range(size):
+            if r.random() < 0.8:
+                owned[r.choice(names)].append(TopicPartition(topic, index))
+    since = {name: r.choice([3, 3, 3, 2, None]) for name in names}
+    return Group(partitions, kafka_order({n: Member(topics[n], owned[n], since[n]) for n in names}))
+
+
+@pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_same_for_larger_groups_in_which_much_moves(strategy: str, seed: int) -> None:
+    both_agree(strategy, random_group(seed))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
+@pytest.mark.parametrize("seed", range(3, 20))
+def test_same_for_more_larger_groups(strategy: str, seed: int) -> None:
+    both_agree(strategy, random_group(seed))
+
+
+def test_a_topic_that_shrinks_or_grows_is_not_remembered() -> None:
+    members = {"m": Member(["t"])}
+    for before, after in pairwise([3, 5, 2, 0, 1]):
+        for size in (before, after):
+            assignment = impl.assignors.ASSIGNORS["sticky"]({"t": size}, members)
+            assert [tp.partition for tp in assignment["m"]] == list(range(size))

@@ -1,0 +1,76 @@
+"""Which partition a group or a key belongs to."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec.core import SpecError
+from spec.java import INT_MIN
+from spec.placement import (
+    PLACEMENT_RULES,
+    coordinator,
+    group_partition,
+    java_string_hash,
+    key_partition,
+    murmur2,
+)
+
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "placement_sample.json").read_text())
+
+
+@pytest.mark.parametrize("case", CASES["group_partition"], ids=lambda case: case["id"][:20])
+def test_group_partition_is_kafkas(case: dict[str, Any]) -> None:
+    assert java_string_hash(case["id"]) == case["java_hash"]
+    assert group_partition(case["id"], case["num_partitions"]) == case["expect"]
+
+
+def test_rules_that_are_told_differ_for_one_hash_only() -> None:
+    told = {
+        group: [rule(java_string_hash(group), 50) for rule in PLACEMENT_RULES.values()]
+        for group in ("test-group", "my-group", "group1", "polygenelubricants")
+    }
+    assert told == {
+        "test-group": [12, 12, 12],
+        "my-group": [12, 12, 12],
+        "group1": [40, 40, 40],
+        "polygenelubricants": [0, 48, -48],
+    }
+    assert java_string_hash("polygenelubricants") == INT_MIN
+
+
+def test_every_rule_gives_the_same_partition_next_to_the_smallest_hash() -> None:
+    for h in (INT_MIN + 1, -51, -50, -1, 0, 1, 49, 50, -INT_MIN - 1):
+        for n in (1, 2, 3, 50, 2**31 - 1):
+            assert len({rule(h, n) for rule in PLACEMENT_RULES.values()}) == 1
+
+
+def test_coordinator_is_the_leader_of_the_groups_partition() -> None:
+    assert coordinator("test-group", {12: 3}) == 3
+    assert coordinator("test-group", {13: 3}) is None
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("21", -973932308),
+        ("foobar", -790332482),
+        ("abc", 479470107),
+        ("a-little-bit-long-string", -985981536),
+        ("a-little-bit-longer-string", -1486304829),
+        ("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58897971),
+    ],
+)
+def test_murmur2_gives_kafkas_vectors(key: str, expected: int) -> None:
+    assert murmur2(key.encode()) == expected
+    assert key_partition(key.encode(), 10) == (expected & 0x7FFFFFFF) % 10
+
+
+def test_a_topic_without_partitions_is_told_in_one_line() -> None:
+    with pytest.raises(SpecError, match=r"^a topic has at least one partition, not 0$"):
+        group_partition("g", 0)
+    with pytest.raises(SpecError, match=r"^a topic has at least one partition, not -1$"):
+        key_partition(b"k", -1)
