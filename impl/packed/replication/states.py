@@ -1,4 +1,4 @@
-"""Replication: its layout, and states of the specification to words and back.
+"""States of the specification to words, and back.
 
 Less is laid out than a state says, since some of it follows from the rest, in every variant:
 
@@ -13,14 +13,11 @@ Less is laid out than a state says, since some of it follows from the rest, in e
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
 from impl.packed.layout import Layout, LayoutError, layout
-from impl.packed.replication_kernel import Facts, Tables
 from spec.log import Log, Record
 from spec.replication.state import NO_EPOCH, NO_LEADER, Bounds, Cluster, LeaderAndIsr, View
-
-VARIANTS = ("truncate-to-hw", "kip-101", "kip-279", "kip-320-first-try", "kip-320")
 
 
 def replication_layout(bounds: Bounds) -> Layout:
@@ -81,7 +78,7 @@ def pack(s: Cluster, words: Layout) -> tuple[int, ...]:
     return packed
 
 
-def unpack(packed: tuple[int, ...], words: Layout, bounds: Bounds) -> Cluster:
+def unpack(packed: Sequence[int], words: Layout, bounds: Bounds) -> Cluster:
     """The state that these words stand for."""
     values = words.unpack(packed)
     requests = []
@@ -110,74 +107,4 @@ def unpack(packed: tuple[int, ...], words: Layout, bounds: Bounds) -> Cluster:
         requests=tuple(requests),
         next_record=values["next_record"][0],
         bounds=bounds,
-    )
-
-
-def facts(words: Layout, bounds: Bounds, variant: str) -> Facts:
-    """What the compiled functions are told of bounds and layout."""
-    ids, hw, epoch, isr = (words[name] for name in ("logs", "hw", "epoch", "isr"))
-    request, record_epochs = words["requests"], words["record_epochs"]
-    log_width = ids.width * bounds.log_size
-    return Facts(
-        variant=VARIANTS.index(variant),
-        brokers=bounds.brokers,
-        log_size=bounds.log_size,
-        max_records=bounds.max_records,
-        max_epoch=bounds.max_epoch,
-        everyone=isr.mask,
-        id_width=ids.width,
-        log_width=log_width,
-        log_mask=(1 << log_width) - 1,
-        hw_width=hw.width,
-        hw_mask=hw.mask,
-        epoch_width=epoch.width,
-        epoch_mask=epoch.mask,
-        epochs_at=epoch.shift,
-        epochs_mask=(1 << (epoch.width * bounds.brokers)) - 1,
-        isrs_at=isr.shift,
-        next_record_at=words["next_record"].shift,
-        next_record_mask=words["next_record"].mask,
-        request_width=request.width,
-        request_mask=request.mask,
-        next_epoch_at=words["next_epoch"].shift,
-        next_epoch_mask=words["next_epoch"].mask,
-        record_epoch_width=record_epochs.width,
-        record_epoch_mask=record_epochs.mask,
-        record_epochs_at=record_epochs.shift,
-    )
-
-
-def tables(words: Layout, bounds: Bounds) -> Tables:
-    """Fill the tables for these bounds."""
-    ids, epoch, record_epochs = words["logs"], words["epoch"], words["record_epochs"]
-    brokers, size = bounds.brokers, bounds.log_size
-    slots = np.arange(size)
-    lanes = np.arange(1 << (ids.width * size))
-    contents = lanes[:, None] >> (slots * ids.width) & ids.mask
-    ends = (contents > 0).sum(axis=1)
-    masks = np.arange(1 << size)
-    everyone = np.arange(1 << brokers)
-    views = np.arange(1 << (epoch.width * brokers))
-    groups = np.zeros_like(views)
-    for b in range(brokers):
-        groups |= 1 << ((views >> (b * epoch.width) & epoch.mask) * brokers + b)
-    held = np.ones_like(lanes)
-    present = np.zeros_like(lanes)
-    for o in range(size):
-        held |= (ends > o).astype(np.int64) << ((o + 1) * brokers)
-        present |= np.where(contents[:, o] > 0, 1 << np.maximum(contents[:, o] - 1, 0), 0)
-    kept = np.full(1 << bounds.max_records, (1 << 63) - 1, np.int64)
-    for gone in range(bounds.max_records):
-        absent = np.arange(len(kept)) >> gone & 1 == 0
-        kept[absent] &= ~(record_epochs.mask << (record_epochs.shift + gone * record_epochs.width))
-    log_width = ids.width * size
-    return Tables(
-        ends=ends,
-        held=held,
-        ids=present,
-        same=((contents == 0) << slots).sum(axis=1),
-        length=np.array([int(m).bit_length() for m in masks]),
-        groups=groups,
-        spread=((everyone[:, None] >> np.arange(brokers) & 1) << (np.arange(brokers) * log_width)).sum(axis=1),
-        kept=kept,
     )
