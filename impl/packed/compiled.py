@@ -75,3 +75,9 @@ def now_ready() -> None:
     """Note that everything was compiled."""
     if CACHE is not None:
         (CACHE / READY).touch()
+
+
+@compiled
+def look(array: Words, index: int) -> int:
+    """An element; unlike a signed index, an unsigned one is not tested for being negative."""
+    return array[np.uint64(index)]  # type: ignore[no-any-return]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from impl.packed.compiled import Words, compiled
+from impl.packed.compiled import Words, compiled, look
 from impl.packed.replication.guards import guards
 from impl.packed.replication.words import (
     ADVANCES,
@@ -30,7 +30,6 @@ from impl.packed.replication.words import (
     hw_of,
     leader_of,
     log_of,
-    look,
     quorum_of,
     record_at,
     request_of,

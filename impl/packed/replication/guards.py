@@ -10,7 +10,7 @@ No branch depends on the state: there is none that a processor could guess wrong
 
 from __future__ import annotations
 
-from impl.packed.compiled import Words, compiled
+from impl.packed.compiled import Words, compiled, look
 from impl.packed.replication.words import (
     KIP_320,
     KIP_320_FIRST_TRY,
@@ -20,7 +20,6 @@ from impl.packed.replication.words import (
     hw_of,
     leader_of,
     log_of,
-    look,
     quorum_of,
     record_at,
     requests_of,

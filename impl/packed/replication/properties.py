@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impl.packed.compiled import Words, compiled
+from impl.packed.compiled import Words, compiled, look
 from impl.packed.replication.words import (
     LEADER_IN_ISR,
     STRONG_ISR,
@@ -12,7 +12,6 @@ from impl.packed.replication.words import (
     hw_of,
     leader_of,
     log_of,
-    look,
     quorum_of,
     requests_of,
     view_epoch,

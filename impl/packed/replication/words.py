@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
-from impl.packed.compiled import Words, compiled
+from impl.packed.compiled import compiled
 
 TRUNCATE_TO_HW, KIP_101, KIP_279, KIP_320_FIRST_TRY, KIP_320 = range(5)
 """The variants."""
@@ -78,12 +76,6 @@ class Facts(NamedTuple):
 
     fanout: int
     """No state has more successors."""
-
-
-@compiled
-def look(tables: Words, index: int) -> int:
-    """Look up; an unsigned index needs no test for being negative."""
-    return tables[np.uint64(index)]
 
 
 @compiled
