@@ -166,9 +166,7 @@ class Worker:
         """Take in what was found in the round before, and expand until an outbox is full."""
         for sender in senders:
             box = sender.outboxes[1 - parity]
-            self.take_in(
-                box.codes[self.index], box.highs[self.index], int(box.counts[self.index])
-            )
+            self.take_in(box.codes[self.index], box.highs[self.index], int(box.counts[self.index]))
         box = self.outboxes[parity]
         box.counts[:] = 0
         while not self.done:

@@ -56,4 +56,3 @@ class Kernel(Generic[S]):
     def names(self, mask: int) -> list[str]:
         """The properties of a mask."""
         return [name for bit, name in enumerate(self.properties) if mask >> bit & 1]
-

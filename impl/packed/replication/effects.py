@@ -39,7 +39,9 @@ from impl.packed.replication.words import (
 
 
 @compiled
-def put(succ: Words, origins: Words, n: int, logs: int, views: int, control: int, origin: int) -> None:
+def put(
+    succ: Words, origins: Words, n: int, logs: int, views: int, control: int, origin: int
+) -> None:
     """Note a successor and what led to it."""
     succ[0, n] = logs
     succ[1, n] = views
@@ -50,12 +52,16 @@ def put(succ: Words, origins: Words, n: int, logs: int, views: int, control: int
 @compiled
 def end_of_agreement(leader_log: int, log: int, facts: Facts, tables: Words) -> int:
     """The offset after the last one at which both hold the same record."""
-    both = look(tables, facts.same_at + (leader_log ^ log)) & ((1 << look(tables, facts.ends_at + log)) - 1)
+    both = look(tables, facts.same_at + (leader_log ^ log)) & (
+        (1 << look(tables, facts.ends_at + log)) - 1
+    )
     return look(tables, facts.length_at + both)
 
 
 @compiled
-def end_of_own_last_epoch(leader_log: int, log: int, hw: int, control: int, facts: Facts, tables: Words) -> int:
+def end_of_own_last_epoch(
+    leader_log: int, log: int, hw: int, control: int, facts: Facts, tables: Words
+) -> int:
     """Where the leader's log leaves the epoch of the follower's last record (KIP-101)."""
     end = look(tables, facts.ends_at + log)
     leader_end = look(tables, facts.ends_at + leader_log)
@@ -73,7 +79,9 @@ def end_of_own_last_epoch(leader_log: int, log: int, hw: int, control: int, fact
 
 
 @compiled
-def cut(logs: int, control: int, broker: int, log: int, offset: int, facts: Facts, tables: Words) -> tuple[int, int]:
+def cut(
+    logs: int, control: int, broker: int, log: int, offset: int, facts: Facts, tables: Words
+) -> tuple[int, int]:
     """Logs and control after a broker cut its log; a record that is gone has no epoch."""
     kept = log & ((1 << (offset * facts.id_width)) - 1)
     logs ^= (log ^ kept) << (broker * facts.log_width)
@@ -99,7 +107,16 @@ def with_request(views: int, broker: int, epoch: int, request: int, facts: Facts
 
 
 @compiled
-def controller_decides(words: Words, todo: Words, count: int, elects: bool, facts: Facts, succ: Words, origins: Words, n: int) -> int:
+def controller_decides(
+    words: Words,
+    todo: Words,
+    count: int,
+    elects: bool,
+    facts: Facts,
+    succ: Words,
+    origins: Words,
+    n: int,
+) -> int:
     """A broker fails, or is elected: the next request."""
     act = ELECTS if elects else FAILS
     for k in range(count):
@@ -113,7 +130,9 @@ def controller_decides(words: Words, todo: Words, count: int, elects: bool, fact
         else:
             leads = all_if(leader == b)
             last = leads & all_if(isr == me)
-            request = (facts.brokers & leads | leader & ~leads) << facts.brokers | isr & (~me | last)
+            request = (facts.brokers & leads | leader & ~leads) << facts.brokers | isr & (
+                ~me | last
+            )
         control += 1 << facts.next_epoch_at
         control |= request << (sent * facts.request_width)
         put(succ, origins, n + k, logs, views, control, i << 16 | act << 8 | b)
@@ -121,7 +140,16 @@ def controller_decides(words: Words, todo: Words, count: int, elects: bool, fact
 
 
 @compiled
-def leader_writes(words: Words, todo: Words, count: int, facts: Facts, tables: Words, succ: Words, origins: Words, n: int) -> int:
+def leader_writes(
+    words: Words,
+    todo: Words,
+    count: int,
+    facts: Facts,
+    tables: Words,
+    succ: Words,
+    origins: Words,
+    n: int,
+) -> int:
     """A record is appended to the log of a broker that presumes leadership."""
     for k in range(count):
         i, b = todo[k] >> 3, todo[k] & 7
@@ -137,7 +165,16 @@ def leader_writes(words: Words, todo: Words, count: int, facts: Facts, tables: W
 
 
 @compiled
-def leader_changes_isr(words: Words, todo: Words, count: int, act: int, facts: Facts, succ: Words, origins: Words, n: int) -> int:
+def leader_changes_isr(
+    words: Words,
+    todo: Words,
+    count: int,
+    act: int,
+    facts: Facts,
+    succ: Words,
+    origins: Words,
+    n: int,
+) -> int:
     """The true leader takes a broker out of its isr, or in."""
     for k in range(count):
         i, b = todo[k] >> 3, todo[k] & 7
@@ -150,7 +187,9 @@ def leader_changes_isr(words: Words, todo: Words, count: int, act: int, facts: F
 
 
 @compiled
-def leader_advances_hw(words: Words, todo: Words, count: int, facts: Facts, succ: Words, origins: Words, n: int) -> int:
+def leader_advances_hw(
+    words: Words, todo: Words, count: int, facts: Facts, succ: Words, origins: Words, n: int
+) -> int:
     """One more record is committed."""
     for k in range(count):
         i, b = todo[k] >> 3, todo[k] & 7
@@ -160,7 +199,16 @@ def leader_advances_hw(words: Words, todo: Words, count: int, facts: Facts, succ
 
 
 @compiled
-def follower_fetches(words: Words, todo: Words, count: int, facts: Facts, tables: Words, succ: Words, origins: Words, n: int) -> int:
+def follower_fetches(
+    words: Words,
+    todo: Words,
+    count: int,
+    facts: Facts,
+    tables: Words,
+    succ: Words,
+    origins: Words,
+    n: int,
+) -> int:
     """A follower copies the next record, and learns the high watermark."""
     for k in range(count):
         i, b = todo[k] >> 3, todo[k] & 7
@@ -176,7 +224,16 @@ def follower_fetches(words: Words, todo: Words, count: int, facts: Facts, tables
 
 
 @compiled
-def follower_truncates(words: Words, todo: Words, count: int, facts: Facts, tables: Words, succ: Words, origins: Words, n: int) -> int:
+def follower_truncates(
+    words: Words,
+    todo: Words,
+    count: int,
+    facts: Facts,
+    tables: Words,
+    succ: Words,
+    origins: Words,
+    n: int,
+) -> int:
     """A follower cuts its log to where it agrees with the leader's."""
     for k in range(count):
         i, b = todo[k] >> 3, todo[k] & 7
@@ -192,7 +249,9 @@ def follower_truncates(words: Words, todo: Words, count: int, facts: Facts, tabl
 
 
 @compiled
-def becomes_leader(words: Words, todo: Words, count: int, facts: Facts, succ: Words, origins: Words, n: int) -> int:
+def becomes_leader(
+    words: Words, todo: Words, count: int, facts: Facts, succ: Words, origins: Words, n: int
+) -> int:
     """A broker hears that it leads."""
     for k in range(count):
         i, e, b = todo[k] >> 6, todo[k] >> 3 & 7, todo[k] & 7
@@ -204,7 +263,16 @@ def becomes_leader(words: Words, todo: Words, count: int, facts: Facts, succ: Wo
 
 
 @compiled
-def becomes_follower(words: Words, todo: Words, count: int, facts: Facts, tables: Words, succ: Words, origins: Words, n: int) -> int:
+def becomes_follower(
+    words: Words,
+    todo: Words,
+    count: int,
+    facts: Facts,
+    tables: Words,
+    succ: Words,
+    origins: Words,
+    n: int,
+) -> int:
     """A broker hears that another one leads; its log must reach to where it is to be cut."""
     for k in range(count):
         i, e, b = todo[k] >> 6, todo[k] >> 3 & 7, todo[k] & 7
@@ -232,7 +300,17 @@ def becomes_follower(words: Words, todo: Words, count: int, facts: Facts, tables
 
 
 @compiled
-def expand(words: Words, begin: int, end: int, facts: Facts, tables: Words, todo: Words, succ: Words, origins: Words, counts: Words) -> tuple[int, int]:
+def expand(
+    words: Words,
+    begin: int,
+    end: int,
+    facts: Facts,
+    tables: Words,
+    todo: Words,
+    succ: Words,
+    origins: Words,
+    counts: Words,
+) -> tuple[int, int]:
     """Write all successors of the states from `begin` to `end`, act by act.
 
     Returns how far it came before there was no more room for the successors of a state, and
@@ -272,7 +350,9 @@ def expand(words: Words, begin: int, end: int, facts: Facts, tables: Words, todo
     n = leader_changes_isr(words, todo[EXPANDS], counts[EXPANDS], EXPANDS, facts, succ, origins, n)
     n = leader_advances_hw(words, todo[ADVANCES], counts[ADVANCES], facts, succ, origins, n)
     n = follower_fetches(words, todo[FETCHES], counts[FETCHES], facts, tables, succ, origins, n)
-    n = follower_truncates(words, todo[TRUNCATES], counts[TRUNCATES], facts, tables, succ, origins, n)
+    n = follower_truncates(
+        words, todo[TRUNCATES], counts[TRUNCATES], facts, tables, succ, origins, n
+    )
     n = becomes_leader(words, todo[LEADS], counts[LEADS], facts, succ, origins, n)
     before = n
     n = becomes_follower(words, todo[FOLLOWS], counts[FOLLOWS], facts, tables, succ, origins, n)

@@ -25,7 +25,9 @@ def tables_by_name(layout: Layout, bounds: Bounds) -> dict[str, Words]:
     ends = (records > 0).sum(axis=1)
     reached = np.arange(size + 1) <= ends[:, None]
     held = np.where(reached, 1 << (np.arange(size + 1) * brokers), 0).sum(axis=1)
-    present = np.bitwise_or.reduce(np.where(records > 0, 1 << np.maximum(records - 1, 0), 0), axis=1)
+    present = np.bitwise_or.reduce(
+        np.where(records > 0, 1 << np.maximum(records - 1, 0), 0), axis=1
+    )
 
     epochs = np.arange(1 << (epoch.width * brokers))
     groups = np.zeros_like(epochs)

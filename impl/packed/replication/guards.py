@@ -28,7 +28,9 @@ from impl.packed.replication.words import (
 
 
 @compiled
-def where_epochs_agree(logs: int, control: int, reach: int, leader_log: int, offset: int, facts: Facts) -> int:
+def where_epochs_agree(
+    logs: int, control: int, reach: int, leader_log: int, offset: int, facts: Facts
+) -> int:
     """Those of `reach` whose record below the offset has the epoch of the leader's there."""
     if offset == 0:
         return reach
@@ -44,7 +46,9 @@ def where_epochs_agree(logs: int, control: int, reach: int, leader_log: int, off
 
 
 @compiled
-def where_own_epochs_agree(logs: int, control: int, reach: int, leader_log: int, facts: Facts, tables: Words) -> int:
+def where_own_epochs_agree(
+    logs: int, control: int, reach: int, leader_log: int, facts: Facts, tables: Words
+) -> int:
     """Those of `reach` whose last record has the epoch of the leader's there."""
     agree = 0
     for b in range(facts.brokers):
@@ -124,7 +128,9 @@ def guards(logs: int, views: int, control: int, facts: Facts, tables: Words) -> 
     b = leader & all_if(leads != 0)
     epoch = view_epoch(views, b, facts)
     heard = all_if((leads != 0) & (epoch == sent))
-    reach = groups >> (sent * brokers) & everyone if fenced else followers >> (b * brokers) & everyone
+    reach = (
+        groups >> (sent * brokers) & everyone if fenced else followers >> (b * brokers) & everyone
+    )
     log = log_of(logs, b, facts)
     end = look(tables, facts.ends_at + log)
     hw = hw_of(views, b, facts)

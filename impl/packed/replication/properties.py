@@ -50,4 +50,3 @@ def check(words: Words, begin: int, end: int, facts: Facts, tables: Words, masks
         masks[i] = mask
         found |= mask
     return found
-
