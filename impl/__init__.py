@@ -1,0 +1,1 @@
+"""The behaviour of `spec`, fast and mutable."""

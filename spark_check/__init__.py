@@ -1,0 +1,1 @@
+"""The questions that outgrow one machine, as PySpark jobs."""

@@ -24,12 +24,14 @@ and bounds decided: what an engine explores.
 
 from __future__ import annotations
 
+import ast
 import difflib
 import inspect
+import textwrap
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from types import GeneratorType
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Concatenate, Generic, TypeAlias, TypeVar
 
 import attrs
 
@@ -66,6 +68,11 @@ def look_up(kind: str, name: str, table: Mapping[str, Any]) -> Any:
     raise SpecError(f"no {kind} named {name!r}: {hint}")
 
 
+def first_paragraph(body: Callable[..., Any]) -> str:
+    """The first paragraph of a function's docstring, on one line."""
+    return " ".join((inspect.getdoc(body) or "").split("\n\n")[0].split())
+
+
 # -- rules -------------------------------------------------------------------------------
 
 
@@ -80,7 +87,7 @@ class Limit(str):
 
 
 def limit(name: str) -> Limit:
-    """Name a guard as one of the bounds': `yield limit("log has room"), ...`."""
+    """Mark a guard as one that only the bounds need, where the rule names it."""
     return Limit(name)
 
 
@@ -113,6 +120,15 @@ class Rule(Generic[S]):
     def doc(self) -> str:
         """What the rule says of itself."""
         return inspect.getdoc(self.body) or ""
+
+    @property
+    def summary(self) -> str:
+        """The first sentence or two of that."""
+        return first_paragraph(self.body)
+
+    def guard_names(self) -> list[tuple[str, bool]]:
+        """The guards as the function's text names them, and whether each is a limit."""
+        return guards_in_text(self.body)
 
     def instances(self, s: S) -> Iterator[Choice]:
         """Every combination of choices in this state, in a fixed order."""
@@ -149,13 +165,35 @@ class Rule(Generic[S]):
         return asked
 
 
-def rule(*, by: str, **choices: Callable[[S], Iterable[Any]]) -> Callable[[Callable[..., Any]], Rule[S]]:
+def guards_in_text(body: Callable[..., Any]) -> list[tuple[str, bool]]:
+    """The guards that a rule's text yields, in order, and whether each is a limit.
+
+    Read from the text, so that a guard is known before anything has happened.
+    """
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(body)))
+    except (OSError, SyntaxError):
+        return []
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Yield) and isinstance(node.value, ast.Tuple):
+            name = node.value.elts[0]
+            is_limit = isinstance(name, ast.Call) and bool(name.args)
+            text = name.args[0] if isinstance(name, ast.Call) and name.args else name
+            if isinstance(text, ast.Constant):
+                found.append((node.lineno, str(text.value), is_limit))
+    return [(text, is_limit) for _, text, is_limit in sorted(found)]
+
+
+def rule(
+    *, by: str, **choices: Callable[[Any], Iterable[Any]]
+) -> Callable[[Callable[Concatenate[S, ...], Step[S] | S]], Rule[S]]:
     """Make a rule of a function of the state and of what is chosen.
 
     Each further keyword names a parameter and gives the function that lists its values.
     """
 
-    def decorate(body: Callable[..., Any]) -> Rule[S]:
+    def decorate(body: Callable[Concatenate[S, ...], Step[S] | S]) -> Rule[S]:
         chosen = list(inspect.signature(body).parameters)[1:]
         if chosen != list(choices):
             raise SpecError(
@@ -177,6 +215,11 @@ class Always(Generic[S]):
     name: str
     body: Callable[[S], Any]
 
+    @property
+    def summary(self) -> str:
+        """What it says of itself."""
+        return first_paragraph(self.body)
+
     def failure(self, s: S) -> str | None:
         """The place where the property fails in this state, or None where it holds."""
         claims = self.body(s)
@@ -194,6 +237,13 @@ class Reachable(Generic[S]):
 
     name: str
     body: Callable[[S], Any]
+    within: Callable[[Any], bool] = lambda bounds: True
+    """The bounds that are large enough for it; in others it is not asked about."""
+
+    @property
+    def summary(self) -> str:
+        """What it says of itself."""
+        return first_paragraph(self.body)
 
 
 @attrs.frozen(eq=False)
@@ -210,6 +260,11 @@ class LeadsTo(Generic[S]):
     weakly_fair: tuple[Rule[S], ...]
     strongly_fair: tuple[Rule[S], ...]
 
+    @property
+    def summary(self) -> str:
+        """What it says of itself."""
+        return first_paragraph(self.body)
+
 
 Property: TypeAlias = Always[S] | Reachable[S] | LeadsTo[S]
 
@@ -222,6 +277,17 @@ def always(body: Callable[[S], Claims | bool]) -> Always[S]:
 def reachable(body: Callable[[S], bool]) -> Reachable[S]:
     """State what some state shows, so that a model in which nothing happens is noticed."""
     return Reachable(body.__name__, body)
+
+
+def reachable_within(
+    enough: Callable[[Any], bool],
+) -> Callable[[Callable[[S], bool]], Reachable[S]]:
+    """State what some state shows where the bounds are large enough for it."""
+
+    def decorate(body: Callable[[S], bool]) -> Reachable[S]:
+        return Reachable(body.__name__, body, enough)
+
+    return decorate
 
 
 def leads_to(
@@ -289,7 +355,7 @@ class Variant(Generic[S]):
     """One set of rules for a model, and what is expected of it."""
 
     name: str
-    rules: tuple[Rule[S], ...] = attrs.field(converter=tuple)
+    rules: tuple[Rule[S], ...]
     why: str
     """Why it exists: what was wrong with its parent."""
     violates: Mapping[str, Violated] = attrs.field(factory=dict)
@@ -297,6 +363,8 @@ class Variant(Generic[S]):
     parent: str | None = None
     survivors: Mapping[str, str] = attrs.field(factory=dict)
     """Mutants that no property can catch, and why they change nothing that matters."""
+    seen_only_in: Mapping[str, Mapping[str, int]] = attrs.field(factory=dict)
+    """Mutants that the model's `mutation_bounds` are too small to show, and bounds that do."""
 
     def derive(
         self,
@@ -308,6 +376,7 @@ class Variant(Generic[S]):
         remove: Sequence[Rule[S]] = (),
         violates: Mapping[str, Violated] | None = None,
         survivors: Mapping[str, str] | None = None,
+        seen_only_in: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Variant[S]:
         """The same rules in the same order, with the differences given."""
         replace = replace or {}
@@ -322,6 +391,7 @@ class Variant(Generic[S]):
             violates=violates or {},
             parent=self.name,
             survivors=survivors or {},
+            seen_only_in=seen_only_in or {},
         )
 
 
@@ -343,7 +413,10 @@ class Model(Generic[S]):
     initial: Callable[[Any], Iterable[S]]
     """The states in which a behaviour may begin, given the bounds."""
     properties: Sequence[Property[S]]
+    """What it is for: what is asked about where nothing else is said."""
     variants: Sequence[Variant[S]]
+    sanity: Sequence[Property[S]] = ()
+    """What any state looks like, whatever the variant: asked about by mutation, and by name."""
     bounds: type[Any] = NoBounds
     """The class of its bounds: an attrs class of `bound` fields."""
     default_variant: str | None = None
@@ -377,13 +450,21 @@ class Model(Generic[S]):
         for name in bounds or {}:
             look_up(f"bound of {self.name}", name, attrs.fields_dict(self.bounds))
         chosen = self.variant(variant)
+        limits = self.bounds(**(bounds or {}))
         return System(
             model=self,
             variant=chosen,
-            bounds=self.bounds(**(bounds or {})),
+            bounds=limits,
             rules=chosen.rules,
-            properties=tuple(self.properties),
+            properties=tuple(
+                p for p in self.properties if not isinstance(p, Reachable) or p.within(limits)
+            ),
         )
+
+
+def askable(properties: Iterable[Property[S]], bounds: Any) -> tuple[Property[S], ...]:
+    """Those that these bounds are large enough for."""
+    return tuple(p for p in properties if not isinstance(p, Reachable) or p.within(bounds))
 
 
 @attrs.frozen(eq=False)
@@ -404,9 +485,14 @@ class System(Generic[S]):
 
     def with_properties(self, names: Iterable[str]) -> System[S]:
         """The same system, asked about these properties only."""
-        table = {p.name: p for p in self.model.properties}
+        table = {p.name: p for p in (*self.model.properties, *self.model.sanity)}
         kind = f"property of {self.model.name}"
         return attrs.evolve(self, properties=tuple(look_up(kind, name, table) for name in names))
+
+    def with_sanity(self) -> System[S]:
+        """The same system, asked about everything that its model states."""
+        sanity = askable(self.model.sanity, self.bounds)
+        return attrs.evolve(self, properties=(*self.properties, *sanity))
 
     def steps(self, s: S) -> Iterator[tuple[Rule[S], Choice, S]]:
         """Everything that can happen in a state, rule by rule and choice by choice."""
@@ -416,11 +502,13 @@ class System(Generic[S]):
                 if not isinstance(after, Blocked):
                     yield r, choice, after
 
+    def is_final(self, s: S) -> bool:
+        """Whether a behaviour may end here for good."""
+        return self.model.final is not None and self.model.final(s)
+
     def is_deadlock(self, s: S) -> bool:
         """Whether nothing can happen here, although limits do not stop it and it is no end."""
-        if self.model.final is not None and self.model.final(s):
-            return False
-        return all(
+        return not self.is_final(s) and all(
             isinstance(r.attempt(s, choice, beyond_limits=True), Blocked)
             for r in self.rules
             for choice in r.instances(s)

@@ -2,7 +2,8 @@
 
 A model says how its states are drawn by returning a `Picture`; the terminal and the page
 both draw from it. Whatever carries a `place` is found again when a property names that place
-as the one where it fails.
+as the one where it fails: `offset 0 on broker 2`, say, which is on the lane `broker 2`. What
+follows a comma in the property's words is explanation.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ class Cell:
     """One box in a lane: a record of a log, a partition that a member holds."""
 
     text: str
+    """What stands in it; nothing, where the lane has room and there might be something."""
     colour: int | None = None
     """Cells of one colour belong together: for a record, its leader epoch."""
     place: str = ""
@@ -64,3 +66,7 @@ class Picture:
 
     lanes: Sequence[Lane]
     arrows: Sequence[Arrow] = ()
+    words: Mapping[str, str] = attrs.field(factory=dict)
+    """What the names in it mean, for someone who does not know them."""
+    colour: str = ""
+    """What cells of one colour have in common; the colour is the number of it."""

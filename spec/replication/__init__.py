@@ -11,7 +11,9 @@ from spec.replication.kip_101 import KIP_101
 from spec.replication.kip_279 import KIP_279
 from spec.replication.kip_320 import KIP_320
 from spec.replication.kip_320_first_try import KIP_320_FIRST_TRY
+from spec.replication.picture import picture
 from spec.replication.properties import LeaderInIsr, StrongIsr, WeakIsr
+from spec.replication.sanity import SANITY
 from spec.replication.state import NO_LEADER, Bounds, Cluster, initial
 from spec.replication.truncate_to_hw import TRUNCATE_TO_HW
 
@@ -30,7 +32,10 @@ REPLICATION = Model(
     bounds=Bounds,
     initial=initial,
     properties=(WeakIsr, StrongIsr, LeaderInIsr),
+    sanity=SANITY,
     variants=(TRUNCATE_TO_HW, KIP_101, KIP_279, KIP_320_FIRST_TRY, KIP_320),
     default_variant="kip-320",
     final=nobody_is_left,
+    picture=picture,
+    mutation_bounds=({"brokers": 2}, {}),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec.core import Variant, Violated
+from spec.core import Violated
 from spec.replication.state import Cluster
 from spec.replication.truncate_to_hw import (
     TRUNCATE_TO_HW,

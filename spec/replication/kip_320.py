@@ -67,9 +67,7 @@ def leader_advances_hw(s: Cluster, leader: int) -> Step[Cluster]:
 
 
 @rule(by="follower", follower=brokers, request=requests)
-def become_follower_and_truncate(
-    s: Cluster, follower: int, request: LeaderAndIsr
-) -> Step[Cluster]:
+def become_follower_and_truncate(s: Cluster, follower: int, request: LeaderAndIsr) -> Step[Cluster]:
     """A broker hears that another one leads, and cuts its log where that log leaves its own.
 
     Kafka: `Partition.makeFollower`, then `AbstractFetcherThread.truncateToEpochEndOffsets`
@@ -104,11 +102,9 @@ def follower_fetches(s: Cluster, leader: int, follower: int) -> Step[Cluster]:
     yield "follower is in the leader's epoch", s.follows_epoch(follower, leader)
     record = s.logs[leader].at(s.logs[follower].end)
     yield "leader holds the next record", record is not None
-    assert record is not None
+    assert record is not None, "there is nothing to copy"
     grown = s.logs[follower].append(record)
-    return s.with_log(follower, grown).with_view(
-        follower, hw=min(s.views[leader].hw, grown.end)
-    )
+    return s.with_log(follower, grown).with_view(follower, hw=min(s.views[leader].hw, grown.end))
 
 
 KIP_320 = KIP_320_FIRST_TRY.derive(
@@ -126,4 +122,48 @@ KIP_320 = KIP_320_FIRST_TRY.derive(
         "follower act in fences whoever is out of date, and truncation goes back into the "
         "change of leader, where the leader of that epoch answers."
     ),
+    survivors={
+        "controller_shrinks_isr without the guard 'broker leads or is in the isr'": (
+            "The decision changes nothing but the epoch: another epoch of the same leader, which "
+            "is harmless, and which elections produce too."
+        ),
+        "controller_elects without the guard 'broker does not lead yet'": (
+            "Electing the leader again begins another epoch with it, and Kafka does so too."
+        ),
+        "leader_shrinks_isr without the guard 'follower is in the isr'": (
+            "Who is not in the ISR leaves it without any change."
+        ),
+        "leader_shrinks_isr without the guard 'follower is another broker'": (
+            "The leader never lags behind itself, so the last guard says it already."
+        ),
+        "leader_shrinks_isr without the guard 'follower lags'": (
+            "Leaving the ISR is safe for whoever leaves: the guard decides how available a "
+            "partition stays, not what it loses."
+        ),
+        "leader_expands_isr without the guard 'follower is out of the isr'": (
+            "Who is in the ISR joins it without any change."
+        ),
+        "leader_advances_hw without the guard 'presumes leadership'": (
+            "Whoever knows of an ISR is in it by LeaderInIsr, so the guard on the leader's epoch "
+            "says it already."
+        ),
+        "leader_advances_hw without the guard 'leader holds the offset'": (
+            "The leader is in its own ISR, so the guard on the ISR says it already."
+        ),
+        "become_follower_and_truncate without the guard 'request names a leader'": (
+            "No broker presumes leadership in the epoch of a request without a leader."
+        ),
+        "become_follower_and_truncate without the guard 'leader is another broker'": (
+            "A leader that is in the request's epoch does not find the request newer."
+        ),
+        "become_follower_and_truncate without the guard 'leader presumes leadership'": (
+            "A broker that is in the epoch of a request which names it leader presumes leadership."
+        ),
+    },
+    seen_only_in={
+        'become_follower_and_truncate without the guard "leader is in the request\'s epoch"': {
+            "log_size": 1,
+            "max_epoch": 2,
+        },
+    },
 )

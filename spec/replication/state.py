@@ -26,9 +26,9 @@ class Bounds:
     """How large the world is in which every state is looked at."""
 
     brokers: int = bound(3, 1, 5, "replicas of the partition, one on each broker")
-    log_size: int = bound(2, 1, 4, "records that a log holds at the most")
-    max_records: int = bound(2, 1, 4, "records that are ever written")
-    max_epoch: int = bound(1, 0, 5, "the last leader epoch; epochs begin with 0")
+    log_size: int = bound(2, 1, 8, "records that a log holds at the most")
+    max_records: int = bound(2, 1, 8, "records that are ever written")
+    max_epoch: int = bound(1, 0, 8, "the last leader epoch; epochs begin with 0")
 
 
 @attrs.frozen

@@ -127,11 +127,9 @@ def follower_fetches(s: Cluster, leader: int, follower: int) -> Step[Cluster]:
     record = s.logs[leader].at(offset)
     yield "leader holds the next record", record is not None
     yield limit("log has room"), offset < s.bounds.log_size
-    assert record is not None
+    assert record is not None, "there is nothing to copy"
     grown = s.logs[follower].append(record)
-    return s.with_log(follower, grown).with_view(
-        follower, hw=min(s.views[leader].hw, grown.end)
-    )
+    return s.with_log(follower, grown).with_view(follower, hw=min(s.views[leader].hw, grown.end))
 
 
 TRUNCATE_TO_HW = Variant(

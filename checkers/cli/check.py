@@ -1,0 +1,283 @@
+"""`kspec check`: explore every state within the bounds."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from checkers.cli.options import (
+    all_of,
+    find_system,
+    json_option,
+    model_argument,
+    property_option,
+    set_option,
+    story_options,
+    variant_option,
+)
+from checkers.cli.output import (
+    OutputFile,
+    as_json_text,
+    complain,
+    console,
+    progress_line,
+    say,
+    say_json,
+    say_story,
+)
+from checkers.verdict import (
+    DEADLOCK,
+    EXIT_BAD_INPUT,
+    HOLDS,
+    INCONCLUSIVE,
+    SAMPLED,
+    Verdict,
+)
+from spec.core import Always, Blocked, LeadsTo, SpecError
+
+if TYPE_CHECKING:
+    from traces.trace import Trace
+
+
+@click.command()
+@all_of(model_argument, variant_option, set_option, property_option)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "reference", "native", "spark"]),
+    default="auto",
+    show_default=True,
+    help="What explores; `auto` takes the fastest that the model has.",
+)
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Cores to use.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop at so many.")
+@click.option("--max-depth", type=click.IntRange(min=1), metavar="N", help="Stop at this depth.")
+@click.option(
+    "--keep-going",
+    is_flag=True,
+    help="The shortest violation of every property, and the whole graph; not only the first.",
+)
+@click.option(
+    "--witness",
+    metavar="P",
+    help="Show the shortest way to a state that shows P, one of the model's reachable properties.",
+)
+@click.option("--coverage", is_flag=True, help="How often each rule happened, and what stopped it.")
+@all_of(story_options, json_option)
+def check(
+    model: str,
+    variant: str | None,
+    settings: tuple[str, ...],
+    properties: tuple[str, ...],
+    engine: str,
+    workers: int | None,
+    max_states: int | None,
+    max_depth: int | None,
+    keep_going: bool,
+    witness: str | None,
+    coverage: bool,
+    out_itf: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> int:
+    r"""Explore every state of MODEL within its bounds, and show the shortest counterexample.
+
+    MODEL is one that `kspec models` lists, or your own: `module:attribute`, or the path of a
+    Python file, which is then executed.
+
+    \b
+    kspec check replication --variant kip-101
+    kspec check replication --set max_epoch=2 --property StrongIsr
+    kspec check my_protocol.py --html counterexample.html
+    """
+    from checkers.engines import run
+    from checkers.explore import Limits, RuleFailed
+
+    started = time.perf_counter()
+    if witness:
+        properties = (*properties, witness)
+    system = find_system(model, variant, settings, properties)
+    if witness and any(
+        isinstance(p, Always | LeadsTo) and p.name == witness for p in system.properties
+    ):
+        raise SpecError(f"{witness} is no reachable property: a state that shows it is no news")
+    files = StoryFiles(out_itf, html)
+    limits = Limits(max_states, max_depth, keep_going)
+    what = f"{system.model.name}, {system.variant.name}"
+    try:
+        with progress_line(what) as on_progress:
+            verdict = run(engine, system, limits, workers, on_progress)
+    except RuleFailed as error:
+        show_failure(error, files)
+        return EXIT_BAD_INPUT
+    seconds = time.perf_counter() - started
+    trace = verdict.witnesses.get(witness) if witness else None
+    files.write(verdict, trace)
+    if as_json:
+        say_json(verdict.to_json(seconds))
+        return verdict.exit_code
+    show(verdict, trace)
+    if coverage:
+        show_coverage(verdict)
+    if verdict.violations and not (out_itf or html) and verdict.violations[0].trace:
+        say(f"As a page to step through: {shlex.join(['kspec', *sys.argv[1:]])} --html story.html")
+    return verdict.exit_code
+
+
+class StoryFiles:
+    """The files that a counterexample is written to, if there is one."""
+
+    def __init__(self, out_itf: Path | None, html: Path | None) -> None:
+        """Make sure that they can be written."""
+        self.itf = OutputFile(out_itf) if out_itf else None
+        self.html = OutputFile(html) if html else None
+
+    def write(self, verdict: Verdict, witness: Trace | None = None) -> None:
+        """Write the first counterexample, or the witness that was asked for."""
+        first = next((v for v in verdict.violations if v.trace), None)
+        if first and first.trace:
+            self.write_trace(first.trace, first.says, violated=True)
+        elif witness:
+            self.write_trace(witness, f"{witness.property} is reached", violated=False)
+        else:
+            for file in (self.itf, self.html):
+                if file:
+                    complain(f"there is no counterexample, so {file.path} was not written")
+
+    def write_trace(self, trace: Trace, says: str, *, violated: bool) -> None:
+        """Write one trace to whatever files were asked for."""
+        from traces.itf import to_itf
+        from traces.story import tell
+
+        if self.itf:
+            self.itf.write(as_json_text(to_itf(trace)))
+        if self.html:
+            from traces.page import page
+
+            self.html.write(page(tell(trace, says, violated=violated)))
+
+
+# -- for a person ---------------------------------------------------------------------------------
+
+
+def show(verdict: Verdict, witness: Trace | None = None) -> None:
+    """The verdict, as it is read."""
+    from traces.story import tell
+    from traces.trace import settings
+
+    system = verdict.system
+    bounds = ", ".join(f"{name} {value}" for name, value in settings(system.bounds).items())
+    say(f"{system.model.name}, {system.variant.name}" + (f": {bounds}" if bounds else ""))
+    told: list[object] = []
+    for violation in verdict.violations:
+        trace = violation.trace
+        if trace and trace.states not in told:
+            told.append(trace.states)
+            say()
+            say_story(tell(trace, violation.says, violated=True))
+            say()
+        says = violation.says + (f", in {violation.states} states" if trace else "")
+        say(f"{says}.")
+        if trace and violation.name == DEADLOCK:
+            show_what_blocks(trace)
+    if witness:
+        say()
+        say_story(tell(witness, "", violated=False))
+    say()
+    say(outcome(verdict))
+    for line in findings(verdict):
+        say(line)
+    say(effort(verdict))
+
+
+def show_what_blocks(trace: Trace) -> None:
+    """For each rule that could be meant, the guard in its way."""
+    from traces.story import choice_text
+
+    state = trace.states[-1]
+    for rule in trace.system.rules:
+        for choice in rule.instances(state):
+            chosen = " ".join(
+                f"{name}={choice_text(value)}"
+                for name, value in zip(rule.choices, choice, strict=True)
+            )
+            blocked = rule.attempt(state, choice)
+            if isinstance(blocked, Blocked):
+                say(f"    {' '.join([rule.name, chosen]).rstrip()} is blocked by: {blocked.guard}")
+
+
+def outcome(verdict: Verdict) -> str:
+    """The verdict in a sentence."""
+    asked = ", ".join(p.name for p in verdict.system.properties) or "nothing"
+    if verdict.verdict == HOLDS:
+        if not verdict.system.properties:
+            return "Every state within these bounds was explored; no property was asked about."
+        return f"Holds in every state within these bounds: {asked}."
+    if verdict.verdict == SAMPLED:
+        return f"No walk violated anything, which proves nothing. Asked about: {asked}."
+    if verdict.verdict == INCONCLUSIVE:
+        return f"Inconclusive, stopped by {verdict.stopped_by}. Nothing violated so far: {asked}."
+    told = ", ".join(
+        f"{v.name} ({v.states} states)" if v.trace else v.name for v in verdict.violations
+    )
+    return f"Violated: {told}."
+
+
+def findings(verdict: Verdict) -> list[str]:
+    """What else is worth knowing."""
+    lines = [
+        f"{name} is reached in {len(trace.states)} states."
+        for name, trace in verdict.witnesses.items()
+    ]
+    if verdict.silent_rules:
+        lines.append(f"Rules that never happened: {', '.join(verdict.silent_rules)}.")
+    unsettled = any(isinstance(p, LeadsTo) for p in verdict.system.properties)
+    if verdict.edge_of_bounds and unsettled:
+        lines.append(
+            f"{verdict.edge_of_bounds:,} states are the edge of the bounds: how behaviours go on "
+            "from there was not judged."
+        )
+    return lines
+
+
+def effort(verdict: Verdict) -> str:
+    """What it took."""
+    seconds = verdict.seconds.get("explore", 0.0)
+    counts = f"{verdict.distinct:,} distinct states, {verdict.generated:,} generated"
+    if verdict.statistics:
+        walks = verdict.statistics["walks"]
+        mean = verdict.statistics["states_per_walk"]["mean"]
+        extent = f"{walks:,} walks of {mean} states on average, the longest of {verdict.depth}"
+        extent += f", seed {verdict.seed}"
+    else:
+        extent = f"depth {verdict.depth}"
+    rate = f"{verdict.states_per_second:,} states/s"
+    return f"{counts}, {extent}; {seconds:.1f} s, {rate}, {verdict.engine} engine."
+
+
+def show_coverage(verdict: Verdict) -> None:
+    """How often each rule happened, and what stopped it otherwise."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("rule and guard", "happened", "new states", "stopped by this guard"):
+        table.add_column(column, justify="left" if column.startswith("rule") else "right")
+    for name, count in verdict.rules.items():
+        table.add_row(name, f"{count.fired:,}", f"{count.new:,}", "")
+        for guard, times in count.stopped_by.items():
+            table.add_row(f"    {guard}", "", "", f"{times:,}")
+    say()
+    console().print(table)
+
+
+def show_failure(error: Any, files: StoryFiles) -> None:
+    """A model that cannot be evaluated somewhere: how to get there, and what is wrong."""
+    from traces.story import tell
+
+    say_story(tell(error.trace, str(error), violated=True))
+    files.write_trace(error.trace, str(error), violated=True)
+    complain(f"{error}, in state {len(error.trace.states)}")

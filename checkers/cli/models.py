@@ -1,0 +1,133 @@
+"""`kspec models`: what there is to check."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from checkers.cli.options import json_option
+from checkers.cli.output import say_json, say_wrapped
+from checkers.models import BUILT_IN, find_model
+from spec.core import Always, LeadsTo, Model, Property, Rule, Variant, Violated
+
+KINDS = {Always: "always", LeadsTo: "leads to"}
+
+
+@click.command()
+@click.argument("names", metavar="[MODEL]…", nargs=-1)
+@click.option("--rules", is_flag=True, help="Each variant's rules with their guards, in words.")
+@json_option
+def models(names: tuple[str, ...], rules: bool, as_json: bool) -> int:
+    r"""List models with their variants, bounds and properties, and what is expected of each.
+
+    \b
+    kspec models
+    kspec models replication --rules
+    kspec models my_protocol.py
+    """
+    found = {name: find_model(name) for name in names or BUILT_IN}
+    if as_json:
+        say_json([record(name, model, rules=rules) for name, model in found.items()])
+        return 0
+    for name, model in found.items():
+        for line in describe(name, model, rules=rules):
+            say_wrapped(line)
+    return 0
+
+
+def describe(name: str, model: Model[Any], *, rules: bool) -> list[str]:
+    """A model, as it is read."""
+    default = model.variant().name
+    lines = [f"{name}: {model.doc}", "", "  variants"]
+    for variant in model.variants:
+        star = " (default)" if variant.name == default else ""
+        parent = f", after {variant.parent}" if variant.parent else ""
+        lines += [f"    {variant.name}{star}{parent}", f"        {variant.why}"]
+        lines += [f"        {line}" for line in expectations(variant)]
+        if rules:
+            lines += [f"        {line}" for rule in variant.rules for line in rule_lines(rule)]
+    if model.bound_ranges():
+        lines += ["", "  bounds"]
+        for b in model.bound_ranges():
+            lines.append(f"    {b.name}={b.default}  ({b.low} to {b.high})  {b.doc}")
+    lines += ["", "  properties"]
+    for prop in (*model.properties, *model.sanity):
+        sanity = ", asked by name only" if prop in model.sanity else ""
+        lines += [f"    {prop.name}  ({kind(prop)}{sanity})", f"        {prop.summary}"]
+    example = f"kspec check {name}"
+    other = next((v.name for v in model.variants if v.name != default), None)
+    lines += ["", f"  example: {example}" + (f" --variant {other}" if other else ""), ""]
+    return lines
+
+
+def expectations(variant: Variant[Any]) -> list[str]:
+    """What a variant is expected to do to the properties."""
+    if not variant.violates:
+        return ["expected: every property holds"]
+    return [f"expected: {name} {expectation(v)}" for name, v in variant.violates.items()]
+
+
+def expectation(violated: Violated) -> str:
+    """One expected violation, in words."""
+    bounds = "".join(f" --set {name}={value}" for name, value in violated.bounds.items())
+    return f"violated in {violated.states} states" + (f", with{bounds}" if bounds else "")
+
+
+def rule_lines(rule: Rule[Any]) -> list[str]:
+    """A rule with its guards."""
+    chosen = ", ".join(rule.choices)
+    return [f"{rule.name}({chosen}), by the {rule.by}: {rule.summary}"] + [
+        f"    - {guard}{' (a limit of the bounds)' if is_limit else ''}"
+        for guard, is_limit in rule.guard_names()
+    ]
+
+
+def kind(prop: Property[Any]) -> str:
+    """The kind of a property, in words."""
+    return KINDS.get(type(prop), "reachable")
+
+
+def record(name: str, model: Model[Any], *, rules: bool) -> dict[str, Any]:
+    """A model, for a machine."""
+    return {
+        "model": name,
+        "doc": model.doc,
+        "default_variant": model.variant().name,
+        "variants": [
+            {
+                "name": v.name,
+                "parent": v.parent,
+                "why": v.why,
+                "violates": {
+                    p: {"states": x.states, "bounds": dict(x.bounds)} for p, x in v.violates.items()
+                },
+                "rules": [
+                    {
+                        "name": r.name,
+                        "by": r.by,
+                        "choices": list(r.choices),
+                        "summary": r.summary,
+                        "guards": [guard for guard, _ in r.guard_names()],
+                    }
+                    if rules
+                    else r.name
+                    for r in v.rules
+                ],
+            }
+            for v in model.variants
+        ],
+        "bounds": [
+            {"name": b.name, "default": b.default, "low": b.low, "high": b.high, "doc": b.doc}
+            for b in model.bound_ranges()
+        ],
+        "properties": [
+            {
+                "name": p.name,
+                "kind": kind(p),
+                "by_name_only": p in model.sanity,
+                "summary": p.summary,
+            }
+            for p in (*model.properties, *model.sanity)
+        ],
+    }

@@ -1,0 +1,144 @@
+"""`kspec mutate`: break each rule in turn, and see which property notices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import attrs
+import click
+
+from checkers.cli.options import (
+    all_of,
+    json_option,
+    model_argument,
+    parse_settings,
+    set_option,
+    variant_option,
+)
+from checkers.cli.output import console, say, say_json, say_wrapped
+from checkers.models import find_model
+from checkers.verdict import EXIT_ALWAYS
+from spec.core import look_up
+
+if TYPE_CHECKING:
+    from checkers.mutate import Outcome, Report
+
+
+@click.command()
+@all_of(model_argument, variant_option, set_option)
+@click.option(
+    "--rule", "rules", metavar="R", multiple=True, help="Only mutants of this rule. Repeatable."
+)
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes; all cores.")
+@click.option("--all", "everything", is_flag=True, help="List the mutants that were caught, too.")
+@json_option
+def mutate(
+    model: str,
+    variant: str | None,
+    settings: tuple[str, ...],
+    rules: tuple[str, ...],
+    workers: int | None,
+    everything: bool,
+    as_json: bool,
+) -> int:
+    r"""Break each rule of MODEL in turn, and see which property notices.
+
+    Each guard is dropped, and each effect made to forget a field or to get a number wrong. A
+    mutant that no property catches is a survivor: the model says why it is harmless, or a
+    property is missing (exit code 12). Bounds are the model's own for mutation, unless --set.
+
+    \b
+    kspec mutate replication
+    kspec mutate my_protocol.py --rule leader_advances_hw
+    """
+    from checkers.mutate import mutate as judge
+
+    found = find_model(model)
+    chosen = found.variant(variant)
+    for name in rules:
+        look_up(f"rule of {chosen.name}", name, {rule.name: rule for rule in chosen.rules})
+    bounds = [parse_settings(settings)] if settings else found.mutation_bounds
+    for given in bounds:
+        found.system(chosen.name, given)
+    with counting(f"mutants of {found.name}, {chosen.name}") as on_progress:
+        report = judge(
+            found,
+            chosen,
+            bounds,
+            rules=rules,
+            workers=workers or len(os.sched_getaffinity(0)),
+            on_progress=on_progress,
+        )
+    survivors = report.having("survived")
+    if as_json:
+        say_json(attrs.asdict(report))
+    else:
+        tell(report, everything=everything)
+    return EXIT_ALWAYS if survivors or report.stale else 0
+
+
+@contextmanager
+def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """How many are done, where there is a terminal to say it on."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        yield None
+        return
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=screen, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def tell(report: Report, *, everything: bool) -> None:
+    """The report, as it is read."""
+    from rich.table import Table
+
+    killed, explained, survived = (
+        report.having(fate) for fate in ("killed", "explained", "survived")
+    )
+    table = Table(box=None, pad_edge=False)
+    for column in ("mutant", "caught by", "states", "bounds"):
+        table.add_column(column, overflow="fold", justify="right" if column == "states" else "left")
+    for o in killed:
+        bounds = " ".join(f"{k}={v}" for k, v in o.bounds.items())
+        table.add_row(o.mutant, o.killed_by, str(o.states), bounds)
+    if everything:
+        console().print(table)
+        say()
+    for o in explained:
+        say(f"explained: {o.mutant}")
+        say_wrapped(f"    {o.reason}")
+    for o in survived:
+        say(f"SURVIVED: {o.mutant}")
+        say_wrapped(f"    {remark(o)}")
+    for name in report.stale:
+        say(f"STALE: {name}")
+        say("    The model explains this survivor, but it does not exist, or it was caught.")
+    by: dict[str, int] = {}
+    for o in killed:
+        caught_by = "an error in the rule" if " raised " in o.killed_by else o.killed_by
+        by[caught_by] = by.get(caught_by, 0) + 1
+    say()
+    say(f"{report.model}, {report.variant}: {len(report.outcomes)} mutants, {len(killed)} caught")
+    for name, count in sorted(by.items(), key=lambda item: -item[1]):
+        say(f"    {count:4}  by {name}")
+    say(
+        f"{len(explained)} survive and are explained, {len(survived)} survive unexplained; "
+        f"{report.seconds:.0f} s."
+    )
+
+
+def remark(survivor: Outcome) -> str:
+    """What is known of a survivor that nobody has explained."""
+    if survivor.reason:
+        return f"Its exploration was {survivor.reason}: choose other bounds."
+    if survivor.changes_graph:
+        return "It behaves differently, and no property notices: which one is missing?"
+    return "Within these bounds it behaves as the original: is it equivalent, or are they small?"

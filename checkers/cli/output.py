@@ -1,0 +1,148 @@
+"""How things are said: lines, JSON, progress, and files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spec.core import SpecError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from checkers.explore import OnProgress
+    from traces.story import Story
+
+
+def complain(message: str) -> None:
+    """One line about what is wrong."""
+    print(f"kspec: {' '.join(message.split())}", file=sys.stderr)
+
+
+def say(line: str = "") -> None:
+    """A line of the answer."""
+    print(line)
+
+
+def say_wrapped(line: str) -> None:
+    """A line of the answer, folded under its own indent where it is too long."""
+    indent = " " * (len(line) - len(line.lstrip()))
+    width = min(100, shutil.get_terminal_size((100, 24)).columns)
+    print(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False))
+
+
+def say_json(record: object) -> None:
+    """The answer as one JSON object."""
+    print(json.dumps(record, ensure_ascii=False, indent=2))
+
+
+def finish_output(code: int) -> int:
+    """Say the rest, and leave with this code even if nobody listens any more."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def console() -> Console:
+    """Where coloured text and tables go; plain text where no terminal is."""
+    from rich.console import Console
+
+    return Console(highlight=False, soft_wrap=True)
+
+
+def say_story(story: Story) -> None:
+    """Draw a trace, step by step."""
+    from traces.terminal import draw
+
+    out = console()
+    for line in draw(story):
+        out.print(line)
+
+
+@contextmanager
+def progress_line(what: str) -> Iterator[OnProgress | None]:
+    """A line that moves while something long goes on; nothing where no terminal is."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    from checkers.explore import Progress
+
+    with Live(Text(what), console=Console(stderr=True), transient=True) as live:
+
+        def show(p: Progress) -> None:
+            live.update(
+                Text(
+                    f"{what}: level {p.level}, {p.distinct:,} distinct, {p.queue:,} queued, "
+                    f"{p.rate:,.0f}/s, {p.seconds:.0f} s"
+                )
+            )
+
+        yield show
+
+
+class OutputFile:
+    """A file that will be written: whether it can be is found out before the work begins."""
+
+    def __init__(self, path: Path) -> None:
+        """Make sure that the file can be written, and leave an existing one as it is."""
+        self.path = path
+        if path.is_dir():
+            raise SpecError(f"cannot write {path}: it is a directory")
+        try:
+            if path.exists() and not path.is_file():
+                path.open("w").close()  # a device or a pipe
+            else:
+                self.temporary().unlink()
+                if path.exists():
+                    path.open("a").close()
+        except OSError as error:
+            raise SpecError(f"cannot write {path}: {error.strerror}") from None
+
+    def temporary(self) -> Path:
+        """A new file beside it."""
+        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        os.close(handle)
+        return Path(name)
+
+    def write(self, content: str) -> None:
+        """Write all of it or nothing."""
+        try:
+            if self.path.exists() and not self.path.is_file():
+                self.path.write_text(content, encoding="utf-8")
+                return
+            beside = self.temporary()
+            try:
+                beside.write_text(content, encoding="utf-8")
+                beside.chmod(0o666 & ~current_umask())
+                beside.replace(self.path)
+            except BaseException:
+                beside.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            raise SpecError(f"cannot write {self.path}: {error.strerror}") from None
+
+
+def current_umask() -> int:
+    """What a new file's permissions leave out."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def as_json_text(record: Any) -> str:
+    """A JSON file's content."""
+    return json.dumps(record, ensure_ascii=False, indent=1) + "\n"

@@ -1,0 +1,170 @@
+"""The verdict: what every engine answers, in one record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from spec.core import Always, LeadsTo, Reachable, System
+from traces.trace import Trace, settings
+
+HOLDS, VIOLATED, SAMPLED, INCONCLUSIVE = "holds", "violated", "sampled", "inconclusive"
+
+DEADLOCK = "deadlock"
+"""The name under which a deadlock stands among the violations."""
+DEADLOCK_SAYS = "deadlock: no rule can be taken, and this is no end"
+
+EXIT_OK, EXIT_USAGE, EXIT_REJECTED, EXIT_INCONCLUSIVE = 0, 2, 3, 4
+EXIT_DEADLOCK, EXIT_ALWAYS, EXIT_LEADS_TO, EXIT_BAD_INPUT = 11, 12, 13, 151
+
+
+@attrs.frozen
+class Violation:
+    """A property that does not hold, and the shortest behaviour that shows it."""
+
+    name: str
+    """The property's name, or `deadlock`."""
+    exit_code: int
+    """What it ends the command with."""
+    says: str
+    """What is wrong, in a sentence."""
+    trace: Trace | None = None
+    """The counterexample. A property that some state should show has none."""
+
+    @property
+    def states(self) -> int:
+        """How many states the counterexample has."""
+        return len(self.trace.states) if self.trace else 0
+
+
+@attrs.frozen
+class RuleCount:
+    """How often a rule happened, and what stopped it otherwise."""
+
+    fired: int
+    """In how many states, each choice counted, it could be taken."""
+    new: int
+    """How many states it was the first to reach."""
+    stopped_by: Mapping[str, int]
+    """For each of its guards, how often that was the first not to hold."""
+
+
+@attrs.frozen
+class Verdict:
+    """What an engine found out."""
+
+    system: System[Any]
+    engine: str
+    verdict: str
+    """`holds` in every state within the bounds, `violated`, `sampled` (walks found nothing),
+    or `inconclusive`."""
+    stopped_by: str = ""
+    """The limit that ended an inconclusive run."""
+    distinct: int = 0
+    """States found."""
+    generated: int = 0
+    """Enabled instances of rules in the states that were expanded, and the initial states."""
+    depth: int = 0
+    """States on the longest of the shortest paths; the initial state alone is 1."""
+    levels: Sequence[int] = ()
+    """How many states lie at each depth."""
+    rules: Mapping[str, RuleCount] = attrs.field(factory=dict)
+    violations: Sequence[Violation] = ()
+    witnesses: Mapping[str, Trace] = attrs.field(factory=dict)
+    """For each property that some state should show, the shortest way to one."""
+    edge_of_bounds: int = 0
+    """States in which limits alone stop every rule."""
+    seed: int | None = None
+    seconds: Mapping[str, float] = attrs.field(factory=dict)
+    """`explore`: the exploration alone; an engine may add what it spent elsewhere."""
+    bytes_per_state: int = 0
+    """Growth of the resident memory at its peak, by the states found."""
+    statistics: Mapping[str, Any] = attrs.field(factory=dict)
+    """What else an engine counts."""
+
+    @property
+    def exit_code(self) -> int:
+        """What the command ends with: the first violation decides."""
+        if self.violations:
+            return self.violations[0].exit_code
+        return EXIT_INCONCLUSIVE if self.verdict == INCONCLUSIVE else EXIT_OK
+
+    @property
+    def states_per_second(self) -> int:
+        """Distinct states by seconds of exploration."""
+        seconds = self.seconds.get("explore", 0.0)
+        return round(self.distinct / seconds) if seconds else 0
+
+    @property
+    def silent_rules(self) -> list[str]:
+        """Rules that never happened."""
+        return [name for name, count in self.rules.items() if not count.fired]
+
+    def to_json(self, total_seconds: float) -> dict[str, Any]:
+        """The record that `--json` prints."""
+        return {
+            "model": self.system.model.name,
+            "variant": self.system.variant.name,
+            "bounds": dict(settings(self.system.bounds)),
+            "properties": [p.name for p in self.system.properties],
+            "engine": self.engine,
+            "verdict": self.verdict,
+            "stopped_by": self.stopped_by or None,
+            "distinct": self.distinct,
+            "generated": self.generated,
+            "depth": self.depth,
+            "levels": list(self.levels),
+            "violations": [
+                {
+                    "property": v.name,
+                    "states": v.states,
+                    "says": v.says,
+                    "steps": steps_to_json(v.trace),
+                    "loop": v.trace.loop if v.trace else None,
+                }
+                for v in self.violations
+            ],
+            "witnesses": {name: len(trace.states) for name, trace in self.witnesses.items()},
+            "rules": {name: attrs.asdict(count) for name, count in self.rules.items()},
+            "silent_rules": self.silent_rules,
+            "edge_of_bounds": self.edge_of_bounds,
+            "seed": self.seed,
+            "seconds": {"total": round(total_seconds, 3)}
+            | {name: round(spent, 3) for name, spent in self.seconds.items()},
+            "states_per_second": self.states_per_second,
+            "bytes_per_state": self.bytes_per_state,
+            **({"statistics": dict(self.statistics)} if self.statistics else {}),
+        }
+
+
+def steps_to_json(trace: Trace | None) -> list[dict[str, Any]]:
+    """The rules that a trace takes, with their choices."""
+    from traces.story import choice_text
+
+    return [
+        {"rule": s.rule, "choices": {k: choice_text(v) for k, v in s.choices.items()}}
+        for s in (trace.steps if trace else ())
+    ]
+
+
+def conclude(
+    *, violations: Sequence[Violation], stopped_by: str, otherwise: str = HOLDS
+) -> tuple[str, list[Violation]]:
+    """The word for the outcome, and the violations in the order in which they are told."""
+    ordered = sorted(violations, key=lambda v: v.states or 10**9)
+    if ordered:
+        return VIOLATED, ordered
+    return (INCONCLUSIVE if stopped_by else otherwise), ordered
+
+
+def kinds(
+    system: System[Any],
+) -> tuple[list[Always[Any]], list[Reachable[Any]], list[LeadsTo[Any]]]:
+    """The properties that are asked about, by kind."""
+    return (
+        [p for p in system.properties if isinstance(p, Always)],
+        [p for p in system.properties if isinstance(p, Reachable)],
+        [p for p in system.properties if isinstance(p, LeadsTo)],
+    )

@@ -1,0 +1,235 @@
+"""How high watermark (HW) and end offset (LEO) follow each other: functions of plain numbers.
+
+The rules by which a leader learns what its followers hold, and they learn what is committed.
+A leader keeps, beside its own LEO, the LEO of each follower as the follower's last fetch told
+it: the remote LEO. HW ≤ LEO on every replica.
+
+Kafka: `Partition.maybeIncrementLeaderHW`, `Replica.updateFetchStateOrThrow`,
+`ReplicaFetcherThread.processPartitionData`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from spec.core import (
+    Claims,
+    Model,
+    Step,
+    Taken,
+    Variant,
+    always,
+    bound,
+    constant,
+    limit,
+    reachable,
+    rule,
+)
+from spec.picture import Arrow, Lane, Picture
+
+# -- the update rules -----------------------------------------------------------------------
+
+
+def leader_hw(hw: int, isr_leos: Iterable[int]) -> int:
+    """A leader's HW: the least LEO that it knows of in its ISR, itself included; never less.
+
+    It is looked at again after each append and after each follower's fetch.
+    """
+    return max(hw, min(isr_leos))
+
+
+def follower_hw(hw_of_leader: int, leo: int) -> int:
+    """A follower's HW, after it appended: what the leader said, but not beyond its own LEO."""
+    return min(hw_of_leader, leo)
+
+
+@attrs.frozen
+class Leader:
+    """What a leader counts with."""
+
+    hw: int = 0
+    """High watermark: the records below it are committed."""
+    leo: int = 0
+    """End offset of its own log."""
+    remote: tuple[int, ...] = ()
+    """Remote LEO: the end offset of each follower in the ISR, by its last fetch."""
+
+
+@attrs.frozen
+class Follower:
+    """What a follower counts with."""
+
+    hw: int = 0
+    """High watermark, as far as it has heard."""
+    leo: int = 0
+    """End offset of its own log: the offset that it fetches from."""
+
+
+def after_append(leader: Leader, records: int = 1) -> Leader:
+    """The leader after it appended what a producer sent."""
+    leo = leader.leo + records
+    return attrs.evolve(leader, leo=leo, hw=leader_hw(leader.hw, [leo, *leader.remote]))
+
+
+def after_fetch(leader: Leader, follower: int, offset: int) -> Leader:
+    """The leader after a follower fetched from `offset`: first the remote LEO, then the HW."""
+    remote = (*leader.remote[:follower], offset, *leader.remote[follower + 1 :])
+    return attrs.evolve(leader, remote=remote, hw=leader_hw(leader.hw, [leader.leo, *remote]))
+
+
+def after_response(follower: Follower, records: int, hw_of_leader: int) -> Follower:
+    """The follower after the leader's answer: first it appends, then it moves its HW."""
+    leo = follower.leo + records
+    return Follower(hw=follower_hw(hw_of_leader, leo), leo=leo)
+
+
+# -- a model around them --------------------------------------------------------------------
+
+
+@attrs.frozen
+class Bounds:
+    """How many replicas, and how much is written."""
+
+    followers: int = bound(1, 1, 4, "followers, all of them in the ISR")
+    records: int = bound(1, 0, 9, "records that the producer sends")
+
+
+@attrs.frozen
+class Partition:
+    """A leader and its followers, none of which ever fails."""
+
+    leader: Leader
+    """The leader's numbers."""
+    followers: tuple[Follower, ...]
+    """Each follower's numbers."""
+    bounds: Bounds = constant()
+    """How much is written."""
+
+
+def followers(s: Partition) -> range:
+    """Every follower."""
+    return range(len(s.followers))
+
+
+@rule(by="producer")
+def producer_sends(s: Partition) -> Step[Partition]:
+    """A record reaches the leader's log."""
+    yield limit("a record is left"), s.leader.leo < s.bounds.records
+    return attrs.evolve(s, leader=after_append(s.leader))
+
+
+def fetch(s: Partition, follower: int, *, reply_after_update: bool) -> Partition:
+    """A follower asks for what it does not have yet, and gets all of it."""
+    asking = s.followers[follower]
+    leader = after_fetch(s.leader, follower, asking.leo)
+    told = leader.hw if reply_after_update else s.leader.hw
+    answered = after_response(asking, leader.leo - asking.leo, told)
+    others = (*s.followers[:follower], answered, *s.followers[follower + 1 :])
+    return attrs.evolve(s, leader=leader, followers=others)
+
+
+@rule(by="follower", follower=followers)
+def follower_fetches(s: Partition, follower: int) -> Partition:
+    """The leader notes the follower's LEO, moves its HW, and answers with the HW that results."""
+    return fetch(s, follower, reply_after_update=True)
+
+
+@rule(by="follower", follower=followers)
+def follower_fetches_old_hw(s: Partition, follower: int) -> Partition:
+    """The leader reads the HW for its answer before it notes the follower's LEO.
+
+    Kafka: `ReplicaManager.readFromLog`, then `Partition.updateFollowerFetchState`.
+    """
+    return fetch(s, follower, reply_after_update=False)
+
+
+@always
+def HwWithinLog(s: Partition) -> Claims:
+    """No replica's HW is beyond its own LEO."""
+    yield "leader", s.leader.hw <= s.leader.leo
+    for i, f in enumerate(s.followers):
+        yield f"follower {i}", f.hw <= f.leo
+
+
+@always
+def CommittedIsHeld(s: Partition) -> Claims:
+    """Every member of the ISR holds what the leader counts as committed."""
+    for i, f in enumerate(s.followers):
+        yield f"follower {i}", s.leader.hw <= f.leo
+
+
+@always
+def RemoteLeoIsPast(s: Partition) -> Claims:
+    """What a leader knows of a follower's LEO is never more than the follower holds."""
+    for i, f in enumerate(s.followers):
+        yield f"follower {i}", s.leader.remote[i] <= f.leo
+
+
+@always
+def FollowerHwIsBehind(s: Partition) -> Claims:
+    """A follower never counts more as committed than the leader does."""
+    for i, f in enumerate(s.followers):
+        yield f"follower {i}", f.hw <= s.leader.hw
+
+
+@reachable
+def EveryoneKnows(s: Partition) -> bool:
+    """All that was sent is committed, and every replica has heard so."""
+    hws = [s.leader.hw, *(f.hw for f in s.followers)]
+    return all(hw == s.bounds.records for hw in hws)
+
+
+WORDS = {
+    "HW": "high watermark: the records before it are committed, as far as this replica knows",
+    "LEO": "log end offset: where the replica's next record goes",
+    "remote LEO": "what the leader knows of each follower's LEO, by its last fetch",
+}
+
+
+def picture(s: Partition, taken: Taken | None) -> Picture:
+    """A lane for each replica, with its numbers."""
+    numbers = {"HW": str(s.leader.hw), "LEO": str(s.leader.leo)}
+    remote = {"remote LEO": " ".join(map(str, s.leader.remote))}
+    lanes = [Lane("leader", facts=numbers | remote, place="leader")]
+    lanes += [
+        Lane(f"follower {i}", facts={"HW": str(f.hw), "LEO": str(f.leo)}, place=f"follower {i}")
+        for i, f in enumerate(s.followers)
+    ]
+    arrows = []
+    if taken is not None and "follower" in taken.choices:
+        arrows.append(Arrow("leader", f"follower {taken.choices['follower']}", "records, HW"))
+    return Picture(lanes, arrows, words=WORDS)
+
+
+REPLY_AFTER_UPDATE = Variant(
+    "reply-after-update",
+    rules=(producer_sends, follower_fetches),
+    why=(
+        "The mechanism as it is usually told, in four moments: a record is written, fetched, "
+        "committed by the next fetch, and the answer to that fetch tells the follower so."
+    ),
+)
+
+WATERMARKS = Model(
+    name="watermarks",
+    doc="How a leader and its followers learn what is committed, in plain numbers.",
+    bounds=Bounds,
+    initial=lambda bounds: [
+        Partition(Leader(remote=(0,) * bounds.followers), (Follower(),) * bounds.followers, bounds)
+    ],
+    properties=(HwWithinLog, CommittedIsHeld, RemoteLeoIsPast, FollowerHwIsBehind, EveryoneKnows),
+    variants=(
+        REPLY_AFTER_UPDATE,
+        REPLY_AFTER_UPDATE.derive(
+            "reply-before-update",
+            replace={follower_fetches: follower_fetches_old_hw},
+            why=(
+                "What Kafka's code does: the answer carries the HW as it was before this fetch, "
+                "so the follower learns it one fetch later still."
+            ),
+        ),
+    ),
+    picture=picture,
+)

@@ -1,0 +1,162 @@
+"""A browser, and stories to open in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from checkers.explore import explore
+from spec.picture import Arrow
+from spec.replication import REPLICATION
+from spec.toys import CORRIDOR, DIE_HARD
+from spec.watermarks import WATERMARKS
+from traces.page import page
+from traces.story import Scene, SceneCell, SceneFact, SceneLane, SceneMark, Story, tell
+
+REQUIRED = "KSPEC_REQUIRE_BROWSER"
+CHROMIUM = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+# -- a browser ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, of this machine or of Playwright; without one, these tests are skipped."""
+    with sync_playwright() as playwright:
+        installed = [shutil.which("chromium"), shutil.which("google-chrome")]
+        candidates = [*installed, playwright.chromium.executable_path]
+        found = next((path for path in candidates if path and Path(path).exists()), None)
+        if found is None:
+            say = pytest.fail if os.environ.get(REQUIRED) else pytest.skip
+            say("no Chromium: apt-get install chromium, or playwright install chromium")
+        chromium = playwright.chromium.launch(executable_path=found, args=CHROMIUM)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def tab(browser: Browser) -> Iterator[Page]:
+    """One tab for all: opening another costs more than what it shows."""
+    with browser.new_context() as context:
+        context.set_default_timeout(5000)
+        yield context.new_page()
+
+
+Open = Callable[..., Page]
+
+
+@pytest.fixture
+def opened(tab: Page, tmp_path: Path) -> Iterator[Open]:
+    """Open a story; in the end, nothing was asked of the network and nothing complained."""
+    files: list[str] = []
+    requests: list[str] = []
+    complaints: list[str] = []
+    listeners: dict[Any, Callable[[Any], None]] = {
+        "request": lambda request: requests.append(request.url.partition("#")[0]),
+        "console": lambda message: complaints.append(message.text),
+        "pageerror": lambda error: complaints.append(str(error)),
+    }
+
+    def open_story(
+        story: Story,
+        fragment: str = "",
+        width: int = 1280,
+        scheme: Literal["light", "dark"] = "light",
+        motion: Literal["reduce", "no-preference"] = "reduce",
+    ) -> Page:
+        file = tmp_path / f"story{len(files)}.html"
+        file.write_text(page(story), encoding="utf-8")
+        files.append(file.as_uri())
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.emulate_media(media="screen", color_scheme=scheme, reduced_motion=motion)
+        tab.goto(file.as_uri() + fragment)
+        return tab
+
+    for event, listener in listeners.items():
+        tab.on(event, listener)
+    yield open_story
+    for event, listener in listeners.items():
+        tab.remove_listener(event, listener)
+    assert requests == files
+    assert complaints == []
+
+
+# -- stories --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def lost() -> Story:
+    """How a committed record is lost: two brokers, a copy is cut off."""
+    violation = explore(REPLICATION.system("truncate-to-hw", {"brokers": 2})).violations[0]
+    assert violation.trace is not None
+    return tell(violation.trace, violation.says, violated=True)
+
+
+@pytest.fixture(scope="session")
+def going_round() -> Story:
+    violation = explore(CORRIDOR.system("both-polite")).violations[0]
+    assert violation.trace is not None
+    return tell(violation.trace, violation.says, violated=True)
+
+
+@pytest.fixture(scope="session")
+def witness() -> Story:
+    trace = explore(WATERMARKS.system()).witnesses["EveryoneKnows"]
+    return tell(trace, "everyone knows", violated=False)
+
+
+@pytest.fixture(scope="session")
+def plain() -> Story:
+    violation = explore(DIE_HARD.system()).violations[0]
+    assert violation.trace is not None
+    return tell(violation.trace, violation.says, violated=True)
+
+
+@pytest.fixture(scope="session")
+def large() -> Callable[..., Story]:
+    """Eight lanes, long logs, long values, many marks, and as many scenes as are asked for."""
+    return large_story
+
+
+def large_story(scenes: int = 2) -> Story:
+    """Everything at its largest."""
+    value = "[" + ", ".join(f"{{hw {i}, epoch {i}, isr {{0, 1, 2}}}}" for i in range(9)) + "]"
+    colours = [None, 0, 1, 2, 3, 4, 5]
+    changes = ["", "new", "", "gone"]
+    cells = [
+        SceneCell(f"r{i} e{i}", colours[i % 7], f"offset {i}", changes[i % 4], failing=i == 11)
+        for i in range(12)
+    ]
+    lanes = [
+        SceneLane(
+            name=f"broker {b}",
+            role="leader",
+            role_before="follower" if b == 1 else None,
+            facts=[SceneFact("views", value, value.replace("hw 3", "hw 7"))],
+            cells=cells if b else [SceneCell("", failing=True)],
+            marks=[SceneMark("HW", 11), SceneMark("LEO", 11, True), SceneMark("log start", 11)],
+            changed=True,
+            failing=b == 2,
+        )
+        for b in range(8)
+    ]
+    arrows = [Arrow("broker 0", "broker 7", "fetch"), Arrow("broker 3", "broker 3", "itself")]
+    rule = "follower_fetches_" * 9
+    told = [
+        Scene(n + 1, rule, "follower", {"request": value}, "A long way.", lanes, arrows)
+        for n in range(scenes)
+    ]
+    return Story("large", "", "something fails", told, violated=True)

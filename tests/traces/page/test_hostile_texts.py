@@ -1,0 +1,79 @@
+"""The page in a browser: what a story says is text, and nothing but the page's own runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from spec.picture import Arrow
+from traces.page import page
+from traces.story import Scene, SceneCell, SceneFact, SceneLane, SceneMark, Story
+
+Open = Callable[..., Page]
+
+HOSTILE = [
+    "</script><script>document.title = 'broken'</script>",
+    "<img src=x onerror=\"document.title = 'broken'\">",
+    "<!--<script>",
+    "\"'`\\ $title ${story} {{x}} &lt;&amp;",
+    "line\u2028para\u2029\x00end\u202e",
+    "\ud800 half a pair",
+    "__proto__",
+]
+
+
+def hostile(words: str) -> Story:
+    """A story in which everything that is text is this text."""
+    fact, cell, mark = (
+        SceneFact(words, words, words),
+        SceneCell(words, 0, words),
+        SceneMark(words, 1),
+    )
+    lane = SceneLane(words, words, words, [fact], [cell], [mark], True, True)
+    scene = Scene(1, words, words, {words: words}, words, [lane], [Arrow(words, words, words)])
+    return Story(words, words, words, [scene], True, 1, words, words, words, {words: words}, words)
+
+
+@pytest.mark.parametrize("words", HOSTILE)
+def test_whatever_a_story_says_is_shown_as_text(opened: Open, words: str) -> None:
+    shown = opened(hostile(words))
+    written = words.replace("\ud800", "\ufffd")
+    assert shown.evaluate("document.querySelectorAll('script').length") == 2
+    assert shown.evaluate("document.querySelectorAll('img').length") == 0
+    assert shown.title() != "broken"
+    for selector in ("h1", "#drawing h3", "#drawing .cell .text", "#drawing .fact .value"):
+        assert shown.locator(selector).evaluate("part => part.textContent") in (words, written)
+
+
+def test_what_is_not_the_pages_own_neither_runs_nor_loads(
+    tab: Page, lost: Story, tmp_path: Path
+) -> None:
+    file = tmp_path / "story.html"
+    file.write_text(page(lost), encoding="utf-8")
+    tab.goto(file.as_uri())
+    refused = tab.evaluate(
+        """async () => {
+            const refused = [];
+            addEventListener('securitypolicyviolation', e => refused.push(e.violatedDirective));
+            const add = (tag, attributes) =>
+                document.body.append(Object.assign(document.createElement(tag), attributes));
+            add('script', { textContent: "document.title = 'broken'" });
+            add('style', { textContent: 'body { display: none }' });
+            add('img', { src: 'http://127.0.0.1:9/x.png' });
+            add('iframe', { src: 'http://127.0.0.1:9/' });
+            await fetch('http://127.0.0.1:9/').catch(() => {});
+            await new Promise(done => setTimeout(done, 50));
+            return refused;
+        }"""
+    )
+    assert set(refused) == {
+        "script-src-elem",
+        "style-src-elem",
+        "img-src",
+        "frame-src",
+        "connect-src",
+    }
+    assert tab.title() == lost.title

@@ -1,0 +1,258 @@
+"""The page in a browser: stepping, and what each scene shows and marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from traces.story import Story
+
+Open = Callable[..., Page]
+Large = Callable[..., Story]
+
+# -- what stands in a page ------------------------------------------------------------------
+
+
+NUMBERS = """() => {
+    const said = (id) => document.querySelector(id).textContent.match(/\\d+/)?.[0];
+    return [
+        location.hash.slice(1),
+        document.querySelector('#slider').value,
+        document.querySelector('#steps [aria-current=step]').hash.slice(1),
+        said('#counter'), said('#drawing .step'), said('#said'),
+    ];
+}"""
+
+
+def number(shown: Page) -> int:
+    """The step that is shown, by everything that says so."""
+    said = shown.evaluate(NUMBERS)
+    assert len(set(said)) == 1, said
+    return int(said[0])
+
+
+DRAWN = """() => [...document.querySelectorAll('#drawing .lane')].map(lane => {
+    const texts = (selector) => [...lane.querySelectorAll(selector)].map(e => e.textContent);
+    return {
+        name: lane.dataset.lane,
+        facts: texts('.fact .value'),
+        before: texts('del.role, .fact del'),
+        cells: texts('.cell .text'),
+        new: texts('.cell.new .text'),
+        gone: texts('.cell.gone .text'),
+        failing: texts('.cell.failing .text'),
+        marks: texts('.mark .label'),
+        messages: texts('.message'),
+    };
+})"""
+
+
+def failing_cells(shown: Page) -> list[tuple[str, str]]:
+    """The lane and the text of each cell that is marked as failing."""
+    return [(lane["name"], cell) for lane in shown.evaluate(DRAWN) for cell in lane["failing"]]
+
+
+def text(inside: Page, selector: str) -> str:
+    return str(inside.locator(selector).inner_text())
+
+
+# -- stepping -------------------------------------------------------------------------------
+
+
+def test_buttons_step_through_all_scenes(opened: Open, lost: Story) -> None:
+    shown, last = opened(lost), len(lost.scenes)
+    assert number(shown) == 1
+    assert shown.locator("#back").is_disabled()
+    for expected in range(2, last + 1):
+        shown.click("#forward")
+        assert number(shown) == expected
+    assert shown.locator("#forward").is_disabled()
+    shown.click("#back")
+    assert number(shown) == last - 1
+    shown.click("#first")
+    assert number(shown) == 1
+    shown.click("#last")
+    assert number(shown) == last
+
+
+def test_keys_step_and_the_ends_are_ends(opened: Open, lost: Story) -> None:
+    shown, last = opened(lost), len(lost.scenes)
+    for key, expected in [
+        ("ArrowRight", 2),
+        ("j", 3),
+        ("k", 2),
+        ("ArrowLeft", 1),
+        ("ArrowLeft", 1),
+        ("End", last),
+        ("ArrowRight", last),
+        ("Home", 1),
+    ]:
+        shown.keyboard.press(key)
+        assert number(shown) == expected, key
+
+
+def test_keys_still_step_when_the_focused_button_has_come_to_its_end(
+    opened: Open, lost: Story
+) -> None:
+    shown, last = opened(lost), len(lost.scenes)
+    shown.focus("#last")
+    shown.keyboard.press("Enter")
+    shown.keyboard.press("ArrowLeft")
+    assert number(shown) == last - 1
+
+
+def test_space_plays_to_the_end_and_pauses(opened: Open, lost: Story) -> None:
+    shown, last = opened(lost), len(lost.scenes)
+    shown.evaluate("setInterval = (tick) => (window.tick = tick, 1)")
+    shown.keyboard.press(" ")
+    expect(shown.locator("#play")).to_have_attribute("aria-label", "Pause")
+    shown.evaluate("tick(), tick()")
+    assert number(shown) == 3
+    shown.keyboard.press(" ")
+    expect(shown.locator("#play")).to_have_attribute("aria-label", "Play")
+    shown.click("#play")
+    shown.evaluate(f"for (let i = 0; i < {last}; i++) tick()")
+    assert number(shown) == last
+    expect(shown.locator("#play")).to_have_attribute("aria-label", "Play")
+
+
+def test_a_click_on_a_step_shows_it_and_the_way_back_is_the_browsers(
+    opened: Open, lost: Story
+) -> None:
+    shown = opened(lost)
+    shown.click("#steps a[href='#4']")
+    assert number(shown) == 4
+    shown.keyboard.press("ArrowDown")
+    assert number(shown) == 5
+    assert shown.evaluate("document.activeElement.hash") == "#5"
+    shown.go_back()
+    expect(shown.locator("#counter")).to_contain_text("1 /")
+
+
+def test_the_slider_steps(opened: Open, lost: Story) -> None:
+    shown = opened(lost)
+    shown.focus("#slider")
+    shown.keyboard.press("ArrowRight")
+    assert number(shown) == 2
+    shown.locator("#slider").fill("6")
+    assert number(shown) == 6
+
+
+@pytest.mark.parametrize(
+    ("fragment", "expected"),
+    [("#7", 7), ("", 1), ("#0", 1), ("#999", 9), ("#seven", 1), ("#7<b>", 1)],
+)
+def test_a_step_can_be_linked_to(opened: Open, lost: Story, fragment: str, expected: int) -> None:
+    assert number(opened(lost, fragment)) == expected
+
+
+def test_another_fragment_in_the_address_shows_another_step(opened: Open, lost: Story) -> None:
+    shown = opened(lost, "#3")
+    shown.evaluate("location.hash = '#6'")
+    expect(shown.locator("#counter")).to_contain_text("6 /")
+
+
+# -- what a scene shows ---------------------------------------------------------------------
+
+
+def test_every_scene_shows_what_the_story_says(opened: Open, lost: Story) -> None:
+    shown = opened(lost)
+    for scene in lost.scenes:
+        assert shown.evaluate(DRAWN) == [
+            {
+                "name": lane.name,
+                "facts": [fact.value for fact in lane.facts],
+                "before": [
+                    *([lane.role_before] if lane.role_before else []),
+                    *(fact.before for fact in lane.facts if fact.before),
+                ],
+                "cells": [cell.text for cell in lane.cells],
+                "new": [cell.text for cell in lane.cells if cell.change == "new"],
+                "gone": [cell.text for cell in lane.cells if cell.change == "gone"],
+                "failing": [cell.text for cell in lane.cells if cell.failing],
+                "marks": [f"{mark.label} {mark.at}" for mark in lane.marks],
+                "messages": [
+                    f"{arrow.label} from {arrow.source}"
+                    for arrow in scene.arrows
+                    if arrow.target == lane.name
+                ],
+            }
+            for lane in scene.lanes
+        ]
+        assert shown.locator("#drawing svg .line").count() == len(scene.arrows)
+        assert text(shown, "#drawing .doc") == (scene.doc or "The state in which it starts.")
+        shown.keyboard.press("j")
+
+
+def test_rules_are_named_in_words_and_as_they_are_found_in_the_code(
+    opened: Open, lost: Story
+) -> None:
+    advance = next(s.number for s in lost.scenes if s.rule == "leader_advances_hw")
+    shown = opened(lost, f"#{advance}")
+    assert text(shown, "#drawing h2") == "Leader advances HW"
+    assert text(shown, "#drawing code") == "leader_advances_hw"
+    assert text(shown, "#drawing .step b") == "leader 0"
+
+
+def test_the_failing_step_and_cell_are_marked_and_nothing_else(opened: Open, lost: Story) -> None:
+    shown, last = opened(lost), len(lost.scenes)
+    for step in range(1, last + 1):
+        failing = [("broker 1", "r0 e0")] if step == last else []
+        assert failing_cells(shown) == failing
+        assert shown.locator("#drawing .outcome .fails").count() == len(failing)
+        shown.keyboard.press("j")
+    assert shown.locator("#steps li.failing a").get_attribute("href") == f"#{last}"
+    assert lost.verdict in text(shown, "#masthead .verdict")
+    assert lost.promise in text(shown, "#masthead .verdict")
+    assert lost.verdict in text(shown, "#said")
+
+
+def test_a_failing_lane_and_a_record_that_is_missing_are_marked(opened: Open, large: Large) -> None:
+    shown = opened(large())
+    assert shown.locator("#drawing .lane.failing").get_attribute("data-lane") == "broker 2"
+    assert failing_cells(shown)[0] == ("broker 0", "missing")
+
+
+def test_a_witness_fails_nowhere(opened: Open, witness: Story) -> None:
+    shown = opened(witness, f"#{len(witness.scenes)}")
+    assert shown.locator(".failing, .fails").count() == 0
+    assert text(shown, "#drawing .outcome") == "✓ Here: everyone knows"
+
+
+def test_a_behaviour_without_end_goes_round(opened: Open, going_round: Story) -> None:
+    shown = opened(going_round, "#2")
+    assert "on to step 1 again" in text(shown, "#drawing .outcome")
+    assert "then step 1 again" in text(shown, "#steps")
+    shown.keyboard.press("ArrowRight")
+    assert number(shown) == 1
+
+
+def test_marks_at_one_place_stay_readable(opened: Open, lost: Story) -> None:
+    readable = """() => [...document.querySelectorAll('#drawing .log')].map(log => {
+        const box = (element) => element.getBoundingClientRect();
+        const labels = [...log.querySelectorAll('.label span')];
+        const inside = (a, b) =>
+            a.left >= b.left && a.right <= b.right && a.top >= b.top && a.bottom <= b.bottom;
+        const [high, low] = labels.map(box);
+        return labels.length === 2 && high.bottom < low.top
+            && labels.every(label => inside(box(label), box(log)));
+    })"""
+    shown = opened(lost)
+    for _ in lost.scenes:
+        assert shown.evaluate(readable) == [True, True]
+        shown.keyboard.press("j")
+
+
+def test_a_mark_stands_between_the_cells_it_divides(opened: Open, lost: Story) -> None:
+    shown = opened(lost, f"#{len(lost.scenes)}")
+    leader = shown.locator("[data-lane='broker 0']")
+    for mark in leader.locator(".mark").all():
+        line = mark.bounding_box()
+        first, second = (cell.bounding_box() for cell in leader.locator(".cell").all())
+        assert line is not None
+        assert first is not None
+        assert second is not None
+        right = line["x"] + line["width"]
+        assert first["x"] + first["width"] - 2 <= right <= second["x"] + 2

@@ -1,0 +1,203 @@
+"""Traces as files in ITF, the Informal Trace Format of Apalache (its ADR-015).
+
+Integers are `{"#bigint": "3"}`, sets `#set`, maps `#map`. The rule taken stands in
+`mbt::actionTaken` and its choices in `mbt::nondetPicks`, as Quint writes them, so that
+existing viewers open the files. What is read is data: it is checked, never executed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from spec.core import SpecError
+from traces.trace import Trace, settings
+
+ACTION, PICKS = "mbt::actionTaken", "mbt::nondetPicks"
+NONE = {"tag": "None", "value": {"#tup": []}}
+
+
+class BadTrace(Exception):
+    """A file that is no ITF trace, or not one of the system that it claims; one clear line."""
+
+
+# -- values ---------------------------------------------------------------------------------
+
+
+def encode(value: Any) -> Any:
+    """A value of a state as ITF writes it."""
+    if isinstance(value, Enum):
+        return value.name
+    if value is None:
+        return NONE
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return {"#bigint": str(value)}
+    if attrs.has(type(value)) or hasattr(value, "_fields"):
+        return variables(value)
+    if isinstance(value, tuple | list | range):
+        return [encode(item) for item in value]
+    if isinstance(value, frozenset | set):
+        return {"#set": in_order([encode(item) for item in value])}
+    if isinstance(value, Mapping):
+        return {"#map": in_order([[encode(k), encode(v)] for k, v in value.items()])}
+    raise SpecError(f"a {type(value).__name__} in a state cannot be written as ITF: {value!r}")
+
+
+def in_order(items: list[Any]) -> list[Any]:
+    """Encoded items in a fixed order, numbers by size, so that equal sets look equal."""
+
+    def key(item: Any) -> tuple[int, int, str]:
+        if isinstance(item, dict) and "#bigint" in item:
+            return 0, int(item["#bigint"]), ""
+        return 1, 0, json.dumps(item, sort_keys=True)
+
+    return sorted(items, key=key)
+
+
+def variables(state: Any) -> dict[str, Any]:
+    """A state as variables: its fields without constants, or `state` if it has none."""
+    if attrs.has(type(state)):
+        fields = [f.name for f in attrs.fields(type(state)) if f.eq]
+    elif hasattr(state, "_fields"):
+        fields = list(state._fields)
+    else:
+        return {"state": encode(state)}
+    return {name: encode(getattr(state, name)) for name in fields}
+
+
+def text(value: Any) -> str:
+    """An ITF value as a person would write it."""
+    if isinstance(value, dict):
+        if "#bigint" in value:
+            return str(value["#bigint"])
+        if "#set" in value:
+            return "{" + ", ".join(map(text, value["#set"])) + "}"
+        if "#map" in value:
+            return "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in value["#map"]) + "}"
+        if "#tup" in value:
+            return "(" + ", ".join(map(text, value["#tup"])) + ")"
+        if "#unserializable" in value:
+            return str(value["#unserializable"])
+        if value.keys() == {"tag", "value"}:
+            inner = text(value["value"])
+            return str(value["tag"]) + ("" if inner in ("()", "{}") else f" {inner}")
+        return "{" + ", ".join(f"{name} {text(v)}" for name, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(text, value)) + "]"
+    return str(value)
+
+
+# -- writing ---------------------------------------------------------------------------------
+
+
+def to_itf(trace: Trace) -> dict[str, Any]:
+    """A trace as an ITF document."""
+    system = trace.system
+    picks = list(dict.fromkeys(name for rule in system.rules for name in rule.choices))
+    states = []
+    for index, state in enumerate(trace.states):
+        taken = trace.steps[index - 1] if index else None
+        chosen = taken.choices if taken else {}
+        states.append(
+            {
+                "#meta": {"index": index},
+                **variables(state),
+                ACTION: taken.rule if taken else "init",
+                PICKS: {
+                    name: {"tag": "Some", "value": encode(chosen[name])} if name in chosen else NONE
+                    for name in picks
+                },
+            }
+        )
+    about = {
+        "model": system.model.name,
+        "variant": system.variant.name,
+        "bounds": settings(system.bounds),
+        "property": trace.property,
+        "where": trace.where,
+    }
+    document: dict[str, Any] = {
+        "#meta": {
+            "format": "ITF",
+            "format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
+            "description": f"{system.model.name}, {system.variant.name}: {trace.property}",
+            "kspec": about,
+        },
+        "vars": [*variables(trace.states[0]), ACTION, PICKS],
+        "states": states,
+    }
+    if trace.loop is not None:
+        document["loop"] = trace.loop
+    return document
+
+
+# -- reading ---------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Document:
+    """An ITF file as it was read: nothing in it has been believed yet, except its shape."""
+
+    variables: tuple[str, ...]
+    states: tuple[Mapping[str, Any], ...]
+    """Each state's variables, as ITF values, with the rule taken and its choices."""
+    about: Mapping[str, Any]
+    """What kspec noted in it: model, variant, bounds, property, where. Empty if foreign."""
+    loop: int | None
+
+
+def read(path: Path) -> Document:
+    """Read an ITF file."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadTrace(f"{path}: {error.strerror or error}") from None
+    except UnicodeDecodeError:
+        raise BadTrace(f"{path}: not a text file, so no ITF trace") from None
+    except json.JSONDecodeError as error:
+        raise BadTrace(
+            f"{path}: not JSON, or cut short, at line {error.lineno} column {error.colno}"
+        ) from None
+    except RecursionError:
+        raise BadTrace(f"{path}: nested too deeply for an ITF trace") from None
+    return document(raw, str(path))
+
+
+def document(raw: Any, name: str) -> Document:
+    """Check that this is an ITF trace in shape."""
+
+    def need(good: bool, what: str) -> None:
+        if not good:
+            raise BadTrace(f"{name}: not an ITF trace: {what}")
+
+    need(isinstance(raw, dict), "it is no JSON object")
+    need(isinstance(raw.get("states"), list) and raw["states"] != [], 'it has no list "states"')
+    names = raw.get("vars")
+    need(
+        isinstance(names, list) and all(isinstance(n, str) for n in names),
+        'it has no list "vars" of names',
+    )
+    for index, state in enumerate(raw["states"]):
+        need(isinstance(state, dict), f"state {index} is no object")
+        for variable in names:
+            need(variable in state, f"state {index} has no variable {variable}")
+    loop = raw.get("loop")
+    need(
+        loop is None or (type(loop) is int and 0 <= loop < len(raw["states"])),
+        f"it loops to {loop!r}, which is no state",
+    )
+    meta = raw.get("#meta")
+    about = meta.get("kspec") if isinstance(meta, dict) else None
+    return Document(
+        variables=tuple(names),
+        states=tuple(raw["states"]),
+        about=about if isinstance(about, dict) else {},
+        loop=loop,
+    )

@@ -1,0 +1,257 @@
+// The page around the scenes (scene.js): its head, the list of steps, the legend, stepping.
+
+// -- the head of the page ------------------------------------------------------------------
+
+function drawMasthead() {
+  const states = scenes.length === 1 ? "1 state" : `${scenes.length} states`;
+  const kind = story.violated ? "Counterexample" : story.property ? "Witness" : "Trace";
+  document.body.classList.add(kind.toLowerCase());
+  byId("masthead").append(
+    make("p.kind", {}, `${kind} in ${states}`),
+    make("h1", {}, story.title),
+    story.why ? make("p.why", {}, story.why) : "",
+    story.verdict ? drawVerdict() : "",
+    story.subtitle ? make("p.bounds", {}, story.subtitle) : ""
+  );
+}
+
+function drawVerdict() {
+  const sign = story.violated ? "✗" : story.property ? "✓" : "";
+  const texts = [make("p", {}, make("strong", {}, story.verdict))];
+  if (story.promise) {
+    const quoted = story.property ? [make("b", {}, `${story.property}: `)] : [];
+    texts.push(make("p.promise", {}, quoted, story.promise));
+  }
+  const attributes = { role: "note", "aria-label": "Verdict" };
+  return make(
+    "div.verdict",
+    attributes,
+    sign && make("span.sign", { "aria-hidden": "true" }, sign),
+    make("div", {}, texts)
+  );
+}
+
+// -- the steps -----------------------------------------------------------------------------
+
+function drawSteps() {
+  const list = byId("steps").querySelector("ol");
+  for (const scene of scenes) {
+    const detail = [actor(scene), ...otherChoices(scene).map((pair) => pair.join(" "))];
+    const link = make(
+      "a",
+      { href: `#${scene.number}`, title: scene.rule },
+      make("span.number", { "aria-hidden": "true" }, isFailing(scene) ? "✗" : `${scene.number}`),
+      make(
+        "span.told",
+        {},
+        unseen(`Step ${scene.number}: `),
+        make("span.rule", {}, readable(scene)),
+        make("span.detail", {}, detail.filter(Boolean).join(" · ")),
+        isFailing(scene) && story.loop === null ? make("span.fails", {}, "fails here") : ""
+      )
+    );
+    const item = make("li", {}, link);
+    item.classList.toggle("failing", isFailing(scene));
+    item.classList.toggle("round", story.loop !== null && scene.number >= story.loop);
+    list.append(item);
+  }
+  if (story.loop !== null) {
+    const text = `then step ${story.loop} again, for ever`;
+    const sign = make("span.number", { "aria-hidden": "true" }, "↺");
+    list.append(make("li.round.again", {}, make("a", { href: `#${story.loop}` }, sign, text)));
+  }
+}
+
+// -- the legend: only what this story shows ------------------------------------------------
+
+const KEYS_SAID = [
+  ["←", "→", "step"],
+  ["Home", "End", "first, last"],
+  ["space", "play, pause"],
+];
+const BLANK = { text: "", colour: null, title: "", change: "", failing: false };
+
+function drawLegend() {
+  const legend = byId("legend");
+  const part = (title, body) => legend.append(make("section", {}, make("h2", {}, title), body));
+  const signs = signsUsed().map(([sign, text]) => {
+    sign.setAttribute("aria-hidden", "true");
+    return make("li", {}, sign, make("span", {}, text));
+  });
+  if (signs.length) part("Signs", make("ul.signs", {}, signs));
+  const words = Object.entries(story.words).map(([word, meaning]) =>
+    make("div", {}, make("dt", {}, word), make("dd", {}, meaning))
+  );
+  if (words.length) part("Words", make("dl.words", {}, words));
+  const keys = KEYS_SAID.map((key) =>
+    make("span", {}, key.slice(0, -1).map((name) => make("kbd", {}, name)), ` ${key.at(-1)}`)
+  );
+  const hint = make("span", {}, "The address ends in the number of the step: link to it.");
+  legend.append(make("p.keys", {}, keys, hint));
+}
+
+// Each sign with what it means.
+function signsUsed() {
+  const lanes = scenes.flatMap((scene) => scene.lanes);
+  const cells = lanes.flatMap((lane) => lane.cells);
+  const colours = new Set(cells.filter((cell) => cell.text).map((cell) => cell.colour));
+  const marks = new Map(lanes.flatMap((lane) => lane.marks.map((mark, i) => [mark.label, i % 2])));
+  const signs = [];
+  const like = (cell) => make("ol.cells", {}, drawCell({ ...BLANK, ...cell }, 0, false));
+  const cellSign = (used, cell, text) => cells.some(used) && signs.push([like(cell), text]);
+  const changed = (change) => (cell) => cell.change === change;
+  for (const colour of [...colours].filter((c) => c !== null).sort((a, b) => a - b)) {
+    signs.push([like({ text: `${colour}`, colour }), `${story.colour || "colour"} ${colour}`]);
+  }
+  cellSign(changed("new"), { text: "…", change: "new" }, "came with this step");
+  cellSign(changed("gone"), { text: "…", change: "gone" }, "went with this step");
+  cellSign((cell) => !cell.text, {}, "room, with nothing in it");
+  cellSign((cell) => cell.failing, { text: "…", failing: true }, "where the property fails");
+  for (const [label, kind] of marks) {
+    const line = make("span.markline", { "data-mark": `${kind}` });
+    signs.push([line, `${label}: how far it is from the start`]);
+  }
+  if (lanes.some((lane) => lane.facts.some((fact) => fact.before !== null))) {
+    const fact = drawFact({ name: "x", value: "2", before: "1" });
+    signs.push([make("dl.facts", {}, fact), "changed by this step, from 1 to 2"]);
+  }
+  if (scenes.some((scene) => scene.arrows.length)) {
+    signs.push([make("p.message", {}, "…"), "a message that this step carried"]);
+  }
+  return signs;
+}
+
+// -- stepping ------------------------------------------------------------------------------
+
+let current = 0;
+let player = 0;
+
+function show(number) {
+  const wanted = Math.min(Math.max(Math.round(number) || 1, 1), scenes.length);
+  if (location.hash !== `#${wanted}`) location.replace(`#${wanted}`);
+  if (wanted === current) return;
+  current = wanted;
+  const scene = scenes[current - 1];
+  const logs = (under) => [...under.querySelectorAll(".log")];
+  const scrolled = new Map(logs(byId("drawing")).map((log) => [log.ariaLabel, log.scrollLeft]));
+  const lanes = drawLanes(scene);
+  byId("drawing").replaceChildren(drawTelling(scene), drawOutcome(scene), lanes);
+  for (const log of logs(lanes)) showWhatMatters(log, scrolled.get(log.ariaLabel) ?? 0);
+  drawArrows(lanes, scene);
+  for (const link of byId("steps").querySelectorAll("li:not(.again) a")) {
+    const here = link.hash === `#${current}`;
+    here ? link.setAttribute("aria-current", "step") : link.removeAttribute("aria-current");
+    if (here) bringIntoList(link);
+  }
+  const slider = byId("slider");
+  slider.value = current;
+  slider.setAttribute("aria-valuetext", `step ${current} of ${scenes.length}: ${readable(scene)}`);
+  byId("counter").value = `${current} / ${scenes.length}`;
+  byId("first").disabled = byId("back").disabled = current === 1;
+  byId("last").disabled = isLast(scene);
+  byId("forward").disabled = next() === null;
+  byId("said").textContent = said(scene);
+}
+
+// What follows: the next scene, or the one that the last leads back to.
+const next = () => (current < scenes.length ? current + 1 : story.loop);
+
+// A log too wide for the window is scrolled, and is scrolled to what fails or changed in it.
+function showWhatMatters(log, before) {
+  if (log.scrollWidth > log.clientWidth) log.tabIndex = 0;
+  const cell = log.querySelector(".failing") ?? log.querySelector(".new, .gone");
+  log.scrollLeft = cell ? cell.offsetLeft + cell.offsetWidth / 2 - log.clientWidth / 2 : before;
+}
+
+// Not scrollIntoView, which would scroll the page as well.
+function bringIntoList(link) {
+  const list = byId("steps");
+  const above = link.getBoundingClientRect().top - list.getBoundingClientRect().top;
+  if (above < 40) list.scrollTop += above - 40;
+  const below = above + link.offsetHeight + 40 - list.clientHeight;
+  if (below > 0) list.scrollTop += below;
+}
+
+function play(on) {
+  clearInterval(player);
+  player = on ? setInterval(() => (next() === null ? play(false) : show(next())), 1800) : 0;
+  document.body.classList.toggle("playing", on);
+  byId("play").setAttribute("aria-label", on ? "Pause" : "Play");
+}
+
+function playOrPause() {
+  if (!player && next() === null) show(1);
+  play(!player);
+}
+
+function step(number) {
+  play(false);
+  if (number !== null) show(number);
+}
+
+const ACTIONS = {
+  first: () => step(1),
+  back: () => step(current - 1),
+  play: playOrPause,
+  forward: () => step(next()),
+  last: () => step(scenes.length),
+};
+const KEYS = {
+  ArrowLeft: "back", k: "back", ArrowRight: "forward", j: "forward",
+  Home: "first", End: "last", " ": "play",
+};
+
+const KEYS_IN_LIST = { ...KEYS, ArrowUp: "back", ArrowDown: "forward" };
+
+function onKey(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
+  const inside = (selector) => event.target.closest?.(selector);
+  const moves = event.key.length > 1;
+  const itsOwn = event.key === " " ? inside("button") : moves && inside("input, .log[tabindex]");
+  const inList = inside("#steps");
+  const action = (inList ? KEYS_IN_LIST : KEYS)[event.key];
+  if (!action || itsOwn) return;
+  event.preventDefault();
+  ACTIONS[action]();
+  if (inList) byId("steps").querySelector("[aria-current]").focus({ preventScroll: true });
+}
+
+const numberInAddress = () => Number(/^#(\d+)$/.exec(location.hash)?.[1] ?? NaN);
+
+// A link was followed, or an address typed.
+function onAddress() {
+  const number = numberInAddress();
+  if (!number || number === current) return;
+  step(number);
+  bringIntoView();
+}
+
+// In a narrow window the scene that was asked for may be out of sight.
+function bringIntoView() {
+  const { top, bottom } = byId("scene").getBoundingClientRect();
+  if (bottom < 100 || top > innerHeight / 2) byId("scene").scrollIntoView();
+}
+
+const drawOnPaper = (scene) =>
+  make("article", {}, drawTelling(scene), drawOutcome(scene), drawLanes(scene));
+
+function start() {
+  drawMasthead();
+  drawSteps();
+  drawLegend();
+  byId("slider").max = scenes.length;
+  for (const [id, action] of Object.entries(ACTIONS)) byId(id).addEventListener("click", action);
+  byId("slider").addEventListener("input", (event) => step(Number(event.target.value)));
+  document.addEventListener("keydown", onKey);
+  addEventListener("hashchange", onAddress);
+  addEventListener("resize", () =>
+    drawArrows(byId("drawing").querySelector(".lanes"), scenes[current - 1], true)
+  );
+  addEventListener("beforeprint", () => byId("print").replaceChildren(...scenes.map(drawOnPaper)));
+  addEventListener("afterprint", () => byId("print").replaceChildren());
+  const asked = numberInAddress();
+  show(asked || 1);
+  if (asked) bringIntoView();
+}
+
+start();

@@ -1,0 +1,302 @@
+// Draws the story that stands in this page as JSON, one scene at a time.
+// Whatever the story says is set as text: nothing in it is ever read as markup.
+"use strict";
+
+const story = JSON.parse(document.getElementById("story").textContent);
+const scenes = story.scenes;
+const byId = (id) => document.getElementById(id);
+
+// -- elements ------------------------------------------------------------------------------
+
+function make(tag, attributes, ...children) {
+  const [name, ...classes] = tag.split(".");
+  const element = document.createElement(name);
+  if (classes.length) element.className = classes.join(" ");
+  for (const [key, value] of Object.entries(attributes ?? {})) {
+    if (value !== null && value !== false) element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== ""));
+  return element;
+}
+
+function drawn(tag, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
+const unseen = (text) => make("span.unseen", {}, text);
+
+// -- words ---------------------------------------------------------------------------------
+
+// Names as the lanes write them: a rule's `hw` is the lanes' HW.
+const spelling = new Map(
+  scenes.flatMap((scene) =>
+    scene.lanes.flatMap((lane) =>
+      [...lane.facts.map((fact) => fact.name), ...lane.marks.map((mark) => mark.label)].map(
+        (name) => [name.toLowerCase(), name]
+      )
+    )
+  )
+);
+
+function readable(scene) {
+  if (isInitial(scene)) return "How it begins";
+  const words = scene.rule.split("_").filter(Boolean);
+  const text = words.map((word) => spelling.get(word) ?? word).join(" ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+const isInitial = (scene) => scene.number === 1 && ["initial", "init"].includes(scene.rule);
+
+// Who did it: `follower 2`, where the rule is the follower's and the follower is a choice.
+function actor(scene) {
+  return Object.hasOwn(scene.choices, scene.by)
+    ? `${scene.by} ${scene.choices[scene.by]}`
+    : scene.by;
+}
+
+const otherChoices = (scene) =>
+  Object.entries(scene.choices).filter(([name]) => name !== scene.by);
+
+const isLast = (scene) => scene.number === scenes.length;
+const isFailing = (scene) => story.violated && isLast(scene);
+const statusOf = (cell) =>
+  [cell.failing && "fails", cell.change || (cell.failing && !cell.text && "missing")]
+    .filter(Boolean)
+    .join(", ");
+
+// What a screen reader is told of a scene: the step, and what it changed.
+function said(scene) {
+  const parts = [`Step ${scene.number} of ${scenes.length}: ${readable(scene)}`];
+  if (scene.by) parts.push(`by ${actor(scene)}`);
+  for (const [name, value] of otherChoices(scene)) parts.push(`${name} ${value}`);
+  for (const lane of scene.lanes) {
+    const news = [];
+    if (lane.role_before !== null) news.push(lane.role || "no role");
+    for (const fact of lane.facts) {
+      if (fact.before === null) continue;
+      news.push(`${fact.name} ${fact.value}, was ${fact.before || "nothing"}`);
+    }
+    for (const cell of lane.cells) {
+      if (statusOf(cell)) news.push(`${cell.text || cell.title} ${statusOf(cell)}`);
+    }
+    if (lane.failing) news.push("fails");
+    if (news.length) parts.push(`${lane.name}: ${news.join("; ")}`);
+  }
+  if (isFailing(scene)) parts.push(story.verdict);
+  if (isLast(scene) && story.loop !== null) parts.push(goesRound());
+  return parts.join(". ") + ".";
+}
+
+const goesRound = () => `From here it goes round: on to step ${story.loop} again, for ever`;
+
+// -- a scene -------------------------------------------------------------------------------
+
+function drawTelling(scene) {
+  const chips = otherChoices(scene).map(([name, value]) =>
+    make("span.choice", {}, make("span", {}, name), " ", make("b", {}, value))
+  );
+  return make(
+    "div.telling",
+    {},
+    make(
+      "p.step",
+      {},
+      `Step ${scene.number} of ${scenes.length}`,
+      scene.by ? [" · by ", make("b", {}, actor(scene))] : ""
+    ),
+    make("h2", {}, readable(scene)),
+    make("p.doc", {}, scene.doc || (isInitial(scene) ? "The state in which it starts." : "")),
+    make(
+      "p.taken",
+      {},
+      isInitial(scene) ? "" : make("code", { title: "the rule's name" }, scene.rule),
+      chips
+    )
+  );
+}
+
+function drawOutcome(scene) {
+  const told = [];
+  if (isLast(scene) && story.loop !== null) {
+    const link = make("a", { href: `#${story.loop}` }, `step ${story.loop}`);
+    const begins = make("b", {}, "↺ From here it goes round: ");
+    told.push(make("p.round", {}, begins, "on to ", link, " again, for ever."));
+  }
+  if (isLast(scene) && story.verdict && (story.violated || story.property)) {
+    const sign = story.violated ? "✗ Here: " : "✓ Here: ";
+    told.push(make(story.violated ? "p.fails" : "p.shown", {}, make("b", {}, sign), story.verdict));
+  }
+  return make("div.outcome", {}, told);
+}
+
+function drawFact(fact) {
+  const changed = fact.before !== null;
+  const long = fact.value.length > 40 || (fact.before ?? "").length > 40;
+  const [head, middle, tail] = changed && long ? difference(fact.before, fact.value) : ["", "", ""];
+  const value = changed && long ? [head, make("mark", {}, middle), tail] : [fact.value];
+  const meaning = Object.hasOwn(story.words, fact.name) ? story.words[fact.name] : null;
+  const element = make(
+    "div.fact",
+    {},
+    make("dt", { title: meaning }, fact.name),
+    make(
+      "dd",
+      {},
+      changed && fact.before ? was(fact.before) : "",
+      make("span.value", {}, value)
+    )
+  );
+  element.classList.toggle("changed", changed);
+  element.classList.toggle("long", long);
+  return element;
+}
+
+const was = (value) => [
+  unseen("was "),
+  make("del", {}, value),
+  make("span.to", { "aria-hidden": "true" }, "→"),
+  unseen(", now "),
+];
+
+// A text in three parts: as the one before begins, what is different, as the one before ends.
+function difference(before, after) {
+  const most = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < most && before[start] === after[start]) start += 1;
+  let end = 0;
+  while (end < most - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+  const tail = after.length - end;
+  return [after.slice(0, start), after.slice(start, tail), after.slice(tail)];
+}
+
+const COLOURS = 6;
+const colourOf = (colour) => (colour === null ? null : `${Math.abs(colour) % COLOURS}`);
+
+function drawCell(cell, index, numbered) {
+  const missing = cell.failing && !cell.text;
+  const status = cell.change || (cell.failing && !missing ? "fails" : "");
+  const element = make(
+    "li.cell",
+    { title: cell.title || null, "data-colour": cell.text ? colourOf(cell.colour) : null },
+    make("span.index", { "aria-hidden": "true" }, numbered ? `${index}` : ""),
+    make("span.status", {}, cell.failing ? `✗ ${status}` : status),
+    make(cell.change === "gone" ? "del.text" : "span.text", {}, missing ? "missing" : cell.text),
+    cell.text ? "" : unseen(cell.title || "empty"),
+    cell.failing ? unseen(", fails here") : ""
+  );
+  element.classList.toggle("new", cell.change === "new");
+  element.classList.toggle("gone", cell.change === "gone");
+  element.classList.toggle("failing", cell.failing);
+  element.classList.toggle("empty", !cell.text);
+  return element;
+}
+
+// The marks take turns: one above the cells, one below; so two at one place stay apart.
+function drawMark(mark, index, before) {
+  const element = make(
+    "div.mark",
+    { "data-mark": `${index % 2}` },
+    make("span.label", {}, make("span", {}, `${mark.label} ${mark.at}`))
+  );
+  element.classList.add(index % 2 ? "below" : "above");
+  element.classList.toggle("moved", mark.moved);
+  element.style.setProperty("--at", mark.at);
+  element.style.setProperty("--was", before?.at ?? mark.at);
+  element.style.setProperty("--row", Math.floor(index / 2));
+  return element;
+}
+
+function drawLog(lane, before) {
+  const numbered = lane.marks.length > 0;
+  const cells = lane.cells.map((cell, index) => drawCell(cell, index, numbered));
+  const marks = lane.marks.map((mark, index) =>
+    drawMark(mark, index, before?.marks.find((other) => other.label === mark.label))
+  );
+  const track = make("div.track", {}, make("ol.cells", {}, cells), marks);
+  track.style.setProperty("--widest", Math.max(0, ...lane.marks.map((mark) => mark.at)));
+  track.style.setProperty("--above", Math.ceil(marks.length / 2));
+  track.style.setProperty("--below", Math.floor(marks.length / 2));
+  return make("div.log", { role: "group", "aria-label": `log of ${lane.name}` }, track);
+}
+
+function drawMessage(arrow, index) {
+  return make(
+    "p.message",
+    { "data-arrow": index },
+    make("span", {}, arrow.label),
+    make("span.route", {}, ` from ${arrow.source}`)
+  );
+}
+
+function drawLane(lane, scene) {
+  const earlier = scenes[scene.number - 2]?.lanes.find((other) => other.name === lane.name);
+  const messages = scene.arrows.map((arrow, index) =>
+    arrow.target === lane.name ? drawMessage(arrow, index) : ""
+  );
+  const role = [];
+  if (lane.role_before) role.push(unseen("was "), make("del.role", {}, lane.role_before));
+  if (lane.role) role.push(make("span.role", { "data-role": lane.role }, lane.role));
+  if (lane.role_before !== null) role.forEach((element) => element.classList.add("changed"));
+  const meaning = Object.hasOwn(story.words, lane.name) ? story.words[lane.name] : null;
+  const fails = lane.failing ? make("span.fails", {}, "✗ fails here") : "";
+  const element = make(
+    "section.lane",
+    { "aria-label": lane.name, "data-lane": lane.name },
+    make(
+      "div.about",
+      {},
+      make("div.name", {}, make("h3", { title: meaning }, lane.name), role, fails),
+      make("dl.facts", {}, lane.facts.map(drawFact)),
+      messages
+    ),
+    lane.cells.length || lane.marks.length ? drawLog(lane, earlier) : ""
+  );
+  element.classList.toggle("changed", lane.changed);
+  element.classList.toggle("failing", lane.failing);
+  return element;
+}
+
+const longestLog = Math.max(0, ...scenes.flatMap((s) => s.lanes.map((lane) => lane.cells.length)));
+
+function drawLanes(scene) {
+  const lanes = make("div.lanes", {}, scene.lanes.map((lane) => drawLane(lane, scene)));
+  lanes.classList.toggle("stacked", longestLog > 5);
+  lanes.classList.toggle("bare", longestLog === 0);
+  lanes.classList.toggle("messaged", scenes.some((s) => s.arrows.length));
+  return lanes;
+}
+
+// Arrows run through the margin at the left, from the sender's name to the message it sent.
+function drawArrows(lanes, scene, again) {
+  lanes.querySelector("svg.arrows")?.remove();
+  if (!scene.arrows.length) return;
+  const frame = lanes.getBoundingClientRect();
+  const place = (element) => {
+    const box = element.getBoundingClientRect();
+    return { x: box.left - frame.left, y: box.top + box.height / 2 - frame.top };
+  };
+  const svg = drawn("svg", { class: "arrows", "aria-hidden": "true" });
+  svg.classList.toggle("running", !again);
+  scene.arrows.forEach((arrow, index) => {
+    const source = [...lanes.children].find((lane) => lane.dataset.lane === arrow.source);
+    const message = lanes.querySelector(`[data-arrow="${index}"]`);
+    if (!source || !message) return;
+    const edge = place(source).x;
+    const from = place(source.querySelector(".name")).y;
+    const to = place(message).y;
+    const tip = place(message).x - 3;
+    const bend = edge - 1.35 * (edge - 8 - (index % 3) * 7);
+    svg.append(
+      drawn("circle", { cx: edge, cy: from, r: 4.5 }),
+      drawn("path", {
+        class: "line",
+        pathLength: 1,
+        d: `M${edge} ${from}C${bend} ${from} ${bend} ${to} ${edge} ${to}L${tip - 7} ${to}`,
+      }),
+      drawn("path", { class: "head", d: `M${tip} ${to}l-10 -6v12z` })
+    );
+  });
+  lanes.append(svg);
+}

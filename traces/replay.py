@@ -1,0 +1,63 @@
+"""A trace from a file, taken again step by step under the rules of the specification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from spec.core import Blocked, System, Taken
+from traces.itf import ACTION, PICKS, BadTrace, Document, encode, text, variables
+from traces.trace import Trace, between
+
+
+def replay(system: System[Any], document: Document) -> Trace:
+    """The states of the file as states of the system; BadTrace if it does not behave so."""
+    first = [s for s in system.initial() if same(s, document, 0)]
+    if not first:
+        raise BadTrace("state 1 is not an initial state")
+    states, steps = [first[0]], []
+    for index in range(1, len(document.states)):
+        taken, state = take(system, states[-1], document, index)
+        steps.append(taken)
+        states.append(state)
+    if document.loop is not None:
+        steps.append(between(system, states[-1], states[document.loop]))
+    about = document.about
+    return Trace(
+        system=system,
+        states=tuple(states),
+        steps=tuple(steps),
+        property=str(about.get("property", "")),
+        where=str(about.get("where", "")),
+        loop=document.loop,
+    )
+
+
+def same(state: Any, document: Document, index: int) -> bool:
+    """Whether the file has this state there."""
+    return all(document.states[index].get(k) == v for k, v in variables(state).items())
+
+
+def take(system: System[Any], state: Any, document: Document, index: int) -> tuple[Taken, Any]:
+    """The step that the file names, and where it leads."""
+    name = document.states[index].get(ACTION)
+    picks = document.states[index].get(PICKS)
+    rule = next((r for r in system.rules if r.name == name), None)
+    at = f"state {index + 1}"
+    if rule is None:
+        raise BadTrace(f"{at} names a rule that {system.variant.name} does not have: {name}")
+    if not isinstance(picks, dict):
+        raise BadTrace(f"{at} does not say what {name} chose")
+    chosen = [picks.get(parameter) for parameter in rule.choices]
+    for choice in rule.instances(state):
+        if [{"tag": "Some", "value": encode(value)} for value in choice] == chosen:
+            break
+    else:
+        values = ", ".join(f"{p}={text(v)}" for p, v in zip(rule.choices, chosen, strict=True))
+        raise BadTrace(f"{at}: {name} cannot choose {values}")
+    after = rule.attempt(state, choice)
+    if isinstance(after, Blocked):
+        raise BadTrace(f"{at}: {name} is blocked by: {after.guard}")
+    if not same(after, document, index):
+        wrong = [k for k, v in variables(after).items() if document.states[index].get(k) != v]
+        raise BadTrace(f"{at}: {name} leads to another {', '.join(wrong)}")
+    return Taken(rule.name, dict(zip(rule.choices, choice, strict=True))), after

@@ -1,0 +1,104 @@
+"""A story in the terminal: each step, with what it changed and nothing else.
+
+Log cells stand in brackets, with the high watermark and the end offset between them:
+`[r0 e0] HW› [r1 e0] LEO›`. A cell that is new has a `+`, one that is gone a `-`, the one at
+which the property fails a `✗`; a fact that changed is shown as `old→new`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from spec.picture import Arrow
+from traces.story import Scene, SceneCell, SceneFact, SceneLane, Story
+
+EPOCH_STYLES = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
+
+
+def draw(story: Story) -> Iterator[Text]:
+    """The story, line by line."""
+    width = max((len(lane.name) for s in story.scenes for lane in s.lanes), default=0)
+    for scene in story.scenes:
+        yield heading(scene)
+        yield from (arrow(message) for message in scene.arrows)
+        last = scene is story.scenes[-1]
+        for lane in scene.lanes:
+            everything = scene.number == 1 or (last and lane.failing)
+            if everything or lane.changed:
+                yield lane_line(lane, width, everything=everything)
+    if story.loop is not None:
+        line = Text("      ", style="bold")
+        if story.loop_rule:
+            line.append(f"{story.loop_rule}  ")
+        yield line.append(f"and on with {story.loop}, for ever")
+
+
+def heading(scene: Scene) -> Text:
+    """Who did what, choosing what."""
+    line = Text(f"{scene.number:4}  ", style="bold")
+    line.append(scene.rule, style="bold")
+    for name, value in scene.choices.items():
+        line.append(f"  {name}=", style="dim")
+        line.append(value)
+    if scene.by:
+        line.append(f"  ({scene.by})", style="dim")
+    return line
+
+
+def arrow(message: Arrow) -> Text:
+    """A message that the step carried."""
+    return Text(f"      {message.source} → {message.target}: {message.label}", style="dim")
+
+
+def lane_line(lane: SceneLane, width: int, *, everything: bool) -> Text:
+    """One lane: its role, its facts (those that changed, or all), its log."""
+    line = Text("    ✗ " if lane.failing else "      ", style="bold red")
+    line.append(f"{lane.name:{width}}", style="bold red" if lane.failing else "")
+    line.append("  ")
+    if lane.role and (everything or lane.role_before is not None):
+        line.append(f"{lane.role}  ", style="italic")
+    marked = {mark.label for mark in lane.marks}
+    for fact in lane.facts:
+        if fact.name not in marked and (everything or fact.before is not None):
+            line.append_text(fact_text(fact, everything=everything))
+    if lane.cells or lane.marks:
+        line.append_text(cells(lane))
+    line.rstrip()
+    return line
+
+
+def fact_text(fact: SceneFact, *, everything: bool) -> Text:
+    """A fact, with what it was before if it changed."""
+    out = Text(f"{fact.name} ", style="dim")
+    if fact.before and not everything:
+        out.append(f"{fact.before}→", style="dim")
+    out.append(fact.value, style="bold" if fact.before is not None and not everything else "")
+    return out.append("  ")
+
+
+def cells(lane: SceneLane) -> Text:
+    """A log with its marks."""
+    out = Text()
+    for at in range(max([len(lane.cells), *(mark.at + 1 for mark in lane.marks)])):
+        here = [mark for mark in lane.marks if mark.at == at]
+        if here:
+            label = "=".join(mark.label for mark in here)
+            out.append(f"{label}› ", style="bold" if any(m.moved for m in here) else "dim")
+        if at < len(lane.cells):
+            out.append_text(cell_text(lane.cells[at]))
+    return out
+
+
+def cell_text(cell: SceneCell) -> Text:
+    """A box, marked if it is new, gone, or where the property fails."""
+    if not cell.text and not cell.failing:
+        return Text()
+    style = EPOCH_STYLES[cell.colour % len(EPOCH_STYLES)] if cell.colour is not None else ""
+    if cell.failing:
+        sign = "-" if cell.change == "gone" else ""
+        return Text(f"✗{sign}[{cell.text or 'missing'}] ", style="bold red")
+    if cell.change == "gone":
+        return Text(f"-[{cell.text}] ", style=f"{style} strike dim")
+    return Text(f"{'+' if cell.change == 'new' else ''}[{cell.text}] ", style=style)
