@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from impl.packed.compiled import Words, compiled
 from impl.packed.layout import Layout
 
@@ -38,14 +36,14 @@ def coding_of(layout: Layout) -> Coding:
     return Coding(at, layout.widths, max(0, layout.bits - CODE_BITS))
 
 
-def signed(bits: int) -> np.int64:
+def signed(bits: int) -> int:
     """64 bits as a signed number."""
-    return np.int64(bits - (1 << 64) if bits >> 63 else bits)
+    return bits - (1 << 64) if bits >> 63 else bits
 
 
-def inverse(factor: np.int64) -> np.int64:
+def inverse(factor: int) -> int:
     """The factor that undoes a multiplication modulo 2**64."""
-    return signed(pow(int(factor) % (1 << 64), -1, 1 << 64))
+    return signed(pow(factor % (1 << 64), -1, 1 << 64))
 
 
 # Odd numbers without a pattern: the golden ratio, and two of those that splitmix and wyhash use.

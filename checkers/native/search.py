@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -224,7 +224,7 @@ class Search(Generic[S]):
             worker.begin_level()
         while True:
             parity, self.parity = self.parity, 1 - self.parity
-            self.of_all(lambda worker: worker.round(parity, self.workers))
+            self.of_all(partial(Worker.round, parity=parity, senders=self.workers))
             found = reduce(or_, (w.found for w in self.workers)) & self.wanted
             if found and not keep_going:
                 self.report(expanded)
@@ -260,11 +260,13 @@ class Search(Generic[S]):
 
     def report(self, level: int) -> None:
         """Find the way to each property that is violated in a level, and was not before."""
-        found = reduce(or_, self.of_all(lambda w: w.check(level))) & self.wanted
+        found = reduce(or_, self.of_all(partial(Worker.check, level=level))) & self.wanted
         self.wanted &= ~found
         for name in self.kernel.names(found):
             bit = self.kernel.mask([name])
-            last = reduce(lesser, self.of_all(lambda w: w.least_violating(level, bit)))
+            last = reduce(
+                lesser, self.of_all(partial(Worker.least_violating, level=level, bit=bit))
+            )
             assert last is not None
             self.violations.append(self.way_to(name, last, level))
 
@@ -273,7 +275,9 @@ class Search(Generic[S]):
         states = [self.kernel.unpack(words)]
         steps = []
         for before in reversed(range(level)):
-            found = reduce(lesser, self.of_all(lambda w: w.least_predecessor(before, words)))
+            found = reduce(
+                lesser, self.of_all(partial(Worker.least_predecessor, level=before, of=words))
+            )
             assert found is not None, "a state that was found has a predecessor"
             *words_before, origin = found
             words = tuple(words_before)

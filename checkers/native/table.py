@@ -14,15 +14,11 @@ Where a state has many high bits, they stand in a second row, `rest`.
 from __future__ import annotations
 
 import mmap
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
 from checkers.native.codes import shifted
+from checkers.native.prefetch import ask_for
 from impl.packed.compiled import Words, compiled, look
 
 SLOTS = 8
@@ -32,28 +28,13 @@ DISTANCE_BITS = 6
 DISTANCE = (1 << DISTANCE_BITS) - 1
 MARGIN = 64
 """Buckets behind the last home, for those who move on."""
+FIRST_BUCKETS = 4 * MARGIN
+"""An entry of a bucket behind these moves to a later one when the table grows by a half."""
 AHEAD = 32
 """How many codes ahead a bucket is asked for, so that waiting for memory overlaps."""
 LOAD = 0.8
 INSIDE = 10
 """More high bits than these stand in the second row."""
-
-
-@intrinsic  # type: ignore[misc]
-def prefetch(context: Any, array: Any, index: Any) -> Any:
-    """Ask for the line of an array's element, without waiting for it."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        byte = ir.IntType(8).as_pointer()
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        address = builder.bitcast(builder.gep(data, [args[1]]), byte)
-        builder.call(function, [address, number(1), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, index), generate
 
 
 @compiled
@@ -86,15 +67,15 @@ def insert(
     within = (1 << inside) - 1
     apart = len(rest) > 0
     for i in range(begin, min(begin + AHEAD, end)):
-        prefetch(slots, home_of(codes[i], buckets) * SLOTS)
+        ask_for(slots, home_of(codes[i], buckets) * SLOTS)
     for i in range(begin, end):
         if room == 0 or new == len(new_codes):
             return i, new
         if i + AHEAD < end:
             ahead = home_of(codes[i + AHEAD], buckets) * SLOTS
-            prefetch(slots, ahead)
+            ask_for(slots, ahead)
             if apart:
-                prefetch(rest, ahead)
+                ask_for(rest, ahead)
         code = codes[i]
         high = highs[i]
         at = home_of(code, buckets) * SLOTS
@@ -131,69 +112,91 @@ def insert(
 
 @compiled
 def move(
+    entry: int,
+    high: int,
+    bucket: int,
+    least: int,
     slots: Words,
     rest: Words,
     buckets: int,
-    begin: int,
-    end: int,
-    inside: int,
-    to: Words,
-    to_rest: Words,
     to_buckets: int,
+    inside: int,
 ) -> None:
-    """Move the entries of a range of buckets to a larger table."""
+    """Put an entry where it belongs in a larger table; `least` as in `spread`, for its bucket."""
     upper = inside + DISTANCE_BITS
-    told = (1 << (64 - upper - 32)) - 1  # what entries tell of the upper half of a code
+    told = (1 << (64 - upper - 32)) - 1  # what an entry tells of the upper half of its code
+    distance = (entry & DISTANCE) - 1
+    if distance:
+        least = ((bucket - distance << 32) + buckets - 1) // buckets
+    half = least + ((shifted(entry, upper) >> 32) - least & told)
+    at = (half * to_buckets >> 32) * SLOTS
+    entry = entry & ~DISTANCE | 1
+    while True:
+        used = 0
+        for slot in range(at, at + SLOTS):
+            used += int(look(slots, slot) != 0)
+        if used < SLOTS:
+            break
+        at += SLOTS
+        entry += 1
+    slots[at + used] = entry
+    if len(rest) > 0:
+        rest[at + used] = high
+
+
+@compiled
+def spread(
+    slots: Words, rest: Words, buckets: int, to_buckets: int, inside: int, aside: Words
+) -> None:
+    """Spread the entries over more buckets, in place, beginning with the last.
+
+    The new place of an entry lies behind its old one, where everything has been moved already;
+    but for the first few buckets, which step aside until the others are done. The least upper
+    half of a code that is at home in a bucket is 2**32 * bucket / buckets, rounded up; as
+    division takes long, it is kept from bucket to bucket, as a quotient and what remains.
+    """
     apart = len(rest) > 0
-    # The least upper half at home in a bucket is 2**32 * bucket / buckets, rounded up. Division
-    # takes long, so it is kept up from bucket to bucket, as a quotient and what remains.
-    step = (1 << 32) // buckets
-    step_remains = (1 << 32) - step * buckets
-    quotient = (begin << 32) // buckets
-    remains = (begin << 32) - quotient * buckets
-    for bucket in range(begin, end):
+    for slot in range(FIRST_BUCKETS * SLOTS):
+        aside[0, slot] = slots[slot]
+        aside[1, slot] = rest[slot] if apart else 0
+        slots[slot] = 0
+    last = buckets + MARGIN - 1
+    step, step_remains = divmod(1 << 32, buckets)
+    quotient, remains = divmod(last << 32, buckets)
+    for bucket in range(last, FIRST_BUCKETS - 1, -1):
+        least = quotient + int(remains > 0)
         for slot in range(bucket * SLOTS, bucket * SLOTS + SLOTS):
             entry = look(slots, slot)
             if entry == 0:
                 break
-            least = quotient + int(remains > 0)
-            distance = (entry & DISTANCE) - 1
-            if distance:
-                least = ((bucket - distance << 32) + buckets - 1) // buckets
-            half = least + ((shifted(entry, upper) >> 32) - least & told)
-            at = (half * to_buckets >> 32) * SLOTS
-            entry = entry & ~DISTANCE | 1
-            while True:
-                used = 0
-                for k in range(at, at + SLOTS):
-                    used += int(look(to, k) != 0)
-                if used < SLOTS:
-                    break
-                at += SLOTS
-                entry += 1
-            to[at + used] = entry
-            if apart:
-                to_rest[at + used] = rest[slot]
-        quotient += step
-        remains += step_remains
-        if remains >= buckets:
-            remains -= buckets
-            quotient += 1
+            high = rest[slot] if apart else 0
+            slots[slot] = 0
+            move(entry, high, bucket, least, slots, rest, buckets, to_buckets, inside)
+        quotient -= step
+        remains -= step_remains
+        if remains < 0:
+            remains += buckets
+            quotient -= 1
+    for slot in range(FIRST_BUCKETS * SLOTS):
+        entry, high = aside[0, slot], aside[1, slot]
+        if entry:
+            bucket = slot // SLOTS
+            least = ((bucket << 32) + buckets - 1) // buckets
+            move(entry, high, bucket, least, slots, rest, buckets, to_buckets, inside)
 
 
-class Row:
-    """A row of slots in memory that the system hands out page by page and takes back."""
-
-    def __init__(self, buckets: int) -> None:
-        self.memory = mmap.mmap(-1, (buckets + MARGIN) * LINE)
-        if hasattr(mmap, "MADV_HUGEPAGE"):
-            self.memory.madvise(mmap.MADV_HUGEPAGE)
-        self.slots: Words = np.frombuffer(self.memory, np.int64)
-
-    def forget(self, begin: int, end: int) -> None:
-        """Give back the memory of a range of buckets: multiples of a page's."""
-        if hasattr(mmap, "MADV_DONTNEED"):
-            self.memory.madvise(mmap.MADV_DONTNEED, begin * LINE, (end - begin) * LINE)
+def reserve(size: int) -> Words:
+    """Addresses for that many bytes, or as many as there are; memory follows with their use."""
+    while True:
+        try:
+            memory = mmap.mmap(-1, size)
+        except OSError:
+            size //= 2
+        else:
+            break
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, np.int64)
 
 
 NO_SLOTS: Words = np.empty(0, np.int64)
@@ -202,25 +205,14 @@ NO_SLOTS: Words = np.empty(0, np.int64)
 class Table:
     """The states found by one worker."""
 
-    def __init__(self, high_bits: int) -> None:
+    def __init__(self, high_bits: int, most_bytes: int) -> None:
         self.apart = high_bits > INSIDE
         self.inside = 0 if self.apart else high_bits
         # Entries and buckets together must tell the whole upper half of a code.
         self.buckets = 1 << max(12, 32 - (64 - DISTANCE_BITS - self.inside - 32))
         self.count = 0
-        self.row: Row
-        """The entries, and where there are many high bits, a second row for these."""
-        self.rest_row: Row | None
-        self.slots: Words
-        self.rest: Words
-        self.allocate(self.buckets)
-
-    def allocate(self, buckets: int) -> None:
-        """Make room for entries."""
-        self.row = Row(buckets)
-        self.rest_row = Row(buckets) if self.apart else None
-        self.slots = self.row.slots
-        self.rest = self.rest_row.slots if self.rest_row else NO_SLOTS
+        self.slots = reserve(most_bytes)
+        self.rest = reserve(most_bytes) if self.apart else NO_SLOTS
 
     @property
     def room(self) -> int:
@@ -233,28 +225,22 @@ class Table:
         return self.buckets * LINE * (1 + self.apart)
 
     @property
-    def grown_buckets(self) -> int:
+    def next_buckets(self) -> int:
         """How many buckets it would have next: twice as many while that costs little."""
         return self.buckets * 2 if self.buckets < 1 << 20 else self.buckets * 3 // 2
 
     @property
     def growth_bytes(self) -> int:
-        """How much more memory it would take next; the old row is given back on the way."""
-        return (self.grown_buckets - self.buckets) * LINE * (1 + self.apart)
+        """How much more memory it would take next."""
+        return (self.next_buckets - self.buckets) * LINE * (1 + self.apart)
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether there are addresses for more."""
+        return (self.next_buckets + MARGIN) * SLOTS <= len(self.slots)
 
     def grow(self) -> None:
-        """Move to a larger row, and give back the old one on the way."""
-        row, rest_row, rest, buckets = self.row, self.rest_row, self.rest, self.buckets
-        self.buckets = self.grown_buckets
-        self.allocate(self.buckets)
-        step = 1 << 16
-        for begin in range(0, buckets + MARGIN, step):
-            end = min(begin + step, buckets + MARGIN)
-            move(
-                row.slots, rest, buckets, begin, end, self.inside,
-                self.slots, self.rest, self.buckets,
-            )  # fmt: skip
-            if end - begin == step:
-                row.forget(begin, end)
-                if rest_row:
-                    rest_row.forget(begin, end)
+        """Spread over more buckets."""
+        aside: Words = np.empty((2, FIRST_BUCKETS * SLOTS), np.int64)
+        spread(self.slots, self.rest, self.buckets, self.next_buckets, self.inside, aside)
+        self.buckets = self.next_buckets

@@ -7,6 +7,7 @@ in the same round, so nothing needs a lock, and no result depends on who is fast
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -110,7 +111,7 @@ class Worker:
         self.kernel = kernel
         self.coding = coding
         self.memory = memory
-        self.table = Table(coding.high_bits)
+        self.table = Table(coding.high_bits, physical_memory() // workers)
         self.levels: list[list[Chunk]] = []
         """The states found, by level; the last level is still growing."""
         self.found = 0
@@ -198,6 +199,8 @@ class Worker:
             chunk.count = new
             if begin < count and new < len(chunk.codes):
                 self.memory.ask(table.growth_bytes)
+                if not table.can_grow:
+                    raise OutOfMemory
                 table.grow()
 
     def expand(self) -> None:
@@ -277,6 +280,11 @@ def lesser(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> tuple[
     return min(one, other)
 
 
+def physical_memory() -> int:
+    """The bytes of memory that the machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 class Memory:
     """How much memory there may be; every worker asks before it takes more."""
 
@@ -287,6 +295,6 @@ class Memory:
 
     def ask(self, more: int) -> None:
         """Raise OutOfMemory if that much more would pass the limit."""
-        if self.limit is not None:
-            if self.base + more + sum(w.bytes for w in self.workers) > self.limit:
-                raise OutOfMemory
+        used = self.base + sum(w.bytes for w in self.workers)
+        if self.limit is not None and used + more > self.limit:
+            raise OutOfMemory

@@ -13,11 +13,12 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
 import numpy as np
 from numba import njit
+from numba.cpython.unsafe.numbers import trailing_zeros
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,8 +44,9 @@ def fingerprint() -> str:
 
 def cache_folder() -> Path | None:
     """Where compiled code is kept, or None if there is no place to write."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    for base in (Path(home), Path(tempfile.gettempdir()) / f"kspec-{os.getuid()}"):
+    home = os.environ.get("XDG_CACHE_HOME")
+    caches = Path(home) if home else Path.home() / ".cache"
+    for base in (caches, Path(tempfile.gettempdir()) / f"kspec-{os.getuid()}"):
         folder = base / "kspec" / f"compiled-{fingerprint()}"
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -57,13 +59,12 @@ def cache_folder() -> Path | None:
 
 CACHE = cache_folder()
 if CACHE is not None:
-    numba.config.CACHE_DIR = str(CACHE)
+    numba.config.CACHE_DIR = str(CACHE)  # type: ignore[attr-defined]
 
 
 def compiled(function: F) -> F:
     """Compile a function at its first call; it runs without holding up other threads."""
-    wrapped: F = njit(nogil=True, cache=CACHE is not None)(function)
-    return wrapped
+    return cast(F, njit(nogil=True, cache=CACHE is not None)(function))
 
 
 def is_ready() -> bool:
@@ -81,3 +82,9 @@ def now_ready() -> None:
 def look(array: Words, index: int) -> int:
     """An element; unlike a signed index, an unsigned one is not tested for being negative."""
     return array[np.uint64(index)]  # type: ignore[no-any-return]
+
+
+@compiled
+def lowest(mask: int) -> int:
+    """The number of the lowest bit of a mask that is not empty."""
+    return trailing_zeros(mask)  # type: ignore[call-arg]

@@ -6,9 +6,7 @@ is worked off in one go, by straight code that the processor can run ahead of.
 
 from __future__ import annotations
 
-from numba.cpython.unsafe.numbers import trailing_zeros
-
-from impl.packed.compiled import Words, compiled, look
+from impl.packed.compiled import Words, compiled, look, lowest
 from impl.packed.replication.guards import guards
 from impl.packed.replication.words import (
     ADVANCES,
@@ -325,7 +323,7 @@ def expand(
             break
         takes, acts = guards(words[0, i], words[1, i], words[2, i], facts, tables)
         while acts:
-            bit = trailing_zeros(acts)
+            bit = lowest(acts)
             acts &= acts - 1
             k = counts[bit >> 3]
             todo[bit >> 3, k] = i << 3 | bit & 7
@@ -334,7 +332,7 @@ def expand(
         if takes:
             requests = requests_of(words[2, i], facts)
             while takes:
-                bit = trailing_zeros(takes)
+                bit = lowest(takes)
                 takes &= takes - 1
                 leader = leader_of(requests, (bit >> 3) + 1, facts)
                 act = LEADS + (leader != bit & 7)

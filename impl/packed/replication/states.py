@@ -83,10 +83,9 @@ def unpack(packed: Sequence[int], words: Layout, bounds: Bounds) -> Cluster:
     values = words.unpack(packed)
     requests = []
     for epoch in range(values["next_epoch"][0]):
-        leader, isr = divmod(values["requests"][epoch], 1 << bounds.brokers)
-        requests.append(
-            LeaderAndIsr(epoch, NO_LEADER if leader == bounds.brokers else leader, as_set(isr))
-        )
+        leader, mask = divmod(values["requests"][epoch], 1 << bounds.brokers)
+        leader = NO_LEADER if leader == bounds.brokers else leader
+        requests.append(LeaderAndIsr(epoch, leader, as_set(mask)))
     logs, views = [], []
     for b in range(bounds.brokers):
         ids = values["logs"][b * bounds.log_size : (b + 1) * bounds.log_size]
