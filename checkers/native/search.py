@@ -187,7 +187,7 @@ class Search(Generic[S]):
     @property
     def generated(self) -> int:
         """Enabled rule instances and initial states."""
-        return self.levels[0] + int(self.acts.sum())
+        return sum(self.levels[:1]) + int(self.acts.sum())
 
     @property
     def fired(self) -> dict[str, int]:
@@ -237,7 +237,10 @@ class Search(Generic[S]):
                 return False
         if found:
             self.report(expanded)
-        return self.count_level() > 0
+        found_more = self.count_level() > 0
+        if found_more and sum(self.levels) >= max_states:
+            self.stopped = "max_states"
+        return found_more and not self.stopped
 
     def count_level(self) -> int:
         """Note how many states were found last, and what happened up to now."""

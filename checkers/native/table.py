@@ -187,11 +187,12 @@ def spread(
 
 def reserve(size: int) -> Words:
     """Addresses for that many bytes, or as many as there are; memory follows with their use."""
+    pages = size // mmap.PAGESIZE
     while True:
         try:
-            memory = mmap.mmap(-1, size)
+            memory = mmap.mmap(-1, pages * mmap.PAGESIZE)
         except OSError:
-            size //= 2
+            pages //= 2
         else:
             break
     if hasattr(mmap, "MADV_HUGEPAGE"):
