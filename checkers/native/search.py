@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 import attrs
 import numpy as np
 
+from checkers.limits import Progress
 from checkers.native.codes import Coding, coding_of, encode
 from checkers.native.worker import Memory, OutOfMemory, Worker, lesser, send
 from impl.packed.compiled import is_ready, now_ready
@@ -65,17 +66,6 @@ class Exploration(Generic[S]):
     def depth(self) -> int:
         """How many states the longest of the shortest ways has."""
         return len(self.levels)
-
-
-@attrs.frozen
-class Progress:
-    """How far it is."""
-
-    level: int
-    distinct: int
-    queue: int
-    """States found and not expanded."""
-    seconds: float
 
 
 def explore(

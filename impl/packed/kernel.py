@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import attrs
 
-from impl.packed.compiled import Words
 from impl.packed.layout import Layout
 from spec.core import Taken
+
+if TYPE_CHECKING:
+    from impl.packed.compiled import Words
 
 S = TypeVar("S")
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from checkers.explore import Limits, explore
+from checkers.explore import explore
+from checkers.limits import Limits
 from checkers.verdict import Verdict
 from spec.core import Reachable
 from spec.replication import REPLICATION

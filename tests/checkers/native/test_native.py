@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from checkers.explore import Limits
 from checkers.explore import explore as explore_by_spec
+from checkers.limits import Limits
 from checkers.native.search import Exploration, Progress, explore
 from spec.core import Always, System
 from spec.replication import REPLICATION

@@ -7,7 +7,6 @@ from typing import Any
 
 import attrs
 import pytest
-from agreement import assert_same, assert_same_everywhere
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +21,7 @@ from spec.core import Model, System
 from spec.log import Log, Record
 from spec.replication import REPLICATION
 from spec.replication.state import Cluster
+from tests.impl.packed.agreement import assert_same, assert_same_everywhere
 
 VARIANTS = [v.name for v in REPLICATION.variants]
 TWO_BROKERS = {"brokers": 2}
