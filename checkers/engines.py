@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
-from checkers.explore import Limits, OnProgress, explore
-from checkers.verdict import Verdict
-from spec.core import SpecError, System
+from checkers.explore import explore
+from checkers.limits import Limits, OnProgress
+from checkers.verdict import (
+    DEADLOCK,
+    DEADLOCK_SAYS,
+    EXIT_ALWAYS,
+    EXIT_DEADLOCK,
+    RuleCount,
+    Verdict,
+    Violation,
+    conclude,
+)
+from spec.core import Always, SpecError, System
+from traces.trace import Trace
 
 
 def run(
@@ -15,9 +28,100 @@ def run(
     limits: Limits,
     workers: int | None = None,
     on_progress: OnProgress | None = None,
+    *,
+    coverage: bool = False,
 ) -> Verdict:
-    """Explore with the engine of that name; `auto` takes the fastest that can."""
-    del workers  # the reference engine explores on one core
-    if engine in ("native", "spark"):
-        raise SpecError(f"{system.model.name} has no kernel for --engine {engine}; use reference")
-    return explore(system, limits, on_progress)
+    """Explore with the engine of that name; `auto` takes the native one where it can.
+
+    What stopped each rule is counted by the reference engine only, so `auto` takes that one
+    where `coverage` is wanted.
+    """
+    if engine == "spark":
+        raise SpecError("the spark engine is not there yet; use --engine native or reference")
+    if engine == "reference" or (engine == "auto" and (coverage or not has_kernel(system))):
+        return explore(system, limits, on_progress)
+    return explore_natively(system, limits, workers or cores(), on_progress)
+
+
+def has_kernel(system: System[Any]) -> bool:
+    """Whether the native engine can explore this."""
+    from impl.packed.kernels import KERNELS
+
+    if system.model.name not in KERNELS:
+        return False  # and nothing heavy is imported to find it out
+    from impl.packed.kernel import NoKernel
+    from impl.packed.kernels import kernel_for
+
+    try:
+        kernel_for(system)
+    except NoKernel:
+        return False
+    return True
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def explore_natively(
+    system: System[Any], limits: Limits, workers: int, on_progress: OnProgress | None = None
+) -> Verdict:
+    """Explore with the native engine, and tell what it found as every engine does."""
+    from checkers.native.search import explore as search
+    from impl.packed.kernel import NoKernel
+
+    try:
+        found = search(
+            system,
+            workers=workers,
+            max_states=limits.max_states,
+            max_depth=limits.max_depth,
+            keep_going=limits.keep_going,
+            progress=on_progress,
+            compiling=say_compiling,
+        )
+    except NoKernel as error:
+        raise SpecError(f"{error}; use --engine reference") from None
+    violations = [as_violation(system, v) for v in found.violations]
+    stopped_by = found.stopped or ""
+    word, violations = conclude(violations=violations, stopped_by=stopped_by)
+    return Verdict(
+        system=system,
+        engine="native",
+        verdict=word,
+        stopped_by=stopped_by,
+        distinct=found.distinct,
+        generated=found.generated,
+        depth=found.depth,
+        levels=found.levels,
+        rules={name: RuleCount(fired) for name, fired in found.fired.items()},
+        violations=violations,
+        edge_of_bounds=None,
+        seconds={"explore": found.seconds_explore, "compile": found.seconds_compile},
+        bytes_per_state=round(found.peak_bytes / max(1, found.distinct)),
+        workers=workers,
+    )
+
+
+def say_compiling() -> None:
+    """The first run takes longer, and says why where there is somebody to read it."""
+    if sys.stderr.isatty():
+        print("compiling the native engine, once; later runs start at once", file=sys.stderr)
+
+
+def as_violation(system: System[Any], found: Any) -> Violation:
+    """What the native engine found, with the place where the property fails."""
+    trace = Trace(system, tuple(found.states), tuple(found.steps), found.property)
+    if found.property == DEADLOCK:
+        return Violation(DEADLOCK, EXIT_DEADLOCK, DEADLOCK_SAYS, trace)
+    prop = next(p for p in system.properties if p.name == found.property)
+    assert isinstance(prop, Always)
+    where = prop.failure(found.states[-1])
+    assert where is not None, f"the kernel sees {found.property} violated, the specification not"
+    return Violation(
+        found.property,
+        EXIT_ALWAYS,
+        f"{found.property} fails at {where}",
+        Trace(system, trace.states, trace.steps, found.property, where),
+    )

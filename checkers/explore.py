@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-import attrs
-
-from checkers import liveness
+from checkers.limits import Limits, OnProgress, Progress
 from checkers.memory import peak_resident_bytes
 from checkers.verdict import (
     DEADLOCK,
@@ -32,35 +29,6 @@ from checkers.verdict import (
 )
 from spec.core import Blocked, SpecError, System
 from traces.trace import Trace, between
-
-
-@attrs.frozen
-class Limits:
-    """When to stop before everything has been seen."""
-
-    max_states: int | None = None
-    max_depth: int | None = None
-    keep_going: bool = False
-    """Go on after a violation: to the shortest one of every property, and the whole graph."""
-
-
-@attrs.frozen
-class Progress:
-    """Where a run is; said several times a second."""
-
-    level: int
-    distinct: int
-    queue: int
-    """States that are found and not yet expanded."""
-    seconds: float
-
-    @property
-    def rate(self) -> float:
-        """Distinct states a second, so far."""
-        return self.distinct / self.seconds if self.seconds else 0.0
-
-
-OnProgress = Callable[[Progress], None]
 
 
 class RuleFailed(SpecError):
@@ -235,6 +203,10 @@ class Exploration:
                 self.violations[shown.name] = Violation(
                     shown.name, EXIT_ALWAYS, f"no state within these bounds shows {shown.name}"
                 )
+        if not self.leads_to:
+            return
+        from checkers import liveness  # brings networkx, which nothing else here needs
+
         for prop in self.leads_to:
             found = liveness.find_violation(self.system, prop, self.came_from)
             if found is not None:

@@ -19,7 +19,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from checkers.explore import Limits, RuleFailed, explore
+from checkers.explore import RuleFailed, explore
+from checkers.limits import Limits
 from spec.core import Blocked, Limit, Model, Rule, System, Variant
 from traces.trace import settings
 

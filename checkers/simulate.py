@@ -14,7 +14,8 @@ from typing import Any
 
 import attrs
 
-from checkers.explore import OnProgress, Progress, RuleFailed
+from checkers.explore import RuleFailed
+from checkers.limits import OnProgress, Progress
 from checkers.verdict import (
     DEADLOCK,
     DEADLOCK_SAYS,

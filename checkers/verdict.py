@@ -45,10 +45,10 @@ class RuleCount:
 
     fired: int
     """In how many states, each choice counted, it could be taken."""
-    new: int
-    """How many states it was the first to reach."""
-    stopped_by: Mapping[str, int]
-    """For each of its guards, how often that was the first not to hold."""
+    new: int | None = None
+    """How many states it was the first to reach, if the engine counts that."""
+    stopped_by: Mapping[str, int] = attrs.field(factory=dict)
+    """For each of its guards, how often that was the first not to hold, if counted."""
 
 
 @attrs.frozen
@@ -74,13 +74,15 @@ class Verdict:
     violations: Sequence[Violation] = ()
     witnesses: Mapping[str, Trace] = attrs.field(factory=dict)
     """For each property that some state should show, the shortest way to one."""
-    edge_of_bounds: int = 0
-    """States in which limits alone stop every rule."""
+    edge_of_bounds: int | None = 0
+    """States in which limits alone stop every rule, if the engine counts them."""
     seed: int | None = None
     seconds: Mapping[str, float] = attrs.field(factory=dict)
     """`explore`: the exploration alone; an engine may add what it spent elsewhere."""
     bytes_per_state: int = 0
-    """Growth of the resident memory at its peak, by the states found."""
+    """The resident memory at its peak, as far as the exploration took it, by the states found."""
+    workers: int = 1
+    """How many cores worked on it."""
     statistics: Mapping[str, Any] = attrs.field(factory=dict)
     """What else an engine counts."""
 
@@ -131,6 +133,7 @@ class Verdict:
             "silent_rules": self.silent_rules,
             "edge_of_bounds": self.edge_of_bounds,
             "seed": self.seed,
+            "workers": self.workers,
             "seconds": {"total": round(total_seconds, 3)}
             | {name: round(spent, 3) for name, spent in self.seconds.items()},
             "states_per_second": self.states_per_second,

@@ -95,7 +95,8 @@ def check(
     kspec check my_protocol.py --html counterexample.html
     """
     from checkers.engines import run
-    from checkers.explore import Limits, RuleFailed
+    from checkers.explore import RuleFailed
+    from checkers.limits import Limits
 
     started = time.perf_counter()
     if witness:
@@ -110,7 +111,7 @@ def check(
     what = f"{system.model.name}, {system.variant.name}"
     try:
         with progress_line(what) as on_progress:
-            verdict = run(engine, system, limits, workers, on_progress)
+            verdict = run(engine, system, limits, workers, on_progress, coverage=coverage)
     except RuleFailed as error:
         show_failure(error, files)
         return EXIT_BAD_INPUT
@@ -267,7 +268,8 @@ def show_coverage(verdict: Verdict) -> None:
     for column in ("rule and guard", "happened", "new states", "stopped by this guard"):
         table.add_column(column, justify="left" if column.startswith("rule") else "right")
     for name, count in verdict.rules.items():
-        table.add_row(name, f"{count.fired:,}", f"{count.new:,}", "")
+        new = "" if count.new is None else f"{count.new:,}"
+        table.add_row(name, f"{count.fired:,}", new, "")
         for guard, times in count.stopped_by.items():
             table.add_row(f"    {guard}", "", "", f"{times:,}")
     say()

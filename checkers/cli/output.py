@@ -19,7 +19,7 @@ from spec.core import SpecError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from checkers.explore import OnProgress
+    from checkers.limits import OnProgress
     from traces.story import Story
 
 
@@ -96,7 +96,7 @@ def progress_line(what: str) -> Iterator[OnProgress | None]:
     from rich.live import Live
     from rich.text import Text
 
-    from checkers.explore import Progress
+    from checkers.limits import Progress
 
     with Live(Text(what), console=Console(stderr=True), transient=True) as live:
 

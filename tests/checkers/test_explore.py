@@ -7,7 +7,8 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from checkers.explore import Exploration, Limits, RuleFailed, explore
+from checkers.explore import Exploration, RuleFailed, explore
+from checkers.limits import Limits
 from checkers.verdict import EXIT_ALWAYS, EXIT_DEADLOCK, EXIT_INCONCLUSIVE, EXIT_OK
 from spec import toys
 from spec.core import Blocked, Model, SpecError, Variant, always, reachable, rule

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from checkers.explore import Limits, explore
+from checkers.explore import explore
+from checkers.limits import Limits
 from checkers.verdict import Verdict
 from spec.core import Reachable
 from spec.replication import REPLICATION
@@ -73,7 +74,11 @@ def test_every_rule_happens_and_every_sane_thing_is_reached(
 
 @pytest.mark.parametrize(
     ("variant", "first", "states"),
-    [("truncate-to-hw", "WeakIsr", 9), ("kip-101", "StrongIsr", 12), ("kip-279", "StrongIsr", 12)],
+    [
+        ("truncate-to-hw", "WeakIsr", 9),
+        ("kip-101", "StrongIsr", 12),
+        pytest.param("kip-279", "StrongIsr", 12, marks=pytest.mark.slow),
+    ],
 )
 def test_the_shortest_counterexample_ends_the_run(variant: str, first: str, states: int) -> None:
     verdict = first_violation(variant)
@@ -87,8 +92,13 @@ def test_the_shortest_counterexample_ends_the_run(variant: str, first: str, stat
     [
         ({"brokers": 2}, 957, 1_801),
         ({"max_epoch": 0}, 1_063, 2_866),
-        ({"brokers": 4, "max_epoch": 0}, 12_041, 43_133),
-        ({"brokers": 2, "log_size": 3, "max_records": 3, "max_epoch": 2}, 21_493, 44_745),
+        pytest.param({"brokers": 4, "max_epoch": 0}, 12_041, 43_133, marks=pytest.mark.slow),
+        pytest.param(
+            {"brokers": 2, "log_size": 3, "max_records": 3, "max_epoch": 2},
+            21_493,
+            44_745,
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             {"brokers": 4, "log_size": 1, "max_records": 1},
             155_041,

@@ -12,7 +12,8 @@ import attrs
 import itf_py
 import pytest
 
-from checkers.explore import Limits, explore
+from checkers.explore import explore
+from checkers.limits import Limits
 from spec import toys
 from spec.core import SpecError
 from spec.replication import REPLICATION

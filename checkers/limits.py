@@ -1,0 +1,36 @@
+"""When a run stops, and what it says while it goes on: the same for every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+
+@attrs.frozen
+class Limits:
+    """When to stop before everything has been seen."""
+
+    max_states: int | None = None
+    max_depth: int | None = None
+    keep_going: bool = False
+    """Go on after a violation: to the shortest one of every property, and the whole graph."""
+
+
+@attrs.frozen
+class Progress:
+    """Where a run is; said several times a second."""
+
+    level: int
+    distinct: int
+    queue: int
+    """States that are found and not yet expanded."""
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Distinct states a second, so far."""
+        return self.distinct / self.seconds if self.seconds else 0.0
+
+
+OnProgress = Callable[[Progress], None]

@@ -1,0 +1,288 @@
+"""Exploration, level by level, with all cores; the result depends on none of their timing."""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial, reduce
+from operator import or_
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import attrs
+import numpy as np
+
+from checkers.limits import Progress
+from checkers.native.codes import Coding, coding_of, encode
+from checkers.native.worker import Memory, OutOfMemory, Worker, lesser, send
+from impl.packed.compiled import is_ready, now_ready
+from impl.packed.kernel import DEADLOCK, Kernel
+from impl.packed.kernels import kernel_for
+from spec.core import System, Taken
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+@attrs.frozen
+class Violation(Generic[S]):
+    """A shortest way to a state that violates a property."""
+
+    property: str
+    """Its name, or DEADLOCK."""
+    states: Sequence[S]
+    steps: Sequence[Taken]
+    """What led from each state to the next."""
+
+
+@attrs.frozen
+class Exploration(Generic[S]):
+    """What came of it."""
+
+    levels: Sequence[int]
+    """How many states were found at each distance from the initial ones."""
+    generated: int
+    """Enabled rule instances in the levels expanded, and initial states."""
+    fired: dict[str, int]
+    """How often each rule was enabled, of those the system has."""
+    violations: Sequence[Violation[S]]
+    stopped: str | None
+    """The limit that ended it, or None: then all was seen, or a violation ended it."""
+    workers: int
+    seconds_compile: float
+    seconds_explore: float
+    peak_bytes: int
+    """The most memory that the whole process ever had."""
+
+    @property
+    def distinct(self) -> int:
+        """How many states were found."""
+        return sum(self.levels)
+
+    @property
+    def depth(self) -> int:
+        """How many states the longest of the shortest ways has."""
+        return len(self.levels)
+
+
+def explore(
+    system: System[S],
+    *,
+    workers: int = 2,
+    max_states: int | None = None,
+    max_depth: int | None = None,
+    max_memory: int | None = None,
+    keep_going: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    compiling: Callable[[], None] | None = None,
+) -> Exploration[S]:
+    """Explore a system; NoKernel says that it cannot be done here.
+
+    The first violation ends it, unless `keep_going`; then the shortest of every property is
+    found. Of the shortest, that with the least words is reported: no matter how many workers.
+    """
+    begun = time.perf_counter()
+    kernel = kernel_for(system)
+    coding = coding_of(kernel.layout)
+    if not is_ready() and compiling:
+        compiling()
+    warm_up(kernel, coding)
+    now_ready()
+    compiled = time.perf_counter()
+    with ThreadPoolExecutor(workers) as pool:
+        search = Search(system, kernel, coding, workers, max_memory, pool)
+        search.progress = progress
+        search.run(max_states or sys.maxsize, max_depth or sys.maxsize, keep_going)
+    return Exploration(
+        levels=search.levels,
+        generated=search.generated,
+        fired=search.fired,
+        violations=search.violations,
+        stopped=search.stopped,
+        workers=workers,
+        seconds_compile=compiled - begun,
+        seconds_explore=time.perf_counter() - compiled,
+        peak_bytes=peak_bytes(),
+    )
+
+
+def warm_up(kernel: Kernel[Any], coding: Coding) -> None:
+    """Have everything compiled, or read from the cache: take each compiled function once."""
+    worker = Worker(0, 1, kernel, coding, Memory(0, None))
+    worker.begin_level()
+    send_states(worker, [(0,) * len(coding.widths)])
+    worker.round(0, [worker])
+    worker.begin_level()
+    worker.round(1, [worker])
+    worker.table.grow()
+
+
+def send_states(worker: Worker, states: Iterable[Sequence[int]]) -> None:
+    """Put packed states in a worker's outboxes, to be taken in in an even round."""
+    words = np.array(list(states), np.int64).T.copy()
+    count = words.shape[1]
+    codes, highs = np.empty((2, count), np.int64)
+    encode(words, count, worker.coding, codes, highs)
+    box = worker.outboxes[1]
+    send(
+        codes, highs, 0, count, worker.recent, worker.recent_highs, box.codes, box.highs, box.counts
+    )
+
+
+def peak_bytes() -> int:
+    """The most memory that this process ever had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def bytes_now() -> int:
+    """The memory that this process has, where the system tells; else the most it ever had."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * resource.getpagesize()
+    return peak_bytes()
+
+
+class Search(Generic[S]):
+    """A search under way."""
+
+    def __init__(
+        self,
+        system: System[S],
+        kernel: Kernel[S],
+        coding: Coding,
+        workers: int,
+        max_memory: int | None,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self.system = system
+        self.kernel = kernel
+        self.pool = pool
+        memory = Memory(bytes_now(), max_memory)
+        self.workers = [Worker(i, workers, kernel, coding, memory) for i in range(workers)]
+        self.levels: list[int] = []
+        self.violations: list[Violation[S]] = []
+        self.stopped: str | None = None
+        self.wanted = kernel.mask([*(p.name for p in system.properties), DEADLOCK])
+        """The properties still to be violated."""
+        self.parity = 0
+        self.acts = np.zeros(len(kernel.acts), np.int64)
+        self.begun = time.perf_counter()
+        self.told = self.begun
+        self.progress: Callable[[Progress], None] | None = None
+
+    @property
+    def generated(self) -> int:
+        """Enabled rule instances and initial states."""
+        return sum(self.levels[:1]) + int(self.acts.sum())
+
+    @property
+    def fired(self) -> dict[str, int]:
+        """The counts of the acts, by rule."""
+        acts = dict(zip(self.kernel.acts, self.acts, strict=True))
+        return {rule.name: int(acts[rule.name]) for rule in self.system.rules}
+
+    def of_all(self, task: Callable[[Worker], T]) -> list[T]:
+        """Have every worker do something, all at the same time."""
+        futures = [self.pool.submit(task, worker) for worker in self.workers]
+        wait(futures)
+        return [future.result() for future in futures]
+
+    def run(self, max_states: int, max_depth: int, keep_going: bool) -> None:
+        """Explore to the end, or to the first violation or limit."""
+        send_states(self.workers[0], (self.kernel.pack(s) for s in self.system.initial()))
+        try:
+            while self.expand_last(max_states, keep_going):
+                if len(self.levels) == max_depth:
+                    self.stopped = "max_depth"
+                    break
+        except OutOfMemory:
+            self.stopped = "max_memory"
+        if self.stopped:
+            self.settle(keep_going)
+
+    def expand_last(self, max_states: int, keep_going: bool) -> bool:
+        """Expand the last level into the next; before the first, take in the initial states.
+
+        Answers whether there is a next level to expand, and no reason to stop.
+        """
+        expanded = len(self.levels) - 1
+        for worker in self.workers:
+            worker.begin_level()
+        while True:
+            parity, self.parity = self.parity, 1 - self.parity
+            self.of_all(partial(Worker.round, parity=parity, senders=self.workers))
+            found = reduce(or_, (w.found for w in self.workers)) & self.wanted
+            if found and not keep_going:
+                self.report(expanded)
+                return False
+            self.tell_progress()
+            if all(w.done and not w.outboxes[parity].counts.any() for w in self.workers):
+                break
+            if sum(w.table.count for w in self.workers) >= max_states:
+                self.stopped = "max_states"
+                return False
+        if found:
+            self.report(expanded)
+        found_more = self.count_level() > 0
+        if found_more and sum(self.levels) >= max_states:
+            self.stopped = "max_states"
+        return found_more and not self.stopped
+
+    def count_level(self) -> int:
+        """Note how many states were found last, and what happened up to now."""
+        found = sum(w.found_last() for w in self.workers)
+        if found:
+            self.levels.append(found)
+        self.acts = sum((w.fired for w in self.workers), np.zeros_like(self.acts))
+        return found
+
+    def settle(self, keep_going: bool) -> None:
+        """After a limit ended it: check what was found and not expanded."""
+        if len(self.levels) < len(self.workers[0].levels):
+            self.count_level()
+        for level in range(max(0, len(self.levels) - 2), len(self.levels)):
+            self.report(level)
+            if self.violations and not keep_going:
+                break
+
+    # -- counterexamples ------------------------------------------------------------------------
+
+    def report(self, level: int) -> None:
+        """Find the way to each property that is violated in a level, and was not before."""
+        found = reduce(or_, self.of_all(partial(Worker.check, level=level))) & self.wanted
+        self.wanted &= ~found
+        for name in self.kernel.names(found):
+            bit = self.kernel.mask([name])
+            last = reduce(
+                lesser, self.of_all(partial(Worker.least_violating, level=level, bit=bit))
+            )
+            assert last is not None
+            self.violations.append(self.way_to(name, last, level))
+
+    def way_to(self, name: str, words: tuple[int, ...], level: int) -> Violation[S]:
+        """A shortest way to a state of a level, found backwards."""
+        states = [self.kernel.unpack(words)]
+        steps = []
+        for before in reversed(range(level)):
+            found = reduce(
+                lesser, self.of_all(partial(Worker.least_predecessor, level=before, of=words))
+            )
+            assert found is not None, "a state that was found has a predecessor"
+            *words_before, origin = found
+            words = tuple(words_before)
+            states.append(self.kernel.unpack(words))
+            steps.append(self.kernel.taken(origin, states[-1]))
+        return Violation(name, states[::-1], steps[::-1])
+
+    def tell_progress(self) -> None:
+        """Tell how far it is, a few times a second."""
+        now = time.perf_counter()
+        if self.progress and now - self.told > 0.1:
+            self.told = now
+            found = sum(w.table.count for w in self.workers)
+            queue = found - sum(self.levels[:-1])
+            self.progress(Progress(len(self.levels), found, queue, now - self.begun))

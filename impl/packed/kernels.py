@@ -1,0 +1,83 @@
+"""Which models have a kernel, and for which text of their rules it was written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from impl.packed.kernel import Kernel, NoKernel
+from impl.packed.layout import LayoutError
+from spec.core import Always, System
+
+
+@attrs.frozen
+class WrittenFor:
+    """The text of the rules that a kernel was compared with."""
+
+    files: Sequence[str]
+    """Where the rules and properties stand."""
+    fingerprint: str
+    """What `fingerprint` made of those files when kernel and rules were last found equal."""
+
+
+KERNELS: Mapping[str, WrittenFor] = {
+    "replication": WrittenFor(
+        files=(
+            "spec/log.py",
+            "spec/replication/__init__.py",
+            "spec/replication/common.py",
+            "spec/replication/kip_101.py",
+            "spec/replication/kip_279.py",
+            "spec/replication/kip_320.py",
+            "spec/replication/kip_320_first_try.py",
+            "spec/replication/properties.py",
+            "spec/replication/state.py",
+            "spec/replication/truncate_to_hw.py",
+        ),
+        fingerprint="1cc34ac56e2d35b3",
+    ),
+}
+"""The models with a kernel. Whoever edits a rule is answered by the rule, not by a kernel that
+was written for another: then the fingerprints differ, and the native engine steps back."""
+
+
+def fingerprint(files: Sequence[str]) -> str:
+    """The text of some files of this project, as a short name."""
+    root = Path(__file__).parents[2]
+    digest = hashlib.sha256()
+    for name in files:
+        digest.update(name.encode() + b"\0" + (root / name).read_text("utf-8").encode())
+    return digest.hexdigest()[:16]
+
+
+def kernel_for(system: System[Any]) -> Kernel[Any]:
+    """The kernel of a system, or NoKernel, which says in a line why there is none."""
+    name = system.model.name
+    if name not in KERNELS or not is_our_own(system):
+        raise NoKernel(f"{name} has no kernel for the native engine")
+    if system.rules != system.variant.rules:
+        raise NoKernel("the native engine explores rules as they are, and no mutants")
+    written_for = KERNELS[name]
+    if fingerprint(written_for.files) != written_for.fingerprint:
+        raise NoKernel(f"the rules of {name} were edited since its kernel was compared with them")
+    from impl.packed.replication import replication_kernel
+
+    try:
+        kernel = replication_kernel(system)
+    except LayoutError as error:
+        raise NoKernel(f"the native engine has no room for these bounds: {error}") from error
+    for p in system.properties:
+        if not isinstance(p, Always) or p.name not in kernel.properties:
+            raise NoKernel(f"the native engine cannot check {p.name}")
+    return kernel
+
+
+def is_our_own(system: System[Any]) -> bool:
+    """Whether this is the model that the kernel is of, not another of the same name."""
+    from spec.replication import REPLICATION
+
+    return system.model is REPLICATION

@@ -1,0 +1,94 @@
+"""The kernel of the replication models: one for all variants and all bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from impl.packed.compiled import Words
+from impl.packed.kernel import DEADLOCK, Kernel
+from impl.packed.replication import effects, properties
+from impl.packed.replication.facts import facts_and_tables
+from impl.packed.replication.states import pack, replication_layout, unpack
+from impl.packed.replication.words import (
+    EXPANDS,
+    FETCHES,
+    FOLLOWS,
+    KIP_320_FIRST_TRY,
+    LEADS,
+    SHRINKS,
+    TRUNCATES,
+)
+from spec.core import System, Taken
+from spec.replication.state import Bounds, Cluster
+
+VARIANTS = ("truncate-to-hw", "kip-101", "kip-279", "kip-320-first-try", "kip-320")
+
+ACTS = (
+    "controller_shrinks_isr",
+    "controller_elects",
+    "leader_writes",
+    "leader_shrinks_isr",
+    "leader_expands_isr",
+    "leader_advances_hw",
+    "follower_fetches",
+    "follower_truncates",
+    "become_leader",
+    "become_follower_and_truncate",
+)
+
+
+def taken(origin: int, s: Cluster) -> tuple[int, tuple[object, ...]]:
+    """The act, and what was chosen, in the order of the rule's parameters."""
+    act, epoch, broker = origin >> 8, origin >> 3 & 7, origin & 7
+    if act == LEADS:
+        return act, (s.requests[epoch],)
+    if act == FOLLOWS:
+        return act, (broker, s.requests[epoch])
+    if act in (SHRINKS, EXPANDS):
+        return act, (s.quorum.leader, broker)
+    if act in (FETCHES, TRUNCATES):
+        return act, (s.views[broker].leader, broker)
+    return act, (broker,)
+
+
+def replication_kernel(system: System[Cluster]) -> Kernel[Cluster]:
+    """The kernel for one variant and its bounds."""
+    bounds: Bounds = system.bounds
+    layout = replication_layout(bounds)
+    variant = VARIANTS.index(system.variant.name)
+    facts, tables = facts_and_tables(layout, bounds, variant)
+    acts = list(ACTS)
+    if variant == KIP_320_FIRST_TRY:
+        acts[FOLLOWS] = "become_follower"
+    rules = {rule.name: rule for rule in system.rules}
+
+    def expand(
+        words: Words, begin: int, end: int, todo: Words, succ: Words, origins: Words, counts: Words
+    ) -> tuple[int, int]:
+        return effects.expand(words, begin, end, facts, tables, todo, succ, origins, counts)
+
+    def check(words: Words, begin: int, end: int, masks: Words) -> int:
+        return properties.check(words, begin, end, facts, tables, masks)
+
+    def as_taken(origin: int, s: Cluster) -> Taken:
+        act, choice = taken(origin, s)
+        rule = rules[acts[act]]
+        return Taken(rule.name, dict(zip(rule.choices, choice, strict=True)))
+
+    def as_state(words: Sequence[int]) -> Cluster:
+        return unpack(words, layout, bounds)
+
+    def as_words(s: Cluster) -> tuple[int, ...]:
+        return pack(s, layout)
+
+    return Kernel(
+        layout=layout,
+        fanout=facts.fanout,
+        acts=tuple(acts),
+        properties=("WeakIsr", "StrongIsr", "LeaderInIsr", DEADLOCK),
+        expand=expand,
+        check=check,
+        pack=as_words,
+        unpack=as_state,
+        taken=as_taken,
+    )

@@ -1,0 +1,109 @@
+"""States of the specification to words, and back.
+
+Less is laid out than a state says, since some of it follows from the rest, in every variant:
+
+- A record's id decides its epoch: an id is handed out once, and records are only copied. So
+  logs hold ids, and the epochs of the records that some log holds stand aside.
+- A view's epoch decides its leader: both are set together, from the one request of that epoch.
+- The quorum is the last request, except for the isr once the leader took that request. From
+  then on both isrs are only changed together, so it is the leader's.
+
+`pack` refuses a state of which this is not true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from impl.packed.layout import Layout, LayoutError, layout
+from spec.log import Log, Record
+from spec.replication.state import NO_EPOCH, NO_LEADER, Bounds, Cluster, LeaderAndIsr, View
+
+
+def replication_layout(bounds: Bounds) -> Layout:
+    """Three words: logs, views, control."""
+    brokers, epochs = bounds.brokers, bounds.max_epoch + 1
+    return layout(
+        [("logs", bounds.max_records + 1, brokers * bounds.log_size)],
+        [
+            ("hw", bounds.log_size + 1, brokers),
+            ("epoch", epochs + 1, brokers),
+            ("isr", 1 << brokers, brokers),
+            ("next_record", bounds.max_records + 1, 1),
+        ],
+        [
+            ("requests", (brokers + 1) << brokers, epochs),
+            ("next_epoch", epochs + 1, 1),
+            ("record_epochs", epochs, bounds.max_records),
+        ],
+    )
+
+
+def as_mask(brokers: frozenset[int]) -> int:
+    """A set of brokers as a mask."""
+    return sum(1 << b for b in brokers)
+
+
+def as_set(mask: int) -> frozenset[int]:
+    """A mask of brokers as a set."""
+    return frozenset(b for b in range(mask.bit_length()) if mask >> b & 1)
+
+
+def pack(s: Cluster, words: Layout) -> tuple[int, ...]:
+    """The words of a state."""
+    bounds: Bounds = s.bounds
+    epochs = {r.id: r.epoch for log in s.logs for r in log.records}
+    logs = []
+    for log in s.logs:
+        ids = [r.id + 1 for r in log.records]
+        logs += ids + [0] * (bounds.log_size - len(ids))
+    sent = [
+        (bounds.brokers if q.leader == NO_LEADER else q.leader) << bounds.brokers | as_mask(q.isr)
+        for q in s.requests
+    ]
+    packed = words.pack(
+        {
+            "logs": logs,
+            "hw": [v.hw for v in s.views],
+            "epoch": [v.epoch + 1 for v in s.views],
+            "isr": [as_mask(v.isr) for v in s.views],
+            "next_record": [s.next_record],
+            "requests": sent + [0] * (bounds.max_epoch + 1 - len(sent)),
+            "next_epoch": [s.next_epoch],
+            "record_epochs": [epochs.get(r, 0) for r in range(bounds.max_records)],
+        }
+    )
+    if unpack(packed, words, bounds) != s:
+        raise LayoutError(f"no rules lead to this state, so it has no words: {s}")
+    return packed
+
+
+def unpack(packed: Sequence[int], words: Layout, bounds: Bounds) -> Cluster:
+    """The state that these words stand for."""
+    values = words.unpack(packed)
+    requests = []
+    for epoch in range(values["next_epoch"][0]):
+        leader, mask = divmod(values["requests"][epoch], 1 << bounds.brokers)
+        leader = NO_LEADER if leader == bounds.brokers else leader
+        requests.append(LeaderAndIsr(epoch, leader, as_set(mask)))
+    logs, views = [], []
+    for b in range(bounds.brokers):
+        ids = values["logs"][b * bounds.log_size : (b + 1) * bounds.log_size]
+        logs.append(Log(tuple(Record(i - 1, values["record_epochs"][i - 1]) for i in ids if i)))
+        epoch = values["epoch"][b] - 1
+        leader = NO_LEADER if epoch == NO_EPOCH else requests[epoch].leader
+        views.append(View(values["hw"][b], epoch, leader, as_set(values["isr"][b])))
+    quorum = LeaderAndIsr(NO_EPOCH, NO_LEADER, frozenset(range(bounds.brokers)))
+    if requests:
+        quorum = requests[-1]
+        if quorum.leader != NO_LEADER and views[quorum.leader].epoch == quorum.epoch:
+            isr = views[quorum.leader].isr
+            quorum = LeaderAndIsr(quorum.epoch, quorum.leader, isr)
+    return Cluster(
+        logs=tuple(logs),
+        views=tuple(views),
+        quorum=quorum,
+        requests=tuple(requests),
+        next_record=values["next_record"][0],
+        bounds=bounds,
+    )

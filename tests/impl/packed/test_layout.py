@@ -1,0 +1,64 @@
+"""Layouts: what is packed comes back, and what does not fit is refused."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from impl.packed.layout import WORD_BITS, Layout, LayoutError, layout
+
+fields = st.tuples(st.integers(1, 40), st.integers(1, 3))
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> Layout:
+    """Layouts of up to three words."""
+    shapes = draw(st.lists(st.lists(fields, min_size=1, max_size=3), min_size=1, max_size=3))
+    return layout(
+        *(
+            [(f"field {w}.{f}", values, lanes) for f, (values, lanes) in enumerate(word)]
+            for w, word in enumerate(shapes)
+        )
+    )
+
+
+@given(layouts(), st.data())
+def test_unpacking_gives_back_what_was_packed(words: Layout, data: st.DataObject) -> None:
+    values = {
+        name: data.draw(st.lists(st.integers(0, f.mask), min_size=f.lanes, max_size=f.lanes))
+        for name, f in words.fields.items()
+    }
+    packed = words.pack(values)
+    assert words.unpack(packed) == values
+    assert all(0 <= word < 1 << width for word, width in zip(packed, words.widths, strict=True))
+
+
+@given(layouts())
+def test_no_two_fields_share_a_bit(words: Layout) -> None:
+    for index in range(len(words.widths)):
+        ranges = sorted(
+            (f.shift, f.shift + f.width * f.lanes) for f in words.fields.values() if f.word == index
+        )
+        assert all(end <= begin for (_, end), (begin, _) in pairwise(ranges))
+        assert ranges[-1][1] == words.widths[index]
+
+
+def test_a_field_takes_the_bits_of_its_greatest_value() -> None:
+    words = layout([("three values", 3, 1), ("four values", 4, 1), ("five values", 5, 1)])
+    assert [f.width for f in words.fields.values()] == [2, 2, 3]
+    assert words.bits == 7
+
+
+@pytest.mark.parametrize("value", [-1, 4])
+def test_a_value_that_does_not_fit_is_refused(value: int) -> None:
+    with pytest.raises(LayoutError, match=r"small is .*, and may be 0 to 3"):
+        layout([("small", 4, 1)]).pack({"small": [value]})
+
+
+def test_a_word_that_is_too_long_is_refused() -> None:
+    layout([("long", 2, WORD_BITS)])
+    with pytest.raises(LayoutError, match="takes 64 bits"):
+        layout([("long", 2, WORD_BITS + 1)])

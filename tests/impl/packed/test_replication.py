@@ -1,0 +1,166 @@
+"""The replication kernel says what the specification says: in every state, about every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import impl.packed.replication as packed
+from impl.packed.compiled import Words
+from impl.packed.kernel import NoKernel
+from impl.packed.kernels import kernel_for
+from impl.packed.layout import LayoutError
+from impl.packed.replication.words import KIP_279, Facts
+from spec import toys
+from spec.core import Model, System
+from spec.log import Log, Record
+from spec.replication import REPLICATION
+from spec.replication.state import Cluster
+from tests.impl.packed.agreement import assert_same, assert_same_everywhere
+
+VARIANTS = [v.name for v in REPLICATION.variants]
+TWO_BROKERS = {"brokers": 2}
+ONE_EPOCH = {"max_epoch": 0}
+SHORT_LOGS = {"log_size": 1, "max_epoch": 1, "max_records": 1}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("bounds", [TWO_BROKERS], ids=str)
+def test_every_state_of_small_bounds_has_the_same_successors_and_failures(
+    variant: str, bounds: dict[str, int]
+) -> None:
+    system = REPLICATION.system(variant, bounds)
+    kernel = kernel_for(system)
+    assert_same_everywhere(system, kernel)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "bounds",
+    [ONE_EPOCH, SHORT_LOGS, {"brokers": 2, "log_size": 3, "max_records": 3, "max_epoch": 1}],
+    ids=str,
+)
+def test_every_state_of_larger_bounds_has_the_same_successors_and_failures(
+    variant: str, bounds: dict[str, int]
+) -> None:
+    test_every_state_of_small_bounds_has_the_same_successors_and_failures(variant, bounds)
+
+
+walks = st.lists(st.integers(0, 1 << 16), max_size=60)
+large_bounds = st.fixed_dictionaries(
+    {
+        "brokers": st.integers(1, 5),
+        "log_size": st.integers(1, 4),
+        "max_records": st.integers(1, 4),
+        "max_epoch": st.integers(0, 5),
+    }
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(VARIANTS), large_bounds, walks)
+def test_random_states_of_large_bounds_have_the_same_successors_and_failures(
+    variant: str, bounds: dict[str, int], walk: list[int]
+) -> None:
+    system = REPLICATION.system(variant, bounds)
+    kernel = kernel_for(system)
+    [state] = system.initial()
+    for choice in walk:
+        steps = [after for _, _, after in system.steps(state)]
+        if not steps:
+            break
+        state = steps[choice % len(steps)]
+    assert_same(system, kernel, state)
+
+
+# -- errors are found -------------------------------------------------------------------------
+
+Planted = Callable[[Facts, Words], tuple[Facts, Words]]
+
+
+def wrong_variant(facts: Facts, tables: Words) -> tuple[Facts, Words]:
+    """Followers of another epoch are not fenced."""
+    return facts._replace(variant=KIP_279), tables
+
+
+def one_more_record(facts: Facts, tables: Words) -> tuple[Facts, Words]:
+    """A limit is missed by one."""
+    return facts._replace(max_records=facts.max_records - 1), tables
+
+
+def isr_of_another(facts: Facts, tables: Words) -> tuple[Facts, Words]:
+    """A field is read one bit off."""
+    return facts._replace(isrs_at=facts.isrs_at + 1), tables
+
+
+def forgotten_epochs(facts: Facts, tables: Words) -> tuple[Facts, Words]:
+    """The epochs of records that are gone are kept."""
+    tables[facts.kept_at :] = tables[-1]
+    return facts, tables
+
+
+def agreement_one_too_far(facts: Facts, tables: Words) -> tuple[Facts, Words]:
+    """A follower cuts one record too few."""
+    tables[facts.length_at + 1] = 2
+    return facts, tables
+
+
+@pytest.mark.parametrize(
+    "plant",
+    [wrong_variant, one_more_record, isr_of_another, forgotten_epochs, agreement_one_too_far],
+)
+def test_a_planted_error_is_caught(plant: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts_and_tables = packed.facts_and_tables
+    monkeypatch.setattr(packed, "facts_and_tables", lambda *given: plant(*facts_and_tables(*given)))
+    system = REPLICATION.system("kip-320", {"brokers": 2, "max_epoch": 2})
+    kernel = kernel_for(system)
+    with pytest.raises((AssertionError, LayoutError, IndexError)):
+        assert_same_everywhere(system, kernel)
+
+
+# -- what has no words ------------------------------------------------------------------------
+
+
+def changed(state: Cluster, **changes: Any) -> Cluster:
+    """A state that no rules lead to."""
+    return attrs.evolve(state, **changes)
+
+
+def test_a_state_that_no_rules_lead_to_is_refused() -> None:
+    system = REPLICATION.system("kip-320")
+    kernel = kernel_for(system)
+    [initial] = system.initial()
+    two_epochs = (Log((Record(0, 0),)), Log((Record(0, 1),)), Log())
+    unheard = attrs.evolve(initial.views[0], leader=1)
+    for state in (
+        changed(initial, logs=two_epochs),
+        changed(initial, views=(unheard, *initial.views[1:])),
+        changed(initial, quorum=attrs.evolve(initial.quorum, isr=frozenset())),
+    ):
+        with pytest.raises(LayoutError, match="no rules lead to this state"):
+            kernel.pack(state)
+
+
+def test_a_model_without_a_kernel_is_refused_in_one_line() -> None:
+    model = next(m for m in vars(toys).values() if isinstance(m, Model))
+    with pytest.raises(NoKernel, match=f"^{model.name} has no kernel"):
+        kernel_for(model.system())
+
+
+def test_a_mutant_is_refused() -> None:
+    system = REPLICATION.system()
+    mutant: System[Cluster] = attrs.evolve(system, rules=system.rules[1:])
+    with pytest.raises(NoKernel, match="no mutants"):
+        kernel_for(mutant)
+
+
+def test_a_property_that_the_kernel_does_not_check_is_refused() -> None:
+    sanity = REPLICATION.sanity[0].name
+    with pytest.raises(NoKernel, match=f"cannot check {sanity}"):
+        kernel_for(REPLICATION.system().with_properties([sanity]))
