@@ -15,8 +15,9 @@ MODULES = ("spec.java", "spec.placement", "spec.assignors.range", "spec.watermar
 
 
 def stated_in(modules: Iterable[ModuleType]) -> list[Lemma]:
-    """The lemmas and false neighbours of these modules, in the order in which they stand."""
-    return [value for m in modules for value in vars(m).values() if isinstance(value, Lemma)]
+    """The lemmas and false neighbours of these modules, each once, in the order they stand in."""
+    names = [value for module in modules for value in vars(module).values()]
+    return list(dict.fromkeys(value for value in names if isinstance(value, Lemma)))
 
 
 def find_lemmas(reference: str | None = None) -> Mapping[Lemma, list[Lemma]]:
@@ -29,11 +30,14 @@ def find_lemmas(reference: str | None = None) -> Mapping[Lemma, list[Lemma]]:
         stated = stated_in([load(str(reference), from_file)])
     else:
         stated = stated_in(map(importlib.import_module, MODULES))
-    lemmas = {one: [n for n in stated if n.neighbour_of is one] for one in stated}
-    lemmas = {one: near for one, near in lemmas.items() if one.neighbour_of is None}
+    lemmas = {
+        lemma: [near for near in stated if near.neighbour_of is lemma]
+        for lemma in stated
+        if lemma.neighbour_of is None
+    }
     if own and not lemmas:
         raise SpecError(f"{reference} states no lemma")
     if own or reference is None:
         return lemmas
-    found: Lemma = look_up("lemma", reference, {one.name: one for one in lemmas})
+    found: Lemma = look_up("lemma", reference, {lemma.name: lemma for lemma in lemmas})
     return {found: lemmas[found]}

@@ -33,7 +33,7 @@ EXIT_CODES = {HOLDS: EXIT_OK, VIOLATED: EXIT_ALWAYS, INCONCLUSIVE: EXIT_INCONCLU
 )
 @json_option
 def prove(references: tuple[str, ...], only_list: bool, timeout: float, as_json: bool) -> int:
-    r"""Prove each LEMMA for all numbers, and refute its false neighbours.
+    """Prove each LEMMA for all numbers, and refute its false neighbours.
 
     A lemma is a statement about functions of the specification, and these functions are what
     the solver is asked about. A false neighbour is a statement that one could take for the
@@ -88,7 +88,8 @@ def show_list(lemmas: Mapping[Lemma, list[Lemma]], *, as_json: bool) -> None:
 def describe(lemma: Lemma) -> None:
     """What a lemma says, of what, and of which numbers."""
     say_wrapped(f"    {lemma.summary}")
-    say_wrapped(f"    of {', '.join(spoken_of(lemma))}; {domain(lemma)}")
+    say_wrapped(f"    about {', '.join(spoken_of(lemma))}")
+    say_wrapped(f"    for {domain(lemma)}")
 
 
 def spoken_of(lemma: Lemma) -> list[str]:
@@ -101,7 +102,7 @@ def domain(lemma: Lemma) -> str:
     by_words: dict[str, list[str]] = {}
     for name, numbers in lemma.domain.items():
         by_words.setdefault(numbers.words, []).append(name)
-    told = "; ".join(f"{', '.join(names)}: {words}" for words, names in by_words.items())
+    told = "; ".join(f"{', '.join(names)} = {words}" for words, names in by_words.items())
     conditions = lemma.conditions()
     return told + (f"; provided {' and '.join(conditions)}" if conditions else "")
 
@@ -124,7 +125,7 @@ def show_example(finding: Finding, indent: str) -> None:
     """The numbers that refute a statement."""
     if finding.counterexample is not None:
         numbers = ", ".join(f"{name} = {value}" for name, value in finding.counterexample.items())
-        say_wrapped(f"{indent}counterexample: {numbers}; it is not so that {finding.fails}")
+        say_wrapped(f"{indent}counterexample: {numbers}: {finding.fails}")
 
 
 def effort(finding: Finding) -> str:
