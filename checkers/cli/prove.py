@@ -88,7 +88,8 @@ def show_list(lemmas: Mapping[Lemma, list[Lemma]], *, as_json: bool) -> None:
 def describe(lemma: Lemma) -> None:
     """What a lemma says, of what, and of which numbers."""
     say_wrapped(f"    {lemma.summary}")
-    say_wrapped(f"    about {', '.join(spoken_of(lemma))}")
+    if lemma.speaks_of:
+        say_wrapped(f"    about {', '.join(spoken_of(lemma))}")
     say_wrapped(f"    for {domain(lemma)}")
 
 
