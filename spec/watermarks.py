@@ -150,7 +150,10 @@ def append_that_commits_at_once_moves_hw_rightly(
     after_fetch, leader_hw, hw=NATURAL, leo=NATURAL, remote=NATURAL, others=NATURAL, offset=NATURAL
 )
 def fetch_moves_hw_rightly(hw: int, leo: int, remote: int, others: int, offset: int) -> Claims:
-    """So does a leader that a follower fetches from, at whatever offset: before its last, too."""
+    """A leader that is fetched from, at any offset, moves its HW within the same limits.
+
+    The offset may lie before the follower's last one: a log that was cut is fetched again.
+    """
     yield provided("the leader's HW is within its LEO"), hw <= leo
     leader = Leader(hw, leo, (remote, others))
     yield from moves_hw_rightly(leader, after_fetch(leader, follower=0, offset=offset))
