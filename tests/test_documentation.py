@@ -280,3 +280,4 @@ def test_the_page_of_rules_has_every_rule_with_its_guards() -> None:
         for rule in variant.rules:
             assert rule.doc in made
             assert all(f"\n- {guard}" in made for guard, _ in rule.guard_names())
+        assert all(reason in made for reason in variant.survivors.values())

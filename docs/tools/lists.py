@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from checkers.models import find_model
-from spec.core import Model, Rule, Variant
+from spec.core import Model, Rule
 
 PLACE = re.compile(r"^<!-- rules of (\S+) -->$", re.MULTILINE)
 
@@ -33,22 +33,21 @@ def rules_of(model: Model[Any]) -> Iterator[str]:
         kept = [rule for rule in variant.rules if rule in told]
         for rule in variant.rules:
             if rule not in told:
-                yield from described(rule, variant)
+                yield from described(rule)
                 told[rule] = variant.name
         if kept:
             names = ", ".join(f"`{rule.name}` (see {told[rule]})" for rule in kept)
             yield f"Rules that stay as they are: {names}.\n"
+        if variant.survivors:
+            yield "What changes nothing that matters, and why:\n"
+            yield from (f"- *{mutant}*: {reason}" for mutant, reason in variant.survivors.items())
+            yield ""
 
 
-def described(rule: Rule[Any], variant: Variant[Any]) -> Iterator[str]:
+def described(rule: Rule[Any]) -> Iterator[str]:
     """One rule: who does it, what it says of itself, and its guards."""
-    choices = ", ".join(rule.choices)
-    yield f"### `{rule.name}({choices})`, by the {rule.by} {{ #{variant.name}-{rule.name} }}\n"
+    yield f"### `{rule.name}({', '.join(rule.choices)})`, by the {rule.by}\n"
     yield f"{rule.doc}\n"
     for guard, is_limit in rule.guard_names():
-        mutant = f"{rule.name} without the guard {guard!r}"
-        remark = " *(a limit of the bounds)*" if is_limit else ""
-        if mutant in variant.survivors:
-            remark = f" *(can be dropped: {variant.survivors[mutant]})*"
-        yield f"- {guard}{remark}"
+        yield f"- {guard}{' *(a limit of the bounds)*' if is_limit else ''}"
     yield ""
