@@ -1,6 +1,6 @@
 """Make the picture in the README anew, after the page has changed.
 
-    kspec check replication --variant kip-101 --html story.html
+    kspec check replication --variant kip-101 --engine reference --html story.html
     python docs/tools/screenshot.py story.html docs/images/story.png
 
 It takes the last step, in a window of a fixed size, with the Chromium of this machine, and
