@@ -21,6 +21,7 @@ COMMANDS = {
     "check": "explore every state within the bounds",
     "simulate": "walk at random, where there are too many states",
     "mutate": "break each rule in turn, and see which property notices",
+    "prove": "prove lemmas for all numbers, and refute what one could take for them",
     "show": "draw a recorded trace",
 }
 """Each command, and what it does. Its module in this folder has the same name."""

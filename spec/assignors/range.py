@@ -12,13 +12,63 @@ from collections.abc import Iterable, Mapping
 from spec.assignors.common import as_assignment, partitions_of, static_first, topic_sizes
 from spec.assignors.properties import VALID, Round
 from spec.core import Claims
+from spec.lemmas import NATURAL, POSITIVE, false_neighbour, lemma, provided
 from spec.vocabulary import Assignment, Member, TopicPartition
 
 
-def run_sizes(partitions: int, members: int) -> list[int]:
-    """How many partitions each member gets: as even as can be, the longer runs first."""
+def run_begin(partitions: int, members: int, place: int) -> int:
+    """Where the run of the member in this place begins: as even as can be, longer runs first."""
     shortest, longer = divmod(partitions, members)
-    return [shortest + 1] * longer + [shortest] * (members - longer)
+    return place * shortest + min(place, longer)
+
+
+def run_size(partitions: int, members: int, place: int) -> int:
+    """How many partitions the member in this place gets: up to where the next run begins."""
+    return run_begin(partitions, members, place + 1) - run_begin(partitions, members, place)
+
+
+def run_sizes(partitions: int, members: int) -> list[int]:
+    """How many partitions each member gets."""
+    return [run_size(partitions, members, place) for place in range(members)]
+
+
+@lemma(run_begin, partitions=NATURAL, members=POSITIVE)
+def runs_add_up(partitions: int, members: int) -> Claims:
+    """The first run begins at 0, and behind the last all partitions are given away.
+
+    Each run ends where the next begins, so nothing is left out and nothing given twice.
+    """
+    begin, end = (run_begin(partitions, members, place) for place in (0, members))
+    yield f"the first run begins at 0: {begin}", begin == 0
+    yield f"{end} partitions are all {partitions}", end == partitions
+
+
+@false_neighbour(of=runs_add_up)
+def runs_add_up_without_the_longer_ones(partitions: int, members: int) -> Claims:
+    """Members times what one gets is not all: what the division leaves over must go somewhere."""
+    end = members * (partitions // members)
+    yield f"{end} partitions are all {partitions}", end == partitions
+
+
+@lemma(run_size, partitions=NATURAL, members=POSITIVE, place=NATURAL, later=NATURAL)
+def runs_differ_by_at_most_one(partitions: int, members: int, place: int, later: int) -> Claims:
+    """No member gets less than nothing; who comes first gets the same as others, or one more."""
+    yield provided("the places are members'"), place <= later < members
+    first = run_size(partitions, members, place)
+    other = run_size(partitions, members, later)
+    yield f"{other} is no less than nothing", other >= 0
+    yield f"{first} is {other}, or one more", 0 <= first - other <= 1
+
+
+@false_neighbour(of=runs_differ_by_at_most_one)
+def runs_rounded_up_differ_by_at_most_one(
+    partitions: int, members: int, place: int, later: int
+) -> Claims:
+    """Giving everyone the rounded quotient while there are any leaves the last ones short."""
+    yield provided("the places are members'"), place <= later < members
+    rounded_up = -(-partitions // members)
+    first, other = (min(rounded_up, max(0, partitions - i * rounded_up)) for i in (place, later))
+    yield f"{first} is {other}, or one more", 0 <= first - other <= 1
 
 
 def assign_range(partitions: Mapping[str, int | None], members: Mapping[str, Member]) -> Assignment:
