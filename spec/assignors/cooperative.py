@@ -22,7 +22,7 @@ from spec.assignors.sticky import share_out
 from spec.assignors.sticky.ownership import NO_GENERATION, generation_of
 from spec.assignors.sticky.promises import keeps_what_fits, nothing_is_swapped
 from spec.core import Claims
-from spec.vocabulary import Assignment, Member, TopicPartition
+from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 def assign_cooperative(
@@ -30,13 +30,14 @@ def assign_cooperative(
     members: Mapping[str, Member],
     *,
     seen_generation: int = NO_GENERATION,
+    racks: Racks = NO_RACKS,
 ) -> Assignment:
     """Share out as sticky does, and withhold what another member has to let go first.
 
     Kafka: `CooperativeStickyAssignor`. Quirk: with equal subscriptions, a partition that only
     a member of an older generation claims is handed over at once.
     """
-    outcome = share_out(partitions, members, seen_generation)
+    outcome = share_out(partitions, members, seen_generation, racks)
     transferring = outcome.transferring
     if transferring is None:
         transferring = changing_hands(members, outcome.assigned)

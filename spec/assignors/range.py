@@ -11,8 +11,10 @@ from collections.abc import Iterable, Mapping
 
 from spec.assignors.common import as_assignment, partitions_of, static_first, topic_sizes
 from spec.assignors.properties import VALID, Round
+from spec.assignors.racks import places_of
+from spec.assignors.range_by_rack import Share, assign_by_rack
 from spec.core import Claims
-from spec.vocabulary import Assignment, Member, TopicPartition
+from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 def run_sizes(partitions: int, members: int) -> list[int]:
@@ -21,19 +23,30 @@ def run_sizes(partitions: int, members: int) -> list[int]:
     return [shortest + 1] * longer + [shortest] * (members - longer)
 
 
-def assign_range(partitions: Mapping[str, int | None], members: Mapping[str, Member]) -> Assignment:
+def assign_range(
+    partitions: Mapping[str, int | None],
+    members: Mapping[str, Member],
+    *,
+    racks: Racks = NO_RACKS,
+) -> Assignment:
     """Cut each topic into one run for each of its subscribers.
 
-    Kafka: `RangeAssignor`. A member lists its topics in the order of Kafka's topic map.
+    Kafka: `RangeAssignor`. A member lists its topics in the order of Kafka's topic map, but
+    sorted where racks matter.
     """
     assigned: dict[str, list[TopicPartition]] = {member: [] for member in members}
     in_order = static_first(members)
+    shares = []
     for topic, size in topic_sizes(partitions, members).items():
         subscribers = [member for member in in_order if topic in members[member].topics]
         uncut = partitions_of(topic, size)
+        places = places_of(members, subscribers, racks, {topic: size})
+        shares.append(Share.begin(uncut, subscribers, places))
         for member, length in zip(subscribers, run_sizes(size, len(subscribers)), strict=True):
             assigned[member] += uncut[:length]
             uncut = uncut[length:]
+    if any(share.places.matter() for share in shares):
+        assigned |= assign_by_rack(shares)
     return as_assignment(assigned)
 
 
