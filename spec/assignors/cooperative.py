@@ -20,7 +20,7 @@ from spec.assignors.properties import (
 )
 from spec.assignors.sticky import share_out
 from spec.assignors.sticky.ownership import NO_GENERATION, generation_of
-from spec.assignors.sticky.promises import keeps_what_fits, nothing_is_swapped
+from spec.assignors.sticky.promises import is_shared_out_near, keeps_what_fits, nothing_is_swapped
 from spec.core import Claims
 from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
@@ -90,6 +90,7 @@ COOPERATIVE_PROMISES = (
     nothing_is_both_given_and_revoked,
     keeps_what_fits,
     nothing_is_swapped,
+    is_shared_out_near,
 )
 
 
@@ -98,11 +99,15 @@ def rounds(
     partitions: Mapping[str, int | None],
     members: Mapping[str, Member],
     limit: int,
+    racks: Racks = NO_RACKS,
 ) -> list[Round]:
-    """Rebalance until nothing changes: each round's result is what members own in the next."""
+    """Rebalance until nothing changes: each round's result is what members own in the next.
+
+    An assignor that looks at racks is given with them bound: `partial(assign, racks=racks)`.
+    """
     history: list[Round] = []
     while len(history) < limit:
-        done = Round(partitions, members, assign(partitions, members))
+        done = Round(partitions, members, assign(partitions, members), racks)
         history.append(done)
         if all(set(done.assignment[m]) == set(told.owned) for m, told in members.items()):
             break

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from spec.core import Claims
 from spec.vocabulary import Member, Racks, TopicPartition, racks_by_partition
 
 
@@ -52,6 +53,17 @@ class Places:
 
 NOWHERE = Places({}, {})
 """Nobody is near or far."""
+
+
+def swaps_bring_nobody_nearer(
+    places: Places, assigned: Mapping[str, Iterable[TopicPartition]]
+) -> Claims:
+    """Nobody far from a partition has it, if who is near it has another from afar to give."""
+    far = {m: [tp for tp in given if places.is_far(m, tp)] for m, given in assigned.items()}
+    for member, given in far.items():
+        for tp in given:
+            others = [m for m in far if far[m] and places.is_near(m, tp)]
+            yield f"{tp} is far from {member!r}; {' and '.join(others)} would swap", not others
 
 
 def places_of(

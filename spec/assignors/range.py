@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from spec.assignors.common import as_assignment, partitions_of, static_first, topic_sizes
 from spec.assignors.properties import VALID, Round
-from spec.assignors.racks import places_of
+from spec.assignors.racks import places_of, swaps_bring_nobody_nearer
 from spec.assignors.range_by_rack import Share, assign_by_rack
 from spec.core import Claims
 from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
@@ -51,7 +51,12 @@ def assign_range(
 
 
 def partitions_of_a_topic_are_one_run(of: Round) -> Claims:
-    """What a member has of one topic is contiguous, so that neighbours stay together."""
+    """What a member has of one topic is contiguous, so that neighbours stay together.
+
+    Where racks matter, near comes before next to each other.
+    """
+    if of.places().matter():
+        return
     for member, assigned in of.assignment.items():
         for topic, indexes in by_topic(assigned).items():
             run = range(min(indexes), min(indexes) + len(indexes))
@@ -59,12 +64,52 @@ def partitions_of_a_topic_are_one_run(of: Round) -> Claims:
 
 
 def runs_are_even(of: Round) -> Claims:
-    """Of each topic, its subscribers get the same, give or take one; the first get more."""
+    """Of each topic, its subscribers get the same, give or take one; the first get more.
+
+    Where racks matter, those get more that are near more.
+    """
+    anybody = of.places().matter()
     for topic, size in topic_sizes(of.partitions, of.members).items():
         subscribers = [m for m in static_first(of.members) if topic in of.members[m].topics]
+        if anybody:
+            subscribers.sort(key=lambda member: -len(indexes_of(topic, of, member)))
         for member, length in zip(subscribers, run_sizes(size, len(subscribers)), strict=True):
-            got = by_topic(of.assignment.get(member, ())).get(topic, [])
-            yield f"topic {topic!r} at {member!r}: {len(got)}, not {length}", len(got) == length
+            got = len(indexes_of(topic, of, member))
+            yield f"topic {topic!r} at {member!r}: {got}, not {length}", got == length
+
+
+def topics_alike_stay_together(of: Round) -> Claims:
+    """Of topics of one size with the same subscribers, everybody gets the same indexes.
+
+    So records with one key, partitioned alike, are joined where they are consumed.
+    """
+    alike: dict[tuple[int, frozenset[str]], str] = {}
+    for topic, size in topic_sizes(of.partitions, of.members).items():
+        subscribers = frozenset(m for m in of.members if topic in of.members[m].topics)
+        first = alike.setdefault((size, subscribers), topic)
+        for member in subscribers:
+            same = indexes_of(topic, of, member) == indexes_of(first, of, member)
+            yield f"topics {first!r} and {topic!r} at {member!r}", same
+
+
+def topics_are_shared_out_near(of: Round) -> Claims:
+    """Of a topic that has none alike, no two subscribers would swap to have theirs nearer."""
+    sizes = topic_sizes(of.partitions, of.members)
+    subscribers = {t: [m for m in of.members if t in of.members[m].topics] for t in sizes}
+    for topic, size in sizes.items():
+        alone = [t for t in sizes if (sizes[t], subscribers[t]) == (size, subscribers[topic])]
+        places = places_of(of.members, subscribers[topic], of.racks, {topic: size})
+        if len(alone) == 1 and places.matter():
+            assigned = {
+                member: [TopicPartition(topic, index) for index in indexes_of(topic, of, member)]
+                for member in subscribers[topic]
+            }
+            yield from swaps_bring_nobody_nearer(places, assigned)
+
+
+def indexes_of(topic: str, of: Round, member: str) -> list[int]:
+    """What a member got of a topic, ascending."""
+    return sorted(by_topic(of.assignment.get(member, ())).get(topic, []))
 
 
 def by_topic(assigned: Iterable[TopicPartition]) -> dict[str, list[int]]:
@@ -75,4 +120,10 @@ def by_topic(assigned: Iterable[TopicPartition]) -> dict[str, list[int]]:
     return indexes
 
 
-RANGE_PROMISES = (*VALID, partitions_of_a_topic_are_one_run, runs_are_even)
+RANGE_PROMISES = (
+    *VALID,
+    partitions_of_a_topic_are_one_run,
+    runs_are_even,
+    topics_alike_stay_together,
+    topics_are_shared_out_near,
+)
