@@ -64,7 +64,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("kspec"), prog_name="kspec")
 def kspec() -> None:
-    """Check Kafka's replication and consumer-group protocols, or a protocol of your own.
+    """Check what Kafka does, or a protocol of your own, in every state within bounds.
 
     \b
     kspec models                                    what there is to check

@@ -74,7 +74,8 @@ def console() -> Console:
         def on_broken_pipe(self) -> None:
             stop_talking()
 
-    return Patient(highlight=False, soft_wrap=True)
+    width = None if sys.stdout.isatty() else 160  # a table in a file need not be narrow
+    return Patient(highlight=False, soft_wrap=True, width=width)
 
 
 def say_story(story: Story) -> None:
@@ -117,6 +118,7 @@ class OutputFile:
     def __init__(self, path: Path) -> None:
         """Make sure that the file can be written, and leave an existing one as it is."""
         self.path = path
+        self.written = False
         if path.is_dir():
             raise SpecError(f"cannot write {path}: it is a directory")
         try:
@@ -137,6 +139,7 @@ class OutputFile:
 
     def write(self, content: str) -> None:
         """Write all of it or nothing."""
+        self.written = True
         try:
             if self.path.exists() and not self.path.is_file():
                 self.path.write_text(content, encoding="utf-8")
