@@ -37,21 +37,21 @@ class Group:
     members: Mapping[str, Member]
 
 
-def topic_names() -> SearchStrategy[str]:
+def topic_names(among: Sequence[str] = TOPICS) -> SearchStrategy[str]:
     """Names of topics, few enough that members meet."""
-    return st.sampled_from(TOPICS)
+    return st.sampled_from(among)
 
 
-def subscriptions() -> SearchStrategy[tuple[str, ...]]:
+def subscriptions(among: Sequence[str] = TOPICS) -> SearchStrategy[tuple[str, ...]]:
     """A list of topics: mostly of different ones, at times with one named twice, or empty."""
-    different = st.lists(topic_names(), min_size=1, max_size=4, unique=True)
-    any_list = st.lists(topic_names(), max_size=4)
+    different = st.lists(topic_names(among), min_size=1, max_size=4, unique=True)
+    any_list = st.lists(topic_names(among), max_size=4)
     return st.one_of(different, different, any_list).map(tuple)
 
 
-def partition_counts() -> SearchStrategy[dict[str, int]]:
+def partition_counts(among: Sequence[str] = TOPICS) -> SearchStrategy[dict[str, int]]:
     """How many partitions each topic has; a topic may be missing, or have none."""
-    return st.dictionaries(topic_names(), st.integers(0, 7), max_size=5)
+    return st.dictionaries(topic_names(among), st.integers(0, 7), max_size=5)
 
 
 @st.composite
@@ -61,16 +61,17 @@ def groups(draw: st.DrawFn, *, plain: bool = False) -> Group:
     Claims may contradict each other, and name what does not exist any more; `plain` groups
     claim nothing of the kind, and all in one generation.
     """
-    partitions = draw(partition_counts())
+    topics_here = draw(st.lists(topic_names(), min_size=1, max_size=4, unique=True))
+    partitions = draw(partition_counts(topics_here))
     names = draw(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=6, unique=True))
-    shared = draw(st.none() | subscriptions())
+    shared = draw(st.none() | subscriptions(topics_here))
     real = [TopicPartition(t, index) for t, size in partitions.items() for index in range(size)]
     gone = [TopicPartition(topic, partitions.get(topic, 0) + 1) for topic in TOPICS[:3]]
     unclaimed = list(draw(st.permutations(real)))
     generation = draw(st.none() | st.integers(0, 3))
     members = {}
     for name in names:
-        topics = draw(subscriptions()) if shared is None else shared
+        topics = draw(subscriptions(topics_here)) if shared is None else shared
         if plain:
             topics = tuple(dict.fromkeys(topics))
             share = draw(st.integers(0, len(unclaimed)))

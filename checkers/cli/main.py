@@ -22,6 +22,9 @@ COMMANDS = {
     "simulate": "walk at random, where there are too many states",
     "mutate": "break each rule in turn, and see which property notices",
     "show": "draw a recorded trace",
+    "assign": "who in a consumer group gets which partitions, and what moves",
+    "coordinator": "which partition and broker a consumer group belongs to",
+    "conform": "hold a client's assignors against Kafka's",
 }
 """Each command, and what it does. Its module in this folder has the same name."""
 

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,27 @@ def say_wrapped(line: str) -> None:
     indent = " " * (len(line) - len(line.lstrip()))
     width = min(100, shutil.get_terminal_size((100, 24)).columns)
     say(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False))
+
+
+def say_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:
+    """A table, for any number of rows; which columns are flush right is told by their places."""
+    from rich.cells import cell_len
+
+    def width_of(cell: str) -> int:
+        return len(cell) if cell.isascii() else cell_len(cell)
+
+    widths = [max(map(width_of, column)) for column in zip(columns, *rows, strict=True)]
+    for row in (columns, *rows):
+        cells = []
+        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            blank = " " * (width - width_of(cell))
+            cells.append(blank + cell if place in right else cell + blank)
+        say("  ".join(cells).rstrip())
+
+
+def printable(name: str) -> str:
+    """A name from a file, with what a terminal would take for a command written out."""
+    return name if name.isprintable() else repr(name)[1:-1]
 
 
 def say_json(record: object) -> None:
