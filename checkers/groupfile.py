@@ -17,13 +17,13 @@ What is in such a file is checked: whatever it cannot mean is told in one line.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from checkers.textfile import name_of, read_text
 from spec.assignors import Member, TopicPartition
 from spec.core import SpecError, look_up
 
@@ -42,24 +42,11 @@ class GroupFile:
 
 def read_group(path: Path) -> GroupFile:
     """Read a group from a file, or from standard input for `-`."""
-    name = "standard input" if str(path) == "-" else str(path)
+    text = read_text(path)
     try:
-        return parse_group(_load(read_text(path), path.suffix))
+        return parse_group(_load(text, path.suffix))
     except SpecError as error:
-        raise SpecError(f"{name}: {error}") from None
-
-
-def read_text(path: Path) -> str:
-    """The text of a file or, for `-`, of standard input; it has to be UTF-8."""
-    try:
-        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    except OSError as error:
-        raise SpecError(f"{error.strerror}") from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise SpecError(f"line {line}: this is not UTF-8") from None
+        raise SpecError(f"{name_of(path)}: {error}") from None
 
 
 def _load(text: str, suffix: str) -> Any:

@@ -47,16 +47,17 @@ def say_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequ
     """A table, for any number of rows; which columns are flush right is told by their places."""
     from rich.cells import cell_len
 
-    def width_of(cell: str) -> int:
-        return len(cell) if cell.isascii() else cell_len(cell)
+    def extra(cell: str) -> int:
+        """By how much a cell is wider than it is long, as Chinese is."""
+        return 0 if cell.isascii() else cell_len(cell) - len(cell)
 
-    widths = [max(map(width_of, column)) for column in zip(columns, *rows, strict=True)]
-    for row in (columns, *rows):
-        cells = []
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            blank = " " * (width - width_of(cell))
-            cells.append(blank + cell if place in right else cell + blank)
-        say("  ".join(cells).rstrip())
+    padded = []
+    for place, column in enumerate(zip(columns, *rows, strict=True)):
+        width = max(len(cell) + extra(cell) for cell in column)
+        pad = str.rjust if place in right else str.ljust
+        padded.append([pad(cell, width - extra(cell)) for cell in column])
+    for line in zip(*padded, strict=True):
+        say("  ".join(line).rstrip())
 
 
 def printable(name: str) -> str:

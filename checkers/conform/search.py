@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
 from checkers.clients import Target
-from checkers.conform.judge import CRASH, Disagreement, judge, oddities
+from checkers.conform.judge import CRASH, DIFFERENT, WRONG, Disagreement, judge, oddities
 from checkers.conform.simplify import simplest
 from checkers.strategies import Group, History, groups, histories
 from spec.assignors import ASSIGNORS
@@ -97,6 +97,7 @@ def search(
         searched.findings.append(
             Finding(strategy, hangs.group, disagreement, oddities(hangs.group))
         )
+    searched.findings.sort(key=lambda f: (CRASH, WRONG, DIFFERENT).index(f.disagreement.kind))
     return searched
 
 
