@@ -95,7 +95,7 @@ def _load_yaml(text: str) -> Any:
 
     Loader.add_constructor("tag:yaml.org,2002:map", Loader.construct_mapping)
     try:
-        return yaml.load(text, Loader)  # noqa: S506
+        return yaml.load(text, Loader)
     except yaml.MarkedYAMLError as error:
         where = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
         raise SpecError(f"{where}no YAML: {error.problem}") from None
@@ -174,7 +174,9 @@ def _owned(who: str, told: Any) -> list[TopicPartition]:
     """Partitions, by topic or each by its name."""
     if isinstance(told, dict):
         pairs = [
-            (t, index) for t, some in told.items() for index in (some if isinstance(some, list) else [some])
+            (t, index)
+            for t, some in told.items()
+            for index in (some if isinstance(some, list) else [some])
         ]
     elif isinstance(told, list):
         pairs = [_named(who, name) for name in told]

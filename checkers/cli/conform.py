@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -65,8 +64,9 @@ def conform(
     if find_spec("hypothesis") is None:
         raise SpecError("kspec conform takes Hypothesis: pip install 'kspec[conform]'")
     from checkers.conform import find_target, search
+    from checkers.conform.findings import quiet
     from checkers.conform.report import to_json, told
-    from checkers.conform.search import quiet
+    from checkers.conform.target import installed_version
 
     started = time.perf_counter()
     with quiet():
@@ -82,13 +82,14 @@ def conform(
         for finding in () if as_json else searched.findings:
             say(told(finding, reference))
             say()
+    installed = None if ":" in reference else installed_version(reference)
     found = any(searched.findings for searched in results)
     seconds = time.perf_counter() - started
     if as_json:
         say_json(
             {
                 "target": reference,
-                "version": version_of(reference),
+                "version": installed,
                 "conforms": not found,
                 "seed": seed,
                 "max_examples": max_examples,
@@ -105,13 +106,14 @@ def conform(
             }
         )
     else:
-        summarise(reference, results, seed, seconds)
+        summarise(results)
+        say(f"{reference}{f' {installed}' if installed else ''}; seed {seed}; {seconds:.0f} s.")
     return EXIT_ALWAYS if found else 0
 
 
-def summarise(reference: str, results: list[Searched], seed: int, seconds: float) -> None:
+def summarise(results: list[Searched]) -> None:
     """What was found, in numbers."""
-    from checkers.conform.judge import CRASH, DIFFERENT, WRONG
+    from checkers.conform.judgement import CRASH, DIFFERENT, WRONG
 
     kinds = (WRONG, DIFFERENT, CRASH)
     rows = [
@@ -127,13 +129,3 @@ def summarise(reference: str, results: list[Searched], seed: int, seconds: float
     names = ", ".join(s.strategy for s in results if not s.findings)
     if names:
         say_wrapped(f"Found nothing against {names}.")
-    installed = version_of(reference)
-    say(f"{reference}{f' {installed}' if installed else ''}; seed {seed}; {seconds:.0f} s.")
-
-
-def version_of(reference: str) -> str | None:
-    """Which version of a known client is installed."""
-    try:
-        return None if ":" in reference else version(reference)
-    except PackageNotFoundError:
-        return None

@@ -129,7 +129,7 @@ def place(
     for name in names:
         hash_code = int32(string_hash(name))
         partition = rule(hash_code, count)
-        told = ()
+        told: tuple[int, ...] = ()
         if hash_code == INT_MIN:  # the one hash on which they may differ
             told = tuple(each(hash_code, count) for each in PLACEMENT_RULES.values())
         placed.append(Placed(name, hash_code, partition, told, brokers.get(partition)))

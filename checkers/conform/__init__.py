@@ -18,8 +18,8 @@ lines do the same with every run:
     TestConformance = conformance_tests(MY_ASSIGNORS)
 """
 
-from checkers.conform.judge import Disagreement, judge
-from checkers.conform.search import Finding, Searched, search
+from checkers.conform.findings import Finding, Searched, search
+from checkers.conform.judgement import Disagreement, judge
 from checkers.conform.suite import conformance_tests
 from checkers.conform.target import find_target
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from checkers.conform.search import Finding
+from checkers.conform.findings import Finding
 from checkers.groupfile import to_record
 from spec.assignors import ASSIGNORS, Assignment, Member
 

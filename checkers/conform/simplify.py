@@ -7,11 +7,14 @@ topics, subscriptions, single partitions, claims, instance ids; then names becom
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
 import attrs
 
 from checkers.strategies import INSTANCES, MEMBERS, TOPICS, Group
 from spec.assignors import Member, TopicPartition, kafka_order
+
+T = TypeVar("T")
 
 
 def simplest(group: Group, still: Callable[[Group], bool]) -> Group:
@@ -85,7 +88,7 @@ def _less_of(member: Member) -> Iterator[Member]:
         yield attrs.evolve(member, instance_id=None)
 
 
-def _without(things: tuple[object, ...], place: int) -> tuple[object, ...]:
+def _without(things: tuple[T, ...], place: int) -> tuple[T, ...]:
     return things[:place] + things[place + 1 :]
 
 
@@ -150,26 +153,32 @@ def _renamed(group: Group) -> Iterator[Group]:
         members = {new if name == old else name: m for name, m in group.members.items()}
         yield _with(group, members=members)
     for old, new in _plainer(_topics(group), TOPICS):
-        name = {old: new}
-        members = _owning(group, lambda tp: [TopicPartition(name.get(tp.topic, tp.topic), tp[1])])
-        yield _with(
-            group,
-            members={
-                n: attrs.evolve(m, topics=[name.get(t, t) for t in m.topics])
-                for n, m in members.items()
-            },
-            partitions={name.get(t, t): count for t, count in group.partitions.items()},
-        )
+        yield _with_topic_renamed(group, old, new)
     ids = {m.instance_id: n for n, m in group.members.items() if m.instance_id is not None}
     for old, new in _plainer([i for i in ids if i], INSTANCES):
         member = attrs.evolve(group.members[ids[old]], instance_id=new)
         yield _evolved(group, ids[old], member)
 
 
+def _with_topic_renamed(group: Group, old: str, new: str) -> Group:
+    def renamed(topic: str) -> str:
+        return new if topic == old else topic
+
+    members = _owning(group, lambda tp: [TopicPartition(renamed(tp.topic), tp.partition)])
+    return _with(
+        group,
+        members={
+            name: attrs.evolve(m, topics=list(map(renamed, m.topics)))
+            for name, m in members.items()
+        },
+        partitions={renamed(topic): count for topic, count in group.partitions.items()},
+    )
+
+
 def _plainer(names: Iterable[str], plain: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each name with each plainer one that nobody has."""
-    taken = set(names)
-    for old in taken and list(names):
+    taken = list(names)
+    for old in taken:
         for new in plain[: _how_odd(old, plain)]:
             if new not in taken:
                 yield old, new

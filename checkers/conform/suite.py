@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import cache
 
 from checkers.clients import Target
-from checkers.conform.judge import CRASH, DIFFERENT, WRONG
+from checkers.conform.findings import Searched, search
+from checkers.conform.judgement import CRASH, DIFFERENT, WRONG
 from checkers.conform.report import told
-from checkers.conform.search import Searched, search
 from checkers.conform.target import check_target, find_target
 
 

@@ -30,12 +30,19 @@ def _installed(client: str) -> Target:
     """A client's assignors, if the client is there and is one that is understood."""
     try:
         return CLIENTS[client]()
-    except ImportError as error:
-        try:
-            installed = version(client)
-        except PackageNotFoundError:
+    except (ImportError, AttributeError) as error:
+        installed = installed_version(client)
+        if installed is None:
             raise SpecError(f"{client} is not installed: pip install {client}") from error
         raise SpecError(f"{client} {installed} is not understood: {error}") from error
+
+
+def installed_version(package: str) -> str | None:
+    """Which version of a package is there, if it is."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def check_target(given: Any, name: str = "the target") -> Target:

@@ -140,8 +140,8 @@ ODDITIES: Mapping[str, Callable[[Group], bool]] = {
         len({frozenset(member.topics) for member in group.members.values()}) > 1
     ),
     "a member without topics": lambda group: not all(m.topics for m in group.members.values()),
-    "a topic without partitions": lambda group: not all(
-        group.partitions.get(topic) for m in group.members.values() for topic in m.topics
+    "a topic without partitions": lambda group: (
+        not all(group.partitions.get(topic) for m in group.members.values() for topic in m.topics)
     ),
     "a topic named twice by one member": lambda group: any(
         len(set(m.topics)) < len(m.topics) for m in group.members.values()

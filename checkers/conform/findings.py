@@ -21,7 +21,7 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
 from checkers.clients import Target
-from checkers.conform.judge import CRASH, DIFFERENT, WRONG, Disagreement, judge, oddities
+from checkers.conform.judgement import CRASH, DIFFERENT, WRONG, Disagreement, judge, oddities
 from checkers.conform.simplify import simplest
 from checkers.strategies import Group, History, groups, histories
 from spec.assignors import ASSIGNORS
@@ -82,9 +82,7 @@ def search(
             finding = find(target, strategy, group, searched.findings, any_order=any_order)
             if finding:
                 others = [
-                    f
-                    for f in searched.findings
-                    if not finding.explains(f.disagreement, f.oddities)
+                    f for f in searched.findings if not finding.explains(f.disagreement, f.oddities)
                 ]
                 searched.findings = [*others, finding]
 
