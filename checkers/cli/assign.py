@@ -207,8 +207,10 @@ def sentences(rebalance: Rebalance, *, had: bool) -> list[str]:
     total = sum(len(change.assigned) for change in rebalance.changes.values())
     low, high = rebalance.least, rebalance.most
     each = f"{high} each" if low == high else f"{low} to {high} each"
-    even = "as even as can be" if high - low <= 1 else "uneven"
-    lines = [f"Balance: {total} partitions to {len(rebalance.changes)} members, {each}: {even}."]
+    even = ": as even as can be" if high - low <= 1 else ": uneven"
+    if rebalance.withheld:
+        even = ", until the next round"
+    lines = [f"Balance: {total} partitions to {len(rebalance.changes)} members, {each}{even}."]
     if had:
         stay = sum(len(change.kept) for change in rebalance.changes.values())
         lines.append(

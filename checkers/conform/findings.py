@@ -106,13 +106,20 @@ def groups_in(asked: Group | History, strategy: str) -> list[Group]:
     else:
         rounds = [step for step in asked.play(ASSIGNORS[strategy]) if isinstance(step, Round)]
         found = [Group(r.partitions, r.members) for r in rounds]  # type: ignore[arg-type]
-    return [group for group in found if could_be(group)]
+    return [admitted(group) for group in found]
 
 
-def could_be(group: Group) -> bool:
-    """Whether Kafka lets such members into a group: no two of them with one instance id."""
-    static = [m.instance_id for m in group.members.values() if m.instance_id is not None]
-    return len(set(static)) == len(static)
+def admitted(group: Group) -> Group:
+    """The group as Kafka would let it in: no two members are one static member."""
+    known: set[str] = set()
+    members = {}
+    for name, member in group.members.items():
+        if member.instance_id in known:
+            member = attrs.evolve(member, instance_id=None)
+        elif member.instance_id is not None:
+            known.add(member.instance_id)
+        members[name] = member
+    return attrs.evolve(group, members=members)
 
 
 def find(

@@ -73,6 +73,8 @@ def simpler(group: Group) -> Iterator[Group]:
         usual = _usual_generation(member)
         plain = attrs.evolve(member, generation=usual, subscription_generation=usual)
         yield _evolved(group, name, plain)
+    for topic in group.partitions:
+        yield _with(group, partitions={t: n for t, n in group.partitions.items() if t != topic})
     yield from _renamed(group)
 
 
