@@ -23,6 +23,9 @@ COMMANDS = {
     "mutate": "break each rule in turn, and see which property notices",
     "prove": "prove lemmas for all numbers, and refute what one could take for them",
     "show": "draw a recorded trace",
+    "assign": "who in a consumer group gets which partitions, and what moves",
+    "coordinator": "which partition and broker a consumer group belongs to",
+    "conform": "hold a client's assignors against Kafka's",
 }
 """Each command, and what it does. Its module in this folder has the same name."""
 

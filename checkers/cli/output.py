@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,28 @@ def say_wrapped(line: str) -> None:
     indent = " " * (len(line) - len(line.lstrip()))
     width = min(100, shutil.get_terminal_size((100, 24)).columns)
     say(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False))
+
+
+def say_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:
+    """A table, for any number of rows; which columns are flush right is told by their places."""
+    from rich.cells import cell_len
+
+    def extra(cell: str) -> int:
+        """By how much a cell is wider than it is long, as Chinese is."""
+        return 0 if cell.isascii() else cell_len(cell) - len(cell)
+
+    padded = []
+    for place, column in enumerate(zip(columns, *rows, strict=True)):
+        width = max(len(cell) + extra(cell) for cell in column)
+        pad = str.rjust if place in right else str.ljust
+        padded.append([pad(cell, width - extra(cell)) for cell in column])
+    for line in zip(*padded, strict=True):
+        say("  ".join(line).rstrip())
+
+
+def printable(name: str) -> str:
+    """A name from a file, with what a terminal would take for a command written out."""
+    return name if name.isprintable() else repr(name)[1:-1]
 
 
 def say_json(record: object) -> None:
