@@ -42,34 +42,37 @@ class Group:
 class Subscribers:
     """For each topic, the places of its subscribers; topics with the same ones share one list."""
 
-    __slots__ = ("_how_often", "_lists")
+    __slots__ = ("_kinds_of", "_lists", "_others_of")
 
     def __init__(self, group: Group, in_order: list[str]) -> None:
         place = {name: number for number, name in enumerate(in_order)}.__getitem__
-        alike = [list(map(place, names)) for names in group.kinds.values()]
         # A kind goes by the place of its first member. In that order, lists come out sorted.
-        firsts = list(map(min, alike))
-        places_of = dict(zip(firsts, alike, strict=True))
+        firsts: list[int] = []
+        others_of: dict[int, list[int]] = {}
+        for names in group.kinds.values():
+            first, *others = sorted(map(place, names)) if len(names) > 1 else (place(names[0]),)
+            firsts.append(first)
+            if others:
+                others_of[first] = others
         kinds_of: dict[str, list[int]] = {topic: [] for topic in group.subscribed}
         adds = {topic: kinds.append for topic, kinds in kinds_of.items()}
         for first, topics in sorted(zip(firsts, group.kinds, strict=True), key=itemgetter(0)):
             for add in map(adds.__getitem__, topics):
                 add(first)
-        many = {first for first, places in places_of.items() if len(places) > 1}
         lists: dict[tuple[int, ...], list[int]] = {}
         self._lists: dict[str, list[int]] = {}
-        self._how_often: dict[str, int] = {}
         for topic, kinds in kinds_of.items():
             # A kind is in there as often as it names the topic.
-            different = kinds if len(set(kinds)) == len(kinds) else list(dict.fromkeys(kinds))
-            found = lists.setdefault(tuple(different), different)
-            if found is different and not many.isdisjoint(different):
-                found = sorted(chain.from_iterable(map(places_of.__getitem__, different)))
-                lists[tuple(different)] = found
+            different = tuple(dict.fromkeys(kinds))
+            found = lists.get(different)
+            if found is None:
+                found = lists[different] = list(different)
+                for first in others_of.keys() & different:
+                    found += others_of[first]
+                found.sort()
             self._lists[topic] = found
-            self._how_often[topic] = len(found)
-            if len(different) < len(kinds):
-                self._how_often[topic] = sum(len(places_of[first]) for first in kinds)
+        self._kinds_of = kinds_of
+        self._others_of = others_of
 
     def of(self, topic: str) -> list[int]:
         """The subscribers of a topic, ascending; the same object for the same subscribers."""
@@ -77,7 +80,10 @@ class Subscribers:
 
     def how_often(self, topic: str) -> int:
         """How many times the topic is subscribed to: twice by a member that names it twice."""
-        return self._how_often[topic]
+        kinds = self._kinds_of[topic]
+        if not self._others_of:
+            return len(kinds)
+        return len(kinds) + sum(len(self._others_of.get(first, ())) for first in kinds)
 
 
 def static_first(members: Mapping[str, Member]) -> list[str]:
