@@ -68,6 +68,7 @@ def test_the_faults_of_kafka_python_are_found_whatever_the_seed(kspec: Kspec, se
 
 
 @with_aiokafka
+@pytest.mark.slow
 def test_aiokafka_does_not_know_static_members(kspec: Kspec) -> None:
     found = report(kspec, "aiokafka", "--strategy", "roundrobin", "--max-examples", "60")
     assert ["static members"] in [f["oddities"] for f in findings(found)["roundrobin"]]

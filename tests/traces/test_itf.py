@@ -76,7 +76,9 @@ def test_a_reader_that_is_not_ours_reads_what_we_write(lost_record: dict[str, An
     assert [len(log.records) for log in last["logs"]] == [1, 0, 0]
 
 
-@pytest.mark.parametrize("variant", ["truncate-to-hw", "kip-101", "kip-279"])
+@pytest.mark.parametrize(
+    "variant", ["truncate-to-hw", "kip-101", pytest.param("kip-279", marks=pytest.mark.slow)]
+)
 def test_a_counterexample_replays_and_its_last_state_violates(variant: str) -> None:
     trace = counterexample(variant)
     written = json.loads(json.dumps(to_itf(trace)))

@@ -37,14 +37,14 @@ def follow(strategy: str, history: History) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(group=groups())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_same_for_any_group(strategy: str, group: Group) -> None:
     both_agree(strategy, group)
 
 
 @pytest.mark.parametrize("strategy", RACK_AWARE)
 @given(group=groups().flatmap(on_racks))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 def test_same_for_any_group_on_racks(strategy: str, group: Group) -> None:
     both_agree(strategy, group)
 

@@ -63,7 +63,7 @@ large_bounds = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.sampled_from(VARIANTS), large_bounds, walks)
 def test_random_states_of_large_bounds_have_the_same_successors_and_failures(
     variant: str, bounds: dict[str, int], walk: list[int]
