@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -17,9 +18,9 @@ import numpy as np
 from checkers.limits import Keep
 from checkers.native import checkpoint
 from checkers.native.blocks import Part, assert_whole, read_part, write_part
-from checkers.native.checkpoint import Level, Way
+from checkers.native.checkpoint import Level, Manifest, Way
 from checkers.native.codes import Coding, coding_of, encode
-from checkers.native.worker import Worker, shards_of
+from checkers.native.worker import Chunk, Worker, shards_of
 from impl.packed.kernel import Kernel
 from impl.packed.kernels import KERNELS, fingerprint
 from spec.core import SpecError, System
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from checkers.native.search import Search
 
 MANY = 1 << 16
-"""A level of at least so many states is written by all workers at once, each its own."""
+"""A level of fewer states is written as one file, whoever found them."""
 
 
 def run_of(system: System[Any], kernel: Kernel[Any]) -> dict[str, Any]:
@@ -53,75 +54,104 @@ def layout_version(system: System[Any], kernel: Kernel[Any]) -> str:
     return hashlib.sha256(says.encode()).hexdigest()[:16]
 
 
-class Keeper:
-    """A checkpoint, for one search."""
+def ways(search: Search[Any], depth: int) -> list[Way]:
+    """The violations that a search has found in so many levels."""
+    pack = search.kernel.pack
+    found = [v for v in search.violations if len(v.states) <= depth]
+    return [Way(v.property, [pack(state) for state in v.states]) for v in found]
 
-    def __init__(self, folder: Path, manifest: checkpoint.Manifest, coding: Coding) -> None:
+
+class Keeper:
+    """A checkpoint, for one search.
+
+    Levels are written in the background, one after the other, while the search goes on: the
+    disk is waited for in the end only.
+    """
+
+    def __init__(
+        self, folder: Path, manifest: Manifest, coding: Coding, writer: ThreadPoolExecutor
+    ) -> None:
         self.folder = folder
         self.manifest = manifest
+        """As it is on the disk, or will be in a moment."""
         self.coding = coding
+        self.writer = writer
+        self.failure: Exception | None = None
+        """Why a level could not be written; then no later one is."""
         self.seconds = 0.0
-        """Spent in writing and reading."""
+        """For how long the search waited for the disk."""
 
     # -- keeping --------------------------------------------------------------------------------
 
     def keep_level(self, search: Search[Any]) -> None:
-        """Add the level found last; if it is empty, all was seen."""
+        """Have the level found last written; if it is empty, all was seen."""
+        found = [[c for c in worker.levels[-1] if c.count] for worker in search.workers]
+        states = sum(chunk.count for chunks in found for chunk in chunks)
+        if states < MANY:
+            found = [[chunk for chunks in found for chunk in chunks]]
+        level = Level(
+            states=states,
+            generated=search.generated,
+            rules={name: {"fired": count} for name, count in search.fired.items()},
+        )
+        self.write_later(partial(self.write_level, level, found, ways(search, len(search.levels))))
+
+    def finish(self, search: Search[Any]) -> None:
+        """Have what was found since then written, and wait until all is."""
         begun = time.perf_counter()
-        level = len(search.workers[0].levels) - 1
-        states = sum(worker.found_last() for worker in search.workers)
-        teams = [[w] for w in search.workers] if states >= MANY else [search.workers]
-        with self.writing():
-            write = partial(self.write_team, level=level)
-            parts = list(search.pool.map(write, range(len(teams)), teams)) if states else []
-            self.manifest.levels.append(
-                Level(
-                    states=states,
-                    generated=search.generated,
-                    rules={name: {"fired": count} for name, count in search.fired.items()},
-                    parts=tuple(part for part in parts if part.states),
-                )
-            )
-            self.write(search)
+        self.write_later(partial(self.write_ways, search))
+        self.writer.shutdown()
         self.seconds += time.perf_counter() - begun
+        self.assert_written()
 
-    def write_team(self, index: int, team: list[Worker], level: int) -> Part:
-        """Write what some workers found, as one file."""
-        chunks = [chunk for worker in team for chunk in worker.levels[level]]
-        codes = np.concatenate([chunk.codes[: chunk.count] for chunk in chunks])
-        pieces = np.concatenate([chunk.pieces[: chunk.count] for chunk in chunks])
-        return write_part(self.folder, f"level-{level:05}-{index}.parquet", codes, pieces)
+    def write_later(self, write: Callable[[], None]) -> None:
+        """Write when everything before is written, unless that fails."""
 
-    def keep_violations(self, search: Search[Any]) -> None:
-        """Add what was found in these levels since the last was kept."""
-        with self.writing():
-            if len(self.ways(search)) > len(self.manifest.violations):
-                self.write(search)
+        def attempt() -> None:
+            if self.failure is None:
+                try:
+                    write()
+                except Exception as error:
+                    self.failure = error
 
-    def write(self, search: Search[Any]) -> None:
-        """Replace the manifest."""
-        self.manifest.violations = self.ways(search)
-        checkpoint.write_manifest(self.folder, self.manifest)
+        self.assert_written()
+        self.writer.submit(attempt)
 
-    def ways(self, search: Search[Any]) -> list[Way]:
-        """The violations found in the levels that are kept, and those known before."""
-        pack = search.kernel.pack
-        found = [
-            Way(v.property, [pack(s) for s in v.states])
-            for v in search.violations
-            if len(v.states) <= sum(level.states > 0 for level in self.manifest.levels)
+    def assert_written(self) -> None:
+        """Raise what went wrong in the background."""
+        if isinstance(self.failure, OSError):
+            self.failure.filename = self.failure.filename or str(self.folder)
+        if self.failure:
+            raise self.failure
+
+    def write_level(self, level: Level, found: list[list[Chunk]], known: list[Way]) -> None:
+        """Write a level's files, a file for each list of chunks, and then the manifest."""
+        depth = len(self.manifest.levels)
+        parts = [
+            write_part(
+                self.folder,
+                f"level-{depth:05}-{index}.parquet",
+                np.concatenate([chunk.codes[: chunk.count] for chunk in chunks]),
+                np.concatenate([chunk.pieces[: chunk.count] for chunk in chunks]),
+            )
+            for index, chunks in enumerate(found)
+            if chunks
         ]
-        names = {way.name for way in found}
-        return [*found, *(way for way in self.manifest.violations if way.name not in names)]
+        self.manifest.levels.append(attrs.evolve(level, parts=tuple(parts)))
+        self.write_manifest(known)
 
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """An error of the disk says what could not be written."""
-        try:
-            yield
-        except OSError as error:
-            error.filename = error.filename or str(self.folder)
-            raise
+    def write_ways(self, search: Search[Any]) -> None:
+        """Write the violations found after the last level was complete."""
+        known = ways(search, sum(level.states > 0 for level in self.manifest.levels))
+        if len(known) > len(self.manifest.violations):
+            self.write_manifest(known)
+
+    def write_manifest(self, known: list[Way]) -> None:
+        """Replace the manifest; violations that another run found in these levels stay."""
+        names = {way.name for way in known}
+        others = [way for way in self.manifest.violations if way.name not in names]
+        self.manifest.violations = [*known, *others]
+        checkpoint.write_manifest(self.folder, self.manifest)
 
     # -- taking up again ------------------------------------------------------------------------
 
@@ -197,6 +227,8 @@ def kept(keep: Keep, system: System[Any], kernel: Kernel[Any], coding: Coding) -
     handle = checkpoint.lock(keep.folder)
     try:
         take = checkpoint.resume if keep.resume else checkpoint.begin
-        yield Keeper(keep.folder, take(keep.folder, run_of(system, kernel)), coding)
+        manifest = take(keep.folder, run_of(system, kernel))
+        with ThreadPoolExecutor(1) as writer:
+            yield Keeper(keep.folder, manifest, coding, writer)
     finally:
         os.close(handle)

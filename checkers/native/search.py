@@ -241,7 +241,7 @@ class Search(Generic[S]):
             self.settle(keep_going)
         if self.keeper:
             try:
-                self.keeper.keep_violations(self)
+                self.keeper.finish(self)
             except OSError as error:
                 self.stopped = cannot_keep(error)
 
