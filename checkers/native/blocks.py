@@ -177,4 +177,6 @@ def read_part(path: Path, shards: range, pieces: int) -> Iterator[tuple[Words, W
             for rows in file.read_row_group(group).to_batches():
                 at = rows.column("shard").to_numpy()
                 mine = (at >= shards.start) & (at < shards.stop)
-                yield as_states(rows if mine.all() else rows.filter(pa.array(mine)), pieces)
+                edges = np.flatnonzero(np.diff(mine, prepend=False, append=False))
+                for begin, end in edges.reshape(-1, 2).tolist():
+                    yield as_states(rows.slice(begin, end - begin), pieces)

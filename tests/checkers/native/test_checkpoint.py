@@ -70,8 +70,9 @@ def copy(kept: Path, tmp_path: Path) -> Path:
 # -- going on -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("system", [HOLDS, VIOLATED], ids=["holds", "violated"])
-@pytest.mark.parametrize("keep_going", [True, False])
+@pytest.mark.parametrize(
+    ("system", "keep_going"), [(HOLDS, False), (VIOLATED, True), (VIOLATED, False)]
+)
 def test_a_run_in_pieces_finds_what_a_whole_one_finds(
     system: System[Cluster], keep_going: bool, tmp_path: Path
 ) -> None:
@@ -162,22 +163,17 @@ def test_killed_before_anything_was_kept_it_begins(tmp_path: Path) -> None:
 # -- interruption ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_ctrl_c_ends_it_with_what_was_found(number: int, tmp_path: Path) -> None:
+def test_ctrl_c_ends_it_with_what_was_found(tmp_path: Path) -> None:
     system = REPLICATION.system("kip-320", {"max_epoch": 2})
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     told: list[Progress] = []
 
     def press(progress: Progress) -> None:
         if not told:
-            signal.raise_signal(number)
+            signal.raise_signal(signal.SIGINT)
         told.append(progress)
 
-    try:
-        found = begin(tmp_path, system, progress=press, workers=1)
-        assert signal.getsignal(number) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    found = begin(tmp_path, system, progress=press, workers=1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert found["stopped"] == "interrupted"
     assert 0 < sum(found["levels"]) < 737_794
     assert sum(resume(tmp_path, system)["levels"]) == 737_794
