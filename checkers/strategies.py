@@ -16,15 +16,18 @@ import attrs
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from spec.assignors import Assignment, KafkaRaises, Member, TopicPartition, kafka_order
+from spec.assignors import Assignment, KafkaRaises, Member, Racks, TopicPartition, kafka_order
 from spec.assignors.common import Assignor
 from spec.assignors.properties import Round
+from spec.vocabulary import NO_RACKS
 
 TOPICS = ("a", "b", "c", "d", "topic-1", "topic-10", "topic-2", "é", "日本", "\uffee", "\U0001f600")
 """Topic names: plain ones first, for small counterexamples; then those that sort unlike Python."""
 
 MEMBERS = (*(f"m{number}" for number in range(1, 9)), "AaAa", "BBBB", "ü", "\uffee", "\U0001f680")
 """Member ids; two of them share a hash."""
+
+RACKS = ("r1", "r2", "r3")
 
 INSTANCES = ("i1", "i2", "i3", "\uffee", "\U0001f600")
 
@@ -35,6 +38,8 @@ class Group:
 
     partitions: Mapping[str, int]
     members: Mapping[str, Member]
+    racks: Racks = NO_RACKS
+    """Where the replicas of each partition stand."""
 
 
 def topic_names() -> SearchStrategy[str]:
@@ -52,6 +57,30 @@ def subscriptions() -> SearchStrategy[tuple[str, ...]]:
 def partition_counts() -> SearchStrategy[dict[str, int]]:
     """How many partitions each topic has; a topic may be missing, or have none."""
     return st.dictionaries(topic_names(), st.integers(0, 7), max_size=5)
+
+
+def on_racks(group: Group) -> SearchStrategy[Group]:
+    """The same group, but members and replicas stand on racks; some on none, or on an unknown."""
+    rack = st.sampled_from(RACKS)
+    member = st.one_of(rack, rack, rack, st.sampled_from([None, "", "elsewhere"]))
+    replicas = st.sets(rack, max_size=2)
+    return st.builds(
+        lambda of_members, racks: Group(
+            group.partitions,
+            {
+                name: attrs.evolve(told, rack=of_members[name])
+                for name, told in group.members.items()
+            },
+            racks,
+        ),
+        st.fixed_dictionaries(dict.fromkeys(group.members, member)),
+        st.fixed_dictionaries(
+            {
+                topic: st.lists(replicas, min_size=size, max_size=size)
+                for topic, size in group.partitions.items()
+            }
+        ),
+    )
 
 
 @st.composite

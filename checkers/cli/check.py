@@ -99,7 +99,7 @@ def check(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    r"""Explore every state of MODEL within its bounds, and show the shortest counterexample.
+    """Explore every state of MODEL within its bounds, and show the shortest counterexample.
 
     MODEL is one that `kspec models` lists, or your own: `module:attribute`, or the path of a
     Python file, which is then executed.

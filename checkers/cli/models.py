@@ -19,7 +19,7 @@ KINDS = {Always: "always", LeadsTo: "leads to"}
 @click.option("--rules", is_flag=True, help="Each variant's rules with their guards, in words.")
 @json_option
 def models(names: tuple[str, ...], rules: bool, as_json: bool) -> int:
-    r"""List models with their variants, bounds and properties, and what is expected of each.
+    """List models with their variants, bounds and properties, and what is expected of each.
 
     \b
     kspec models

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 )
 @json_option
 def show(file: Path, model: str | None, html: Path | None, as_json: bool) -> int:
-    r"""Draw the ITF trace in the file TRACE, whichever tool wrote it.
+    """Draw the ITF trace in the file TRACE, whichever tool wrote it.
 
     A trace of a model that kspec knows is taken again, step by step, under the model's rules;
     if they do not allow it, that is said, and the exit code is 3. Any other is shown as a

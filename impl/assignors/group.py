@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
 
 from impl.assignors.java import sort_names
-from spec.vocabulary import Assignment, InvalidGroup, Member, TopicPartition
-
-Assignor = Callable[[Mapping[str, int | None], Mapping[str, Member]], Assignment]
+from spec.vocabulary import InvalidGroup, Member, TopicPartition
 
 
 class Group:

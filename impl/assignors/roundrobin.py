@@ -8,11 +8,14 @@ from itertools import chain, groupby
 
 from impl.assignors.group import Group, partitions_of, static_first
 from impl.assignors.java import sort_names
-from spec.vocabulary import Assignment, Member, TopicPartition
+from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 def assign_roundrobin(
-    partitions: Mapping[str, int | None], members: Mapping[str, Member]
+    partitions: Mapping[str, int | None],
+    members: Mapping[str, Member],
+    *,
+    racks: Racks = NO_RACKS,
 ) -> Assignment:
     """The same as the specification's, faster: whoever is passed over is never looked at."""
     group = Group(partitions, members)

@@ -8,26 +8,33 @@ compare for "fewest partitions, then by id".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heapreplace
 from itertools import chain
 from operator import itemgetter
 
 from impl.assignors.group import Group, partitions_of
 from impl.assignors.java import sort_names
+from impl.assignors.racks import Places
 from impl.assignors.sticky.balance import balance
 from impl.assignors.sticky.board import Board
 from impl.assignors.sticky.ownership import NO_GENERATION, settle_claims
 from spec.vocabulary import Assignment, Member, TopicPartition
 
 
-def assign_general(group: Group, seen_generation: int, *, withhold: bool) -> Assignment:
+def assign_general(
+    group: Group, seen_generation: int, places: Places | None, *, withhold: bool
+) -> Assignment:
     """The same as the specification's, faster."""
-    board = lay_out(group)
+    board = lay_out(group, places)
     numbering = Numbering(board, group.sizes)
     claims = {name: numbering.claims(name, member) for name, member in group.members.items()}
     owned, _ = settle_claims(group.members, claims)
     must_revoke = False
-    for name, foreign in numbering.foreign.items():
-        kept = [number for number in owned[name] if number not in foreign]
+    leaving = numbering.foreign
+    if places is not None:
+        add_what_is_far(leaving, owned, board, places)
+    for name, lost in leaving.items():
+        kept = [number for number in owned[name] if number not in lost]
         must_revoke |= len(kept) < len(owned[name])
         owned[name] = kept
     board.earlier = earlier_owners(group.members, claims, board, seen_generation)
@@ -36,7 +43,8 @@ def assign_general(group: Group, seen_generation: int, *, withhold: bool) -> Ass
 
     from_scratch = not any(owned.values())
     free = board.left_over(numbering.unreal)
-    give_to_least_loaded(board, free)
+    left = free if places is None else give_to_those_not_far(board, free, places)
+    give_to_least_loaded(board, left)
     lists = balance(
         board, free, numbering.unreal, new_first=not must_revoke, from_scratch=from_scratch
     )
@@ -50,7 +58,7 @@ def assign_general(group: Group, seen_generation: int, *, withhold: bool) -> Ass
     return {name: tuple(map(take, numbers)) for name, numbers in by_name.items()}
 
 
-def lay_out(group: Group) -> Board:
+def lay_out(group: Group, places: Places | None) -> Board:
     """Number topics and members."""
     names = sort_names(group.members)
     subscribers = group.subscribers(names)
@@ -70,6 +78,7 @@ def lay_out(group: Group) -> Board:
         candidates=[subscribers.of(topic) for topic in topics],
         contested_from=sum(many <= 1 for many in counted.values()),
         capacity=[capacity[group.members[name].topics] for name in names],
+        places=places,
     )
 
 
@@ -139,6 +148,57 @@ def earlier_owners(
                     earlier[number] = member
                     of[number] = generation
     return earlier
+
+
+def add_what_is_far(
+    leaving: dict[str, set[int]], owned: Mapping[str, list[int]], board: Board, places: Places
+) -> None:
+    """Add what members are far from to what they do not keep."""
+    racks_of = list(chain.from_iterable(places.of_topic[topic] for topic in board.topics))
+    for name, rack in places.of_member.items():
+        far = {n for n in owned[name] if n >= len(racks_of) or rack not in racks_of[n]}
+        if far:
+            leaving[name] = leaving.get(name, set()) | far
+
+
+def give_to_those_not_far(board: Board, free: Sequence[int], places: Places) -> list[int]:
+    """Give every free partition to the least loaded that is on its racks, or on none.
+
+    Say which are left: those from which all candidates are far.
+    """
+    count, members = board.count, len(board.count)
+    rack_of = [places.of_member.get(name) for name in board.names]
+    # For each list of candidates and each rack, those on it, fewest partitions first.
+    heaps: dict[int, dict[str | None, list[int]]] = {}
+    left: list[int] = []
+    for topic, numbers in board.by_topic(free, range(len(board.topics))):
+        candidates = board.candidates[topic]
+        if id(candidates) not in heaps:
+            by_rack: dict[str | None, list[int]] = {}
+            for member in sorted(candidates, key=count.__getitem__):
+                entry = count[member] * members + member
+                by_rack.setdefault(rack_of[member], []).append(entry)
+            heaps[id(candidates)] = by_rack
+        heap_of = heaps[id(candidates)].get
+        racks_of, begin = places.of_topic[board.topics[topic]], board.begin[topic]
+        for number in numbers:
+            least = -1
+            for rack in (None, *racks_of[number - begin]):
+                if heap := heap_of(rack):
+                    # Counts only rise: an entry with an outdated one goes back with what it is.
+                    while count[heap[0] % members] != heap[0] // members:
+                        member = heap[0] % members
+                        heapreplace(heap, count[member] * members + member)
+                    if least < 0 or heap[0] < least:
+                        least = heap[0]
+            if least < 0:
+                left.append(number)
+                continue
+            member = least % members
+            count[member] += 1
+            board.lists[member].append(number)
+            board.owner[number] = member
+    return left
 
 
 def give_to_least_loaded(board: Board, free: Sequence[int]) -> None:
