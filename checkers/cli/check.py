@@ -144,6 +144,8 @@ def check(
     show(verdict, trace)
     if coverage:
         show_coverage(verdict)
+    if keep and verdict.stopped_by:
+        say(f"--resume {shlex.quote(str(keep.folder))} goes on from here.")
     if verdict.violations and not (out_itf or html) and verdict.violations[0].trace:
         say(f"As a page to step through: {shlex.join(['kspec', *sys.argv[1:]])} --html story.html")
     return verdict.exit_code

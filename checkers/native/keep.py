@@ -45,12 +45,20 @@ def run_of(system: System[Any], kernel: Kernel[Any]) -> dict[str, Any]:
 
 
 def layout_version(system: System[Any], kernel: Kernel[Any]) -> str:
-    """What becomes of states: their fields' places, and the codes of the initial ones."""
-    words = np.array([kernel.pack(s) for s in system.initial()], np.int64).T.copy()
-    codes, highs = np.empty((2, words.shape[1]), np.int64)
-    encode(words, words.shape[1], coding_of(kernel.layout), codes, highs)
+    """What becomes of states: their fields' places, and the codes of some.
+
+    These are the initial states, those a step away, and one of every other bit. So a change of
+    how states are packed or codes are made is noticed without a number that somebody counts up.
+    """
+    first = system.initial()
+    states = [*first, *(after for state in first for _, _, after in system.steps(state))]
+    widths = kernel.layout.widths
+    packed = [*(kernel.pack(state) for state in states), [(1 << width) // 3 for width in widths]]
+    words = np.array(packed, np.int64).T.copy()
+    codes, highs = np.empty((2, len(packed)), np.int64)
+    encode(words, len(packed), coding_of(kernel.layout), codes, highs)
     fields = [attrs.astuple(field) for field in kernel.layout.fields.values()]
-    says = repr((fields, kernel.layout.widths, codes.tolist(), highs.tolist()))
+    says = repr((fields, widths, codes.tolist(), highs.tolist()))
     return hashlib.sha256(says.encode()).hexdigest()[:16]
 
 

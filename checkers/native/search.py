@@ -326,25 +326,18 @@ class Search(Generic[S]):
 
     def way_to(self, name: str, words: tuple[int, ...], level: int) -> Violation[S]:
         """A shortest way to a state of a level, found backwards."""
-        states = [words]
-        origins = []
+        states = [self.kernel.unpack(words)]
+        steps = []
         for before in reversed(range(level)):
             found = reduce(
-                lesser, self.of_all(partial(Worker.least_predecessor, level=before, of=states[-1]))
+                lesser, self.of_all(partial(Worker.least_predecessor, level=before, of=words))
             )
             assert found is not None, "a state that was found has a predecessor"
             *words_before, origin = found
-            states.append(tuple(words_before))
-            origins.append(origin)
-        return self.violation(name, states[::-1], origins[::-1])
-
-    def violation(
-        self, name: str, words: Sequence[Sequence[int]], origins: Sequence[int]
-    ) -> Violation[S]:
-        """A way that was found, in the words of the specification."""
-        states = [self.kernel.unpack(state) for state in words]
-        steps = [self.kernel.taken(o, s) for o, s in zip(origins, states, strict=False)]
-        return Violation(name, states, steps)
+            words = tuple(words_before)
+            states.append(self.kernel.unpack(words))
+            steps.append(self.kernel.taken(origin, states[-1]))
+        return Violation(name, states[::-1], steps[::-1])
 
     # -- what is known from before --------------------------------------------------------------
 
@@ -356,8 +349,12 @@ class Search(Generic[S]):
     def take_violation(self, name: str, words: Sequence[Sequence[int]]) -> None:
         """A violation that need not be looked for any more, with the least steps between."""
         self.wanted &= ~self.kernel.mask([name])
-        origins = [self.workers[0].least_step(a, b) for a, b in pairwise(words)]
-        self.violations.append(self.violation(name, words, origins))
+        states = [self.kernel.unpack(state) for state in words]
+        steps = [
+            self.kernel.taken(self.workers[0].least_step(a, b), state)
+            for (a, b), state in zip(pairwise(words), states, strict=False)
+        ]
+        self.violations.append(Violation(name, states, steps))
 
     def tell_progress(self) -> None:
         """Tell how far it is, a few times a second."""

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import random
 import shutil
 import signal
-from collections.abc import Callable
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,8 +25,10 @@ from hypothesis import strategies as st
 from checkers.limits import Keep, Progress
 from checkers.native import blocks, checkpoint
 from checkers.native.codes import SHARDS
+from checkers.native.keep import layout_version
 from checkers.native.search import Exploration, explore
 from checkers.native.worker import owner_of, shards_of
+from impl.packed.kernels import kernel_for
 from spec.core import SpecError, System
 from spec.replication import REPLICATION
 from spec.replication.state import Cluster
@@ -266,6 +273,16 @@ def test_what_else_two_runs_differ_in_is_named(copy: Path, name: str, value: obj
         resume(copy)
 
 
+def test_the_layout_version_tells_how_states_are_packed() -> None:
+    kernel = kernel_for(HOLDS)
+    fields = {name: attrs.evolve(f, shift=f.shift ^ 1) for name, f in kernel.layout.fields.items()}
+    moved = attrs.evolve(kernel, layout=attrs.evolve(kernel.layout, fields=fields))
+    renamed = attrs.evolve(kernel, pack=lambda s: tuple(word ^ 1 for word in kernel.pack(s)))
+    versions = {layout_version(HOLDS, one) for one in (kernel, moved, renamed)}
+    assert len(versions) == 3
+    assert layout_version(HOLDS, kernel_for(HOLDS)) in versions
+
+
 def test_properties_may_be_given_in_any_order(copy: Path) -> None:
     names = [p.name for p in HOLDS.properties]
     assert resume(copy, HOLDS.with_properties(names[::-1])) == result(explore(HOLDS))
@@ -356,6 +373,63 @@ def test_every_owner_reads_its_own_states(pieces: int, count: int, owners: int, 
         assert 0 <= owner < owners
         assert int(code) >> 12 & 4095 in shards_of(owner, owners)
     assert [s for owner in range(owners) for s in shards_of(owner, owners)] == list(range(SHARDS))
+
+
+def test_the_format_is_what_its_documentation_says(tmp_path: Path) -> None:
+    """Read by nothing but docs/checkpoints.md, a checkpoint has the states of the specification."""
+    system = REPLICATION.system("kip-101", {"brokers": 2})
+    begin(tmp_path, system)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    claimed = manifest.pop("checksum")
+    text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
+    assert hashlib.sha256(text.encode()).hexdigest() == claimed
+    kernel = kernel_for(system)
+    *levels, last = manifest["levels"]
+    assert (last["states"], last["parts"]) == (0, [])
+    fired: Counter[str] = Counter()
+    for level, expected in zip(levels, spec_levels(system), strict=True):
+        found = set()
+        for part in level["parts"]:
+            path = tmp_path / part["name"]
+            assert hashlib.sha256(path.read_bytes()).hexdigest() == part["sha256"]
+            rows = pq.read_table(path).to_pylist()
+            assert (path.stat().st_size, len(rows)) == (part["bytes"], part["rows"])
+            for row in rows:
+                codes = [c for (c,) in struct.iter_unpack("<Q", row["codes"])]
+                assert {code >> 12 & 4095 for code in codes} == {row["shard"]}
+                assert row["highs"] == b""
+                found.update(codes)
+        packed = [kernel.pack(state) for state in expected]
+        assert found == {code_by_the_book(words, kernel.layout.widths) for words in packed}
+        assert level["states"] == len(expected)
+        counts = {name: count["fired"] for name, count in level["rules"].items()}
+        assert Counter(counts) == fired
+        assert level["generated"] == len(system.initial()) + fired.total()
+        fired.update(rule.name for state in expected for rule, _, _ in system.steps(state))
+
+
+def spec_levels(system: System[Cluster]) -> Iterator[list[Cluster]]:
+    """The states at each distance, by the rules of the specification."""
+    level = system.initial()
+    seen = set(level)
+    while level:
+        yield level
+        after = dict.fromkeys(s for state in level for _, _, s in system.steps(state))
+        level = [state for state in after if state not in seen]
+        seen.update(level)
+
+
+def code_by_the_book(words: Sequence[int], widths: Sequence[int]) -> int:
+    """The code of a state of at most 64 bits."""
+    x, at = 0, 0
+    for word, width in zip(words, widths, strict=True):
+        x |= word << at
+        at += width
+    assert at <= 64
+    x ^= x >> 32
+    x = x * 0x9E3779B97F4A7C15 % (1 << 64)
+    x ^= x >> 29
+    return x * 0xBF58476D1CE4E5B9 % (1 << 64)
 
 
 def test_a_reader_of_some_shards_gets_their_states_only(tmp_path: Path) -> None:
