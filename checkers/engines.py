@@ -95,7 +95,7 @@ def explore_natively(
         instead = "and only that one keeps a checkpoint" if keep else "use --engine reference"
         raise SpecError(f"{error}; {instead}") from None
     violations = [as_violation(system, v) for v in found.violations]
-    stopped_by = found.stopped or ""
+    stopped_by = said_of(found.stopped, limits)
     word, violations = conclude(violations=violations, stopped_by=stopped_by)
     return Verdict(
         system=system,
@@ -114,6 +114,15 @@ def explore_natively(
         bytes_per_state=round(found.peak_bytes / max(1, found.distinct)),
         workers=workers,
     )
+
+
+def said_of(stopped: str | None, limits: Limits) -> str:
+    """The limit that stopped a run, as the reference engine says it."""
+    if stopped == "max_states":
+        return f"max-states {limits.max_states}"
+    if stopped == "max_depth":
+        return f"max-depth {limits.max_depth}"
+    return (stopped or "").replace("_", "-")
 
 
 def say_compiling() -> None:

@@ -9,6 +9,7 @@ Use them in the tests of your own assignor:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -32,6 +33,10 @@ RACKS = ("r1", "r2", "r3")
 INSTANCES = ("i1", "i2", "i3", "\uffee", "\U0001f600")
 
 
+_made_once = functools.lru_cache(maxsize=1000)
+"""For functions that make strategies: making one takes longer than drawing from it."""
+
+
 @attrs.frozen
 class Group:
     """What an assignor is asked: how many partitions each topic has, and who takes part."""
@@ -42,21 +47,28 @@ class Group:
     """Where the replicas of each partition stand."""
 
 
-def topic_names() -> SearchStrategy[str]:
+@_made_once
+def topic_names(among: tuple[str, ...] = TOPICS) -> SearchStrategy[str]:
     """Names of topics, few enough that members meet."""
-    return st.sampled_from(TOPICS)
+    return st.sampled_from(among)
 
 
-def subscriptions() -> SearchStrategy[tuple[str, ...]]:
+@_made_once
+def subscriptions(among: tuple[str, ...] = TOPICS) -> SearchStrategy[tuple[str, ...]]:
     """A list of topics: mostly of different ones, at times with one named twice, or empty."""
-    different = st.lists(topic_names(), min_size=1, max_size=4, unique=True)
-    any_list = st.lists(topic_names(), max_size=4)
+    different = st.lists(topic_names(among), min_size=1, max_size=4, unique=True)
+    any_list = st.lists(topic_names(among), max_size=4)
     return st.one_of(different, different, any_list).map(tuple)
 
 
-def partition_counts() -> SearchStrategy[dict[str, int]]:
+@_made_once
+def partition_counts(among: tuple[str, ...] = TOPICS) -> SearchStrategy[dict[str, int]]:
     """How many partitions each topic has; a topic may be missing, or have none."""
-    return st.dictionaries(topic_names(), st.integers(0, 7), max_size=5)
+    return st.dictionaries(topic_names(among), st.integers(0, 7), max_size=5)
+
+
+_FEW_TOPICS = st.lists(topic_names(), min_size=1, max_size=4, unique=True).map(tuple)
+_FEW_MEMBERS = st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=6, unique=True)
 
 
 def on_racks(group: Group) -> SearchStrategy[Group]:
@@ -90,16 +102,17 @@ def groups(draw: st.DrawFn, *, plain: bool = False) -> Group:
     Claims may contradict each other, and name what does not exist any more; `plain` groups
     claim nothing of the kind, and all in one generation.
     """
-    partitions = draw(partition_counts())
-    names = draw(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=6, unique=True))
-    shared = draw(st.none() | subscriptions())
+    topics_here = draw(_FEW_TOPICS)
+    partitions = draw(partition_counts(topics_here))
+    names = draw(_FEW_MEMBERS)
+    shared = draw(st.none() | subscriptions(topics_here))
     real = [TopicPartition(t, index) for t, size in partitions.items() for index in range(size)]
     gone = [TopicPartition(topic, partitions.get(topic, 0) + 1) for topic in TOPICS[:3]]
     unclaimed = list(draw(st.permutations(real)))
     generation = draw(st.none() | st.integers(0, 3))
     members = {}
     for name in names:
-        topics = draw(subscriptions()) if shared is None else shared
+        topics = draw(subscriptions(topics_here)) if shared is None else shared
         if plain:
             topics = tuple(dict.fromkeys(topics))
             share = draw(st.integers(0, len(unclaimed)))
@@ -213,6 +226,7 @@ def _apply(change: Change, partitions: dict[str, int], members: dict[str, Member
             partitions[topic] = size
 
 
+@_made_once
 def changes() -> SearchStrategy[Change]:
     """One thing that happens between two rounds."""
     member = st.sampled_from(MEMBERS)

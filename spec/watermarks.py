@@ -291,6 +291,13 @@ def RemoteLeoIsPast(s: Partition) -> Claims:
 
 
 @always
+def FollowersCopy(s: Partition) -> Claims:
+    """No follower holds what its leader does not."""
+    for i, f in enumerate(s.followers):
+        yield f"follower {i}", f.leo <= s.leader.leo
+
+
+@always
 def FollowerHwIsBehind(s: Partition) -> Claims:
     """A follower never counts more as committed than the leader does."""
     for i, f in enumerate(s.followers):
@@ -340,9 +347,18 @@ WATERMARKS = Model(
     doc="How a leader and its followers learn what is committed, in plain numbers.",
     bounds=Bounds,
     initial=lambda bounds: [
-        Partition(Leader(remote=(0,) * bounds.followers), (Follower(),) * bounds.followers, bounds)
+        Partition(
+            Leader(remote=(0,) * bounds.followers), (Follower(),) * bounds.followers, bounds=bounds
+        )
     ],
-    properties=(HwWithinLog, CommittedIsHeld, RemoteLeoIsPast, FollowerHwIsBehind, EveryoneKnows),
+    properties=(
+        HwWithinLog,
+        CommittedIsHeld,
+        RemoteLeoIsPast,
+        FollowersCopy,
+        FollowerHwIsBehind,
+        EveryoneKnows,
+    ),
     variants=(
         REPLY_AFTER_UPDATE,
         REPLY_AFTER_UPDATE.derive(
@@ -355,4 +371,5 @@ WATERMARKS = Model(
         ),
     ),
     picture=picture,
+    mutation_bounds=({"followers": 2, "records": 3},),
 )

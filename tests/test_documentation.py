@@ -6,9 +6,10 @@ This is how README.md and the pages under docs/ say it:
   errors included. Its exit code, where that is not 0, stands behind it: `$ command  # exit 12`.
 - `…` stands for whatever is left out: for any lines where it stands alone, for any text within
   a line. So figures that vary, such as seconds, need not be shown.
-- A ```python block has a title: the file under which it is saved, or, for a second block of the
+- Any other block has a title: the file under which it is saved, or, for a second block of the
   same title, added. If it names a file of this project, the block quotes from that file.
-- `<!-- slow -->` above a block leaves it to the slow tests.
+- `<!-- slow -->` above a block leaves it to the slow tests; `<!-- slow, needs MODULE -->` leaves
+  it out where that Python module is not installed.
 
 Each page has a folder of its own, and its blocks are taken in their order.
 """
@@ -79,7 +80,10 @@ def blocks(page: Path) -> Iterator[Block]:
                 if inner == "```":
                     break
                 inside.append(inner)
-            slow = above == "<!-- slow -->"
+            note = re.fullmatch(r"<!-- slow(?:, needs (\w+))? -->", above)
+            slow = note is not None
+            if note and note[1] and importlib.util.find_spec(note[1]) is None:
+                continue
             yield Block(page, number, fence[1], fence[2] or "", slow, inside)
         above = line
 
@@ -150,7 +154,7 @@ def as_pattern(shown: list[str]) -> str:
 def does_what_it_says(page: Path, slow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Take the page from top to bottom; without its slow blocks, unless they are asked for."""
     for block in blocks(page):
-        if block.language == "python" and not (ROOT / block.title).exists():
+        if block.title and not (ROOT / block.title).exists():
             file = Path(block.title)
             before = file.read_text(encoding="utf-8") + "\n\n" if file.exists() else ""
             file.write_text(before + block.text, encoding="utf-8")
@@ -202,15 +206,14 @@ def test_what_is_not_printed_is_noticed(shown: list[str], printed: str) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_nothing_that_looks_like_code_goes_unchecked(page: Path) -> None:
     for block in blocks(page):
-        if block.language == "python":
-            assert block.title, f"{block}: a title says where the code goes, or comes from"
+        if block.title:
             source = ROOT / block.title
-            if source.exists():
+            if source.exists():  # a quotation
                 assert block.text in source.read_text(encoding="utf-8"), f"{block} misquotes"
         elif block.language == "bash":
             assert page.name == "README.md", f"{block}: only the README's two commands are bash"
         else:
-            assert block.language == "console", f"{block} is {block.language or 'nothing'}"
+            assert block.language == "console", f"{block} is {block.language}, without a title"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

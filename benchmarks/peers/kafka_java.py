@@ -135,3 +135,7 @@ class KafkaJava:
         """How long Kafka takes, several times over: the first ones warm it up."""
         text, _ = question(strategy, partitions, members, measurements=measurements)
         return [int(ns) / 1e9 for ns in self._ask(text)[1:]]
+
+    def seconds_again(self, measurements: int) -> list[float]:
+        """How long Kafka takes with the question it was asked last."""
+        return [int(ns) / 1e9 for ns in self._ask(f"again {measurements}\n")[1:]]

@@ -146,8 +146,7 @@ def check(
         show_coverage(verdict)
     if keep and verdict.stopped_by:
         say(f"--resume {shlex.quote(str(keep.folder))} goes on from here.")
-    if verdict.violations and not (out_itf or html) and verdict.violations[0].trace:
-        say(f"As a page to step through: {shlex.join(['kspec', *sys.argv[1:]])} --html story.html")
+    files.say_where(verdict)
     return verdict.exit_code
 
 
@@ -186,6 +185,15 @@ class StoryFiles:
                 if file:
                     complain(f"there is no counterexample, so {file.path} was not written")
 
+    def say_where(self, verdict: Verdict) -> None:
+        """Say which files were written, or how a counterexample becomes one."""
+        written = [str(file.path) for file in (self.itf, self.html) if file and file.written]
+        if written:
+            say(f"Written: {', '.join(written)}")
+        elif any(violation.trace for violation in verdict.violations):
+            again = shlex.join(["kspec", *sys.argv[1:]])
+            say(f"As a page to step through: {again} --html story.html")
+
     def write_trace(self, trace: Trace, says: str, *, violated: bool) -> None:
         """Write one trace to whatever files were asked for."""
         from traces.itf import to_itf
@@ -218,8 +226,7 @@ def show(verdict: Verdict, witness: Trace | None = None) -> None:
             say()
             say_story(tell(trace, violation.says, violated=True))
             say()
-        says = violation.says + (f", in {violation.states} states" if trace else "")
-        say(f"{says}.")
+        say(f"{violation.says}" + (f" ({violation.states} states)." if trace else "."))
         if trace and violation.name == DEADLOCK:
             show_what_blocks(trace)
     if witness:
@@ -288,8 +295,9 @@ def effort(verdict: Verdict) -> str:
     counts = f"{verdict.distinct:,} distinct states, {verdict.generated:,} generated"
     if verdict.statistics:
         walks = verdict.statistics["walks"]
+        walked = "1 walk" if walks == 1 else f"{walks:,} walks"
         mean = verdict.statistics["states_per_walk"]["mean"]
-        extent = f"{walks:,} walks of {mean} states on average, the longest of {verdict.depth}"
+        extent = f"{walked} of {mean} states on average, the longest of {verdict.depth}"
         extent += f", seed {verdict.seed}"
     else:
         extent = f"depth {verdict.depth}"

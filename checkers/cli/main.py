@@ -23,6 +23,9 @@ COMMANDS = {
     "mutate": "break each rule in turn, and see which property notices",
     "prove": "prove lemmas for all numbers, and refute what one could take for them",
     "show": "draw a recorded trace",
+    "assign": "who in a consumer group gets which partitions, and what moves",
+    "coordinator": "which partition and broker a consumer group belongs to",
+    "conform": "hold a client's assignors against Kafka's",
 }
 """Each command, and what it does. Its module in this folder has the same name."""
 
@@ -64,7 +67,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("kspec"), prog_name="kspec")
 def kspec() -> None:
-    """Check Kafka's replication and consumer-group protocols, or a protocol of your own.
+    """Check what Kafka does, or a protocol of your own, in every state within bounds.
 
     \b
     kspec models                                    what there is to check

@@ -81,4 +81,5 @@ def simulate(
     show(verdict)
     if coverage:
         show_coverage(verdict)
+    files.say_where(verdict)
     return verdict.exit_code

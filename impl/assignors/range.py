@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from impl.assignors.group import Group, partitions_of, static_first
+from impl.assignors.group import Group, Subscribers, partitions_of, static_first
 from impl.assignors.java import hash_order
 from impl.assignors.racks import Places
 from impl.assignors.range_by_rack import assign_by_rack
@@ -20,7 +20,7 @@ def assign_range(
     """The same as the specification's, faster."""
     group = Group(partitions, members)
     in_order = static_first(members)
-    subscribers = group.subscribers(in_order)
+    subscribers = Subscribers(group, in_order)
     if racks:
         standing = Places(members, racks, group.sizes)
         if any(
@@ -31,7 +31,7 @@ def assign_range(
             return {name: tuple(by_rack[name]) for name in members}
     assigned: list[list[TopicPartition]] = [[] for _ in in_order]
     # The names go through a set, in the order of the members, and then through a map.
-    topics = hash_order([t for t in hash_order(list(group.subscribing)) if t in group.sizes])
+    topics = hash_order([t for t in hash_order(group.subscribed) if t in group.sizes])
     for topic, uncut in zip(topics, partitions_of(group.sizes, topics), strict=True):
         places = subscribers.of(topic)
         length, longer = divmod(len(uncut), len(places))

@@ -33,8 +33,11 @@ def bound(default: int, low: int, high: int, doc: str) -> Any:
 
 
 def constant() -> Any:
-    """A field that is the same in every state of a run and no part of what tells them apart."""
-    return attrs.field(eq=False, repr=False)
+    """A field that is the same in every state of a run and no part of what tells them apart.
+
+    It is given by name, so that it may stand anywhere among the fields.
+    """
+    return attrs.field(eq=False, repr=False, kw_only=True)
 
 
 @attrs.frozen

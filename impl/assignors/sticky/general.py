@@ -12,7 +12,7 @@ from heapq import heapreplace
 from itertools import chain
 from operator import itemgetter
 
-from impl.assignors.group import Group, partitions_of
+from impl.assignors.group import Group, Subscribers, partitions_of
 from impl.assignors.java import sort_names
 from impl.assignors.racks import Places
 from impl.assignors.sticky.balance import balance
@@ -61,15 +61,17 @@ def assign_general(
 def lay_out(group: Group, places: Places | None) -> Board:
     """Number topics and members."""
     names = sort_names(group.members)
-    subscribers = group.subscribers(names)
+    subscribers = Subscribers(group, names)
     # As often as members name it: that is how Kafka counts who may have a topic.
     counted = {topic: subscribers.how_often(topic) for topic in group.sizes}
     topics = sorted(sort_names(counted), key=counted.__getitem__)
     total = sum(group.sizes.values())
-    capacity: dict[tuple[str, ...], int] = {}
+    size_of = {topic: group.sizes.get(topic, 0) for topic in group.subscribed}.__getitem__
+    capacity = {kind: sum(map(size_of, kind)) for kind in group.kinds}
     for kind in group.kinds:
-        sizes = [group.sizes[topic] for topic in kind if topic in group.sizes]
-        capacity[kind] = total if len(sizes) == len(topics) else sum(sizes)
+        # As many topics as there are pass for all, even if one is named twice.
+        if len(kind) >= len(topics) and sum(map(bool, map(size_of, kind))) == len(topics):
+            capacity[kind] = total
     return Board(
         names=names,
         joined=group.members,
@@ -102,11 +104,9 @@ class Numbering:
         begin = self._begin
         size = self._sizes.get
         numbers = [begin[t] + i for t, i in member.owned if 0 <= i < size(t, 0)]
-        subscribed = set(member.topics)
-        if len(numbers) < len(member.owned) or not subscribed.issuperset(
-            map(itemgetter(0), member.owned)
-        ):
-            return list(self._look_closely(name, member.owned, subscribed))
+        foreign = set(map(itemgetter(0), member.owned)).difference(member.topics)
+        if foreign or len(numbers) < len(member.owned):
+            return list(self._look_closely(name, member.owned, set(member.topics)))
         return numbers
 
     def _look_closely(
@@ -203,22 +203,28 @@ def give_to_those_not_far(board: Board, free: Sequence[int], places: Places) -> 
 
 def give_to_least_loaded(board: Board, free: Sequence[int]) -> None:
     """Give every free partition to the candidate with the fewest, topic by topic."""
+    if not free:
+        return
+    lists, owner = board.lists, board.owner
+    members = len(board.count)
+    loads = [count * members + member for member, count in enumerate(board.count)]
     for topic, numbers in board.by_topic(free, range(len(board.topics))):
-        receivers = in_turn(board.count, board.candidates[topic], len(numbers))
-        lists, owner = board.lists, board.owner
+        receivers = in_turn(loads, board.candidates[topic], len(numbers))
         for number, member in zip(numbers, receivers, strict=True):
             lists[member].append(number)
             owner[number] = member
+    board.count = [load // members for load in loads]
 
 
-def in_turn(count: list[int], candidates: Sequence[int], partitions: int) -> list[int]:
+def in_turn(loads: list[int], candidates: Sequence[int], partitions: int) -> list[int]:
     """Who gets each of the partitions, when each goes to the least loaded; counts them.
 
     Like water: the lowest rise together, round by round, and take along whom they reach.
     """
-    members = len(count)
+    members = len(loads)
     rising: list[int] = []
-    above = sorted([count[member] * members + member for member in candidates], reverse=True)
+    above = sorted(map(loads.__getitem__, candidates))[:partitions]
+    above.reverse()
     level = above[-1] // members
     receivers: list[int] = []
     while True:
@@ -238,7 +244,7 @@ def in_turn(count: list[int], candidates: Sequence[int], partitions: int) -> lis
             break
     receivers += rising[:missing]
     for place, member in enumerate(rising):
-        count[member] = level + (place < missing)
+        loads[member] = (level + (place < missing)) * members + member
     return receivers
 
 
