@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from checkers.explore import explore
-from checkers.limits import Limits, OnProgress
+from checkers.limits import Keep, Limits, OnProgress
 from checkers.verdict import (
     DEADLOCK,
     DEADLOCK_SAYS,
@@ -30,14 +30,19 @@ def run(
     on_progress: OnProgress | None = None,
     *,
     coverage: bool = False,
+    keep: Keep | None = None,
 ) -> Verdict:
     """Explore with the engine of that name; `auto` takes the native one where it can.
 
     What stopped each rule is counted by the reference engine only, so `auto` takes that one
-    where `coverage` is wanted.
+    where `coverage` is wanted. A checkpoint is kept by the native engine only.
     """
     if engine == "spark":
         raise SpecError("the spark engine is not there yet; use --engine native or reference")
+    if keep:
+        if engine == "reference" or coverage:
+            raise SpecError("the reference engine keeps no checkpoint, and the native no coverage")
+        return explore_natively(system, limits, workers or cores(), on_progress, keep)
     if engine == "reference" or (engine == "auto" and (coverage or not has_kernel(system))):
         return explore(system, limits, on_progress)
     return explore_natively(system, limits, workers or cores(), on_progress)
@@ -65,7 +70,11 @@ def cores() -> int:
 
 
 def explore_natively(
-    system: System[Any], limits: Limits, workers: int, on_progress: OnProgress | None = None
+    system: System[Any],
+    limits: Limits,
+    workers: int,
+    on_progress: OnProgress | None = None,
+    keep: Keep | None = None,
 ) -> Verdict:
     """Explore with the native engine, and tell what it found as every engine does."""
     from checkers.native.search import explore as search
@@ -78,11 +87,13 @@ def explore_natively(
             max_states=limits.max_states,
             max_depth=limits.max_depth,
             keep_going=limits.keep_going,
+            keep=keep,
             progress=on_progress,
             compiling=say_compiling,
         )
     except NoKernel as error:
-        raise SpecError(f"{error}; use --engine reference") from None
+        instead = "and only that one keeps a checkpoint" if keep else "use --engine reference"
+        raise SpecError(f"{error}; {instead}") from None
     violations = [as_violation(system, v) for v in found.violations]
     stopped_by = said_of(found.stopped, limits)
     word, violations = conclude(violations=violations, stopped_by=stopped_by)
@@ -98,7 +109,8 @@ def explore_natively(
         rules={name: RuleCount(fired) for name, fired in found.fired.items()},
         violations=violations,
         edge_of_bounds=None,
-        seconds={"explore": found.seconds_explore, "compile": found.seconds_compile},
+        seconds={"explore": found.seconds_explore, "compile": found.seconds_compile}
+        | ({"checkpoint": found.seconds_checkpoint} if keep else {}),
         bytes_per_state=round(found.peak_bytes / max(1, found.distinct)),
         workers=workers,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import attrs
 
@@ -15,6 +16,15 @@ class Limits:
     max_depth: int | None = None
     keep_going: bool = False
     """Go on after a violation: to the shortest one of every property, and the whole graph."""
+
+
+@attrs.frozen
+class Keep:
+    """Where a run is kept, so that it can go on after whatever ends it."""
+
+    folder: Path
+    resume: bool
+    """Go on with what is kept there, instead of beginning."""
 
 
 @attrs.frozen

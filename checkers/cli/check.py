@@ -41,6 +41,7 @@ from checkers.verdict import (
 from spec.core import Always, Blocked, LeadsTo, SpecError
 
 if TYPE_CHECKING:
+    from checkers.limits import Keep
     from traces.trace import Trace
 
 
@@ -62,6 +63,18 @@ if TYPE_CHECKING:
     help="The shortest violation of every property, and the whole graph; not only the first.",
 )
 @click.option(
+    "--checkpoint",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Keep the levels in this new folder, so that the run can go on after whatever ends it.",
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Go on with the run that is kept there, and keep what comes.",
+)
+@click.option(
     "--witness",
     metavar="P",
     help="Show the shortest way to a state that shows P, one of the model's reachable properties.",
@@ -78,6 +91,8 @@ def check(
     max_states: int | None,
     max_depth: int | None,
     keep_going: bool,
+    checkpoint: Path | None,
+    resume: Path | None,
     witness: str | None,
     coverage: bool,
     out_itf: Path | None,
@@ -98,6 +113,8 @@ def check(
     from checkers.explore import RuleFailed
     from checkers.limits import Limits
 
+    if checkpoint and resume:
+        raise click.UsageError("--resume keeps what comes where it is: leave out --checkpoint")
     started = time.perf_counter()
     if witness:
         properties = (*properties, witness)
@@ -108,10 +125,13 @@ def check(
         raise SpecError(f"{witness} is no reachable property: a state that shows it is no news")
     files = StoryFiles(out_itf, html)
     limits = Limits(max_states, max_depth, keep_going)
+    keep = keep_in(checkpoint, resume)
     what = f"{system.model.name}, {system.variant.name}"
     try:
         with progress_line(what) as on_progress:
-            verdict = run(engine, system, limits, workers, on_progress, coverage=coverage)
+            verdict = run(
+                engine, system, limits, workers, on_progress, coverage=coverage, keep=keep
+            )
     except RuleFailed as error:
         show_failure(error, files)
         return EXIT_BAD_INPUT
@@ -124,8 +144,25 @@ def check(
     show(verdict, trace)
     if coverage:
         show_coverage(verdict)
+    if keep and verdict.stopped_by:
+        say(f"--resume {shlex.quote(str(keep.folder))} goes on from here.")
     files.say_where(verdict)
     return verdict.exit_code
+
+
+def keep_in(checkpoint: Path | None, resume: Path | None) -> Keep | None:
+    """Where the run is kept, if that is asked for."""
+    from checkers.limits import Keep
+
+    if resume:
+        return Keep(resume, resume=True)
+    if not checkpoint:
+        return None
+    try:
+        checkpoint.mkdir(parents=True, exist_ok=True)  # now: to resume an early death is no error
+    except OSError as error:
+        raise SpecError(f"cannot keep a checkpoint in {checkpoint}: {error.strerror}") from None
+    return Keep(checkpoint, resume=False)
 
 
 class StoryFiles:

@@ -7,7 +7,9 @@ compare codes is to compare states.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from impl.packed.compiled import Words, compiled
 from impl.packed.layout import Layout
@@ -15,6 +17,12 @@ from impl.packed.layout import Layout
 CODE_BITS = 64
 PIECE_BITS = 16
 """The high bits of states are stored in pieces of this many."""
+SHARD_BITS = 12
+SHARDS = 1 << SHARD_BITS
+"""States are shared out among owners in whole shards."""
+
+Pieces: TypeAlias = np.ndarray[Any, np.dtype[np.uint16]]
+"""The high bits of states, a row for each state."""
 
 
 class Coding(NamedTuple):
@@ -76,6 +84,12 @@ def unmixed(code: int, high: int) -> int:
     x *= UNDO_FIRST
     x ^= shifted(x, 32)
     return x ^ high * FOR_HIGH
+
+
+@compiled
+def shard_of(code: int) -> int:
+    """The shard of a state; from other bits than those that decide where it is at home."""
+    return code >> SHARD_BITS & SHARDS - 1
 
 
 @compiled

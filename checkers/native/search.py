@@ -5,23 +5,29 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial, reduce
+from itertools import pairwise
 from operator import or_
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 import numpy as np
 
-from checkers.limits import Progress
+from checkers.interrupt import noted
+from checkers.limits import Keep, Progress
 from checkers.native.codes import Coding, coding_of, encode
 from checkers.native.worker import Memory, OutOfMemory, Worker, lesser, send
 from impl.packed.compiled import is_ready, now_ready
 from impl.packed.kernel import DEADLOCK, Kernel
 from impl.packed.kernels import kernel_for
-from spec.core import System, Taken
+from spec.core import SpecError, System, Taken
+
+if TYPE_CHECKING:
+    from checkers.native.keep import Keeper
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -54,6 +60,8 @@ class Exploration(Generic[S]):
     workers: int
     seconds_compile: float
     seconds_explore: float
+    seconds_checkpoint: float
+    """What of these went into writing and reading a checkpoint."""
     peak_bytes: int
     """The most memory that the whole process ever had."""
 
@@ -76,6 +84,7 @@ def explore(
     max_depth: int | None = None,
     max_memory: int | None = None,
     keep_going: bool = False,
+    keep: Keep | None = None,
     progress: Callable[[Progress], None] | None = None,
     compiling: Callable[[], None] | None = None,
 ) -> Exploration[S]:
@@ -83,19 +92,23 @@ def explore(
 
     The first violation ends it, unless `keep_going`; then the shortest of every property is
     found. Of the shortest, that with the least words is reported: no matter how many workers.
+    With `keep`, its levels are kept in a checkpoint, or it goes on with those that are.
     """
     begun = time.perf_counter()
     kernel = kernel_for(system)
     coding = coding_of(kernel.layout)
-    if not is_ready() and compiling:
-        compiling()
-    warm_up(kernel, coding)
-    now_ready()
-    compiled = time.perf_counter()
-    with ThreadPoolExecutor(workers) as pool:
-        search = Search(system, kernel, coding, workers, max_memory, pool)
-        search.progress = progress
-        search.run(max_states or sys.maxsize, max_depth or sys.maxsize, keep_going)
+    with keeper_for(keep, system, kernel, coding) as keeper:
+        if not is_ready() and compiling:
+            compiling()
+        warm_up(kernel, coding)
+        now_ready()
+        compiled = time.perf_counter()
+        with noted() as interrupted, ThreadPoolExecutor(workers) as pool:
+            search = Search(system, kernel, coding, workers, max_memory, pool)
+            search.progress = progress
+            search.keeper = keeper
+            search.interrupted = interrupted
+            search.run(max_states or sys.maxsize, max_depth or sys.maxsize, keep_going)
     return Exploration(
         levels=search.levels,
         generated=search.generated,
@@ -105,8 +118,24 @@ def explore(
         workers=workers,
         seconds_compile=compiled - begun,
         seconds_explore=time.perf_counter() - compiled,
+        seconds_checkpoint=keeper.seconds if keeper else 0.0,
         peak_bytes=peak_bytes(),
     )
+
+
+def keeper_for(
+    keep: Keep | None, system: System[Any], kernel: Kernel[Any], coding: Coding
+) -> AbstractContextManager[Keeper | None]:
+    """What keeps the levels, if that is asked for; what it needs is not imported otherwise."""
+    if keep is None:
+        return nullcontext()
+    try:
+        from checkers.native.keep import kept
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        raise SpecError("checkpoints need pyarrow: pip install 'kspec[checkpoint]'") from None
+    return kept(keep, system, kernel, coding)
 
 
 def warm_up(kernel: Kernel[Any], coding: Coding) -> None:
@@ -146,6 +175,11 @@ def bytes_now() -> int:
     return peak_bytes()
 
 
+def cannot_keep(error: OSError) -> str:
+    """What stopped a run whose checkpoint cannot be written."""
+    return f"a checkpoint that cannot be written ({error.filename}: {error.strerror})"
+
+
 class Search(Generic[S]):
     """A search under way."""
 
@@ -173,6 +207,8 @@ class Search(Generic[S]):
         self.begun = time.perf_counter()
         self.told = self.begun
         self.progress: Callable[[Progress], None] | None = None
+        self.keeper: Keeper | None = None
+        self.interrupted: Callable[[], bool] = lambda: False
 
     @property
     def generated(self) -> int:
@@ -193,18 +229,31 @@ class Search(Generic[S]):
 
     def run(self, max_states: int, max_depth: int, keep_going: bool) -> None:
         """Explore to the end, or to the first violation or limit."""
-        send_states(self.workers[0], (self.kernel.pack(s) for s in self.system.initial()))
         try:
-            while self.expand_last(max_states, keep_going):
-                if len(self.levels) == max_depth:
-                    self.stopped = "max_depth"
-                    break
+            more = self.begin(max_states, max_depth, keep_going)
+            while more:
+                more = self.expand_last(max_states, max_depth, keep_going)
         except OutOfMemory:
             self.stopped = "max_memory"
+        except OSError as error:
+            self.stopped = cannot_keep(error)
         if self.stopped:
             self.settle(keep_going)
+        if self.keeper:
+            try:
+                self.keeper.finish(self)
+            except OSError as error:
+                self.stopped = cannot_keep(error)
 
-    def expand_last(self, max_states: int, keep_going: bool) -> bool:
+    def begin(self, max_states: int, max_depth: int, keep_going: bool) -> bool:
+        """Begin with what is kept, or with the initial states; whether there is more to find."""
+        if self.keeper and not self.keeper.take_up(self, max_states, max_depth, keep_going):
+            return False
+        if not self.levels:
+            send_states(self.workers[0], (self.kernel.pack(s) for s in self.system.initial()))
+        return True
+
+    def expand_last(self, max_states: int, max_depth: int, keep_going: bool) -> bool:
         """Expand the last level into the next; before the first, take in the initial states.
 
         Answers whether there is a next level to expand, and no reason to stop.
@@ -225,12 +274,24 @@ class Search(Generic[S]):
             if sum(w.table.count for w in self.workers) >= max_states:
                 self.stopped = "max_states"
                 return False
+            if self.interrupted():
+                self.stopped = "interrupted"
+                return False
         if found:
             self.report(expanded)
         found_more = self.count_level() > 0
-        if found_more and sum(self.levels) >= max_states:
-            self.stopped = "max_states"
+        if self.keeper:
+            self.keeper.keep_level(self)
+        if found_more:
+            self.limit(max_states, max_depth)
         return found_more and not self.stopped
+
+    def limit(self, max_states: int, max_depth: int) -> None:
+        """Stop where a level completes what was asked for."""
+        if sum(self.levels) >= max_states:
+            self.stopped = "max_states"
+        elif len(self.levels) == max_depth:
+            self.stopped = "max_depth"
 
     def count_level(self) -> int:
         """Note how many states were found last, and what happened up to now."""
@@ -277,6 +338,23 @@ class Search(Generic[S]):
             states.append(self.kernel.unpack(words))
             steps.append(self.kernel.taken(origin, states[-1]))
         return Violation(name, states[::-1], steps[::-1])
+
+    # -- what is known from before --------------------------------------------------------------
+
+    def take_counts(self, fired: Mapping[str, int]) -> None:
+        """Go on counting from here."""
+        self.acts = np.array([fired.get(name, 0) for name in self.kernel.acts], np.int64)
+        self.workers[0].fired[:] = self.acts
+
+    def take_violation(self, name: str, words: Sequence[Sequence[int]]) -> None:
+        """A violation that need not be looked for any more, with the least steps between."""
+        self.wanted &= ~self.kernel.mask([name])
+        states = [self.kernel.unpack(state) for state in words]
+        steps = [
+            self.kernel.taken(self.workers[0].least_step(a, b), state)
+            for (a, b), state in zip(pairwise(words), states, strict=False)
+        ]
+        self.violations.append(Violation(name, states, steps))
 
     def tell_progress(self) -> None:
         """Tell how far it is, a few times a second."""

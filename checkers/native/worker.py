@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from checkers.native.codes import Coding, decode, encode
+from checkers.native.codes import SHARD_BITS, Coding, decode, encode, shard_of
 from checkers.native.table import Table, insert
 from impl.packed.compiled import Words, compiled
 from impl.packed.kernel import Kernel
@@ -65,8 +65,14 @@ class Outbox:
 
 @compiled
 def owner_of(code: int, workers: int) -> int:
-    """Whose state this is; from other bits than those that decide where it is at home."""
-    return (code >> 8 & 0xFFFF) * workers >> 16
+    """Whose state this is: an owner has whole shards, about as many as any other."""
+    return shard_of(code) * workers >> SHARD_BITS
+
+
+def shards_of(owner: int, workers: int) -> range:
+    """The shards whose states fall to an owner."""
+    first, behind = (-(-(n << SHARD_BITS) // workers) for n in (owner, owner + 1))
+    return range(first, behind)
 
 
 @compiled
@@ -265,6 +271,15 @@ class Worker:
                     states = np.vstack([self.words[:, origins >> 16], origins & 0xFFFF])
                     least = lesser(least, least_of(states))
         return least
+
+    def least_step(self, before: Sequence[int], after: Sequence[int]) -> int:
+        """The least of what can happen between two states."""
+        self.words[:, 0] = before
+        _, n = self.kernel.expand(
+            self.words, 0, 1, self.todo, self.successors, self.origins, self.counts
+        )
+        hits = (self.successors[:, :n] == np.array(after, np.int64)[:, None]).all(axis=0)
+        return int(self.origins[:n][hits].min())
 
 
 def least_of(columns: Words) -> tuple[int, ...]:

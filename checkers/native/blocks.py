@@ -1,0 +1,182 @@
+"""States as rows of a Parquet file: each row is a block of states that belong to one shard.
+
+A shard is a few bits of a state's code. Whoever owns states owns whole shards, so a row has one
+owner however many there are, and the number of owners may change from run to run. The format
+is told in docs/checkpoints.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from checkers.native.codes import PIECE_BITS, SHARDS, Pieces, shard_of
+from impl.packed.compiled import Words, compiled
+from spec.core import SpecError
+
+SCHEMA = pa.schema(
+    [
+        pa.field("shard", pa.int32(), nullable=False),
+        pa.field("codes", pa.large_binary(), nullable=False),
+        pa.field("highs", pa.large_binary(), nullable=False),
+    ]
+)
+"""In the file there is one kind of binary; `large` only means that a table may be."""
+
+ROWS_TOGETHER = 256
+"""Rows of a row group: who owns a few shards only need not read the others."""
+
+
+@attrs.frozen
+class Part:
+    """One file of a level."""
+
+    name: str
+    """Relative to the checkpoint's folder."""
+    states: int
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@compiled
+def sort_by_shard(
+    codes: Words, pieces: Pieces, sorted_codes: Words, sorted_pieces: Pieces, ends: Words
+) -> None:
+    """Sort states by their shards, and say where each shard ends."""
+    ends[:] = 0
+    for i in range(len(codes)):
+        ends[shard_of(codes[i])] += 1
+    begin = 0
+    for shard in range(SHARDS):
+        count = ends[shard]
+        ends[shard] = begin
+        begin += count
+    for i in range(len(codes)):
+        shard = shard_of(codes[i])
+        at = ends[shard]
+        ends[shard] = at + 1
+        sorted_codes[at] = codes[i]
+        for p in range(pieces.shape[1]):
+            sorted_pieces[at, p] = pieces[i, p]
+
+
+def as_rows(codes: Words, pieces: Pieces) -> pa.Table:
+    """States as rows, a row for each shard that has any."""
+    sorted_codes, sorted_pieces = np.empty_like(codes), np.empty_like(pieces)
+    ends: Words = np.empty(SHARDS, np.int64)
+    sort_by_shard(codes, pieces, sorted_codes, sorted_pieces, ends)
+    shards = np.flatnonzero(np.diff(ends, prepend=0))
+    offsets = np.concatenate([[0], ends[shards]])
+    return pa.table(
+        [
+            pa.array(shards.astype(np.int32)),
+            as_column(sorted_codes, offsets * 8),
+            as_column(sorted_pieces, offsets * 2 * pieces.shape[1]),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def as_column(content: Words | Pieces, offsets: Words) -> pa.Array:
+    """What stands between one offset and the next is a value; nothing is copied."""
+    buffers = [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+
+
+def as_states(rows: pa.RecordBatch, pieces: int) -> tuple[Words, Words]:
+    """The codes and high bits of the states in some rows of the schema."""
+    codes = np.frombuffer(content_of(rows.column("codes")), "<i8")
+    highs = np.zeros(len(codes), np.int64)
+    if pieces:
+        stored = np.frombuffer(content_of(rows.column("highs")), "<u2").reshape(-1, pieces)
+        for p in range(pieces):
+            highs |= stored[:, p].astype(np.int64) << PIECE_BITS * p
+    return codes, highs
+
+
+def content_of(column: pa.Array) -> memoryview:
+    """All values of a binary column, one behind the other."""
+    _, offsets, content = column.buffers()
+    if content is None:
+        return memoryview(b"")
+    kind = np.int64 if pa.types.is_large_binary(column.type) else np.int32
+    ends = np.frombuffer(offsets, kind)[column.offset : column.offset + len(column) + 1]
+    return memoryview(content)[ends[0] : ends[-1]]
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def write_part(folder: Path, name: str, codes: Words, pieces: Pieces) -> Part:
+    """Write states as a file: all of it, under its name, on the disk."""
+    rows = as_rows(codes, pieces)
+    path, beside = folder / name, folder / f"{name}.tmp"
+    try:
+        with beside.open("w+b") as file:
+            pq.write_table(
+                rows,
+                file,
+                row_group_size=ROWS_TOGETHER,
+                compression="none",  # codes look like chance
+                use_dictionary=False,
+                write_statistics=["shard"],
+                store_schema=False,
+            )
+            file.flush()
+            os.fsync(file.fileno())
+            file.seek(0)
+            part = Part(
+                name, len(codes), len(rows), beside.stat().st_size,
+                hashlib.file_digest(file, "sha256").hexdigest(),
+            )  # fmt: skip
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    return part
+
+
+def assert_there(folder: Path, part: Part) -> None:
+    """SpecError if a file is missing, or as long as it cannot be."""
+    path = folder / part.name
+    if not path.is_file():
+        raise SpecError(f"{path} is missing from the checkpoint")
+    size = path.stat().st_size
+    if size != part.bytes:
+        raise SpecError(f"{path} is damaged: it has {size:,} bytes, and should have {part.bytes:,}")
+
+
+def assert_whole(folder: Path, part: Part) -> None:
+    """SpecError if a file is not, byte for byte, what was written."""
+    assert_there(folder, part)
+    path = folder / part.name
+    try:
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise SpecError(f"cannot read {path}: {error.strerror}") from None
+    if found != part.sha256:
+        raise SpecError(f"{path} is damaged: its checksum is not the one in the manifest")
+
+
+def read_part(path: Path, shards: range, pieces: int) -> Iterator[tuple[Words, Words]]:
+    """The codes and high bits of the states of some shards, a row group at a time."""
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            known = file.metadata.row_group(group).column(0).statistics
+            if known and (known.max < shards.start or known.min >= shards.stop):
+                continue
+            for rows in file.read_row_group(group).to_batches():
+                at = rows.column("shard").to_numpy()
+                mine = (at >= shards.start) & (at < shards.stop)
+                edges = np.flatnonzero(np.diff(mine, prepend=False, append=False))
+                for begin, end in edges.reshape(-1, 2).tolist():
+                    yield as_states(rows.slice(begin, end - begin), pieces)

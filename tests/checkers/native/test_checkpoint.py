@@ -1,0 +1,341 @@
+"""A run that goes on later finds what an uninterrupted one finds; a wrong checkpoint is refused."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from checkers.limits import Keep, Progress
+from checkers.native import checkpoint
+from checkers.native.keep import layout_version
+from checkers.native.search import Exploration, explore
+from impl.packed.kernels import kernel_for
+from spec.core import SpecError, System
+from spec.replication import REPLICATION
+from spec.replication.state import Cluster
+
+HOLDS = REPLICATION.system("kip-320")
+VIOLATED = REPLICATION.system("kip-101")
+
+
+def result(found: Exploration[Cluster]) -> dict[str, Any]:
+    """What may not depend on how often a run was begun."""
+    return {
+        "levels": list(found.levels),
+        "generated": found.generated,
+        "fired": found.fired,
+        "violations": found.violations,
+        "stopped": found.stopped,
+    }
+
+
+def begin(folder: Path, system: System[Cluster] = HOLDS, **options: Any) -> dict[str, Any]:
+    return result(explore(system, keep=Keep(folder, resume=False), **options))
+
+
+def resume(folder: Path, system: System[Cluster] = HOLDS, **options: Any) -> dict[str, Any]:
+    return result(explore(system, keep=Keep(folder, resume=True), **options))
+
+
+def part_names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.glob("level-*"))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that ended at a limit."""
+    folder = tmp_path_factory.mktemp("kept") / "run"
+    begin(folder, max_depth=8)
+    return folder
+
+
+@pytest.fixture
+def copy(kept: Path, tmp_path: Path) -> Path:
+    """The same, to be damaged."""
+    return Path(shutil.copytree(kept, tmp_path / "copy"))
+
+
+# -- going on -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("system", "keep_going"), [(HOLDS, False), (VIOLATED, True), (VIOLATED, False)]
+)
+def test_a_run_in_pieces_finds_what_a_whole_one_finds(
+    system: System[Cluster], keep_going: bool, tmp_path: Path
+) -> None:
+    """Also with another number of workers each time."""
+    whole = result(explore(system, keep_going=keep_going))
+    begin(tmp_path, system, keep_going=keep_going, max_depth=1, workers=1)
+    resume(tmp_path, system, keep_going=keep_going, max_depth=9, workers=3)
+    resume(tmp_path, system, keep_going=keep_going, max_states=20_000, workers=2)
+    assert resume(tmp_path, system, keep_going=keep_going, workers=1) == whole
+    assert resume(tmp_path, system, keep_going=keep_going, workers=2) == whole
+
+
+@pytest.mark.parametrize(
+    "stop",
+    [{"max_depth": 12}, {"max_states": 5_000}, {"max_memory": 1}],
+    ids=lambda stop: next(iter(stop)),
+)
+def test_after_a_limit_it_goes_on(stop: dict[str, int], tmp_path: Path) -> None:
+    ended = begin(tmp_path, VIOLATED, **stop)
+    assert ended["stopped"] == next(iter(stop))
+    assert resume(tmp_path, VIOLATED) == result(explore(VIOLATED))
+
+
+def test_after_a_violation_it_goes_on_if_asked_to(tmp_path: Path) -> None:
+    first = begin(tmp_path, VIOLATED)
+    assert resume(tmp_path, VIOLATED, keep_going=True) == result(explore(VIOLATED, keep_going=True))
+    assert resume(tmp_path, VIOLATED) == first
+
+
+def test_of_what_is_kept_only_as_much_counts_as_a_limit_allows(tmp_path: Path) -> None:
+    begin(tmp_path, VIOLATED, keep_going=True)
+    assert resume(tmp_path, VIOLATED, max_depth=5) == result(explore(VIOLATED, max_depth=5))
+    assert resume(tmp_path, VIOLATED, max_states=1) == result(explore(VIOLATED, max_states=1))
+    assert resume(tmp_path, VIOLATED) == result(explore(VIOLATED))
+
+
+def test_no_more_is_read_than_memory_allows(copy: Path) -> None:
+    assert resume(copy, max_memory=1)["stopped"] == "max_memory"
+    assert resume(copy) == result(explore(HOLDS))
+
+
+def test_a_finished_run_tells_its_verdict_without_reading_a_level(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin(tmp_path / "holds")
+    begin(tmp_path / "violated", VIOLATED)
+    whole = [result(explore(system)) for system in (HOLDS, VIOLATED)]
+    monkeypatch.setattr("checkers.native.keep.read_part", None)
+    assert [resume(tmp_path / "holds"), resume(tmp_path / "violated", VIOLATED)] == whole
+
+
+def test_killed_in_the_middle_of_a_level_it_goes_on_from_the_last_one(
+    copy: Path, tmp_path: Path
+) -> None:
+    """What a kill leaves: a level without a manifest that tells of it, and half a file."""
+    (copy / "level-00008-0.parquet").write_bytes(b"PAR1 half a fi")
+    (copy / "level-00008-1.parquet.tmp").touch()
+    (copy / "manifest.json.tmp").write_text("{")
+    assert resume(copy) == result(explore(HOLDS))
+    assert "level-00008-1.parquet.tmp" not in part_names(copy)
+
+
+def test_killed_at_any_moment_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder as it was whenever something was about to be on the disk."""
+    moments: list[Path] = []
+    fsync = os.fsync
+
+    def remember(handle: int) -> None:
+        moments.append(tmp_path / str(len(moments)))
+        shutil.copytree(tmp_path / "run", moments[-1])
+        fsync(handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", remember)
+        begin(tmp_path / "run", VIOLATED)
+    whole = result(explore(VIOLATED))
+    assert len(moments) > 40
+    for folder in random.Random(2).sample(moments, 10):
+        assert resume(folder, VIOLATED) == whole, folder.name
+
+
+def test_killed_before_anything_was_kept_it_begins(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json.tmp").write_text("{")
+    assert resume(tmp_path) == result(explore(HOLDS))
+    assert resume(tmp_path, max_depth=3)["levels"] == result(explore(HOLDS))["levels"][:3]
+
+
+# -- interruption ---------------------------------------------------------------------------------
+
+
+def test_ctrl_c_ends_it_with_what_was_found(tmp_path: Path) -> None:
+    system = REPLICATION.system("kip-320", {"max_epoch": 2})
+    told: list[Progress] = []
+
+    def press(progress: Progress) -> None:
+        if not told:
+            signal.raise_signal(signal.SIGINT)
+        told.append(progress)
+
+    found = begin(tmp_path, system, progress=press, workers=1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert found["stopped"] == "interrupted"
+    assert 0 < sum(found["levels"]) < 737_794
+    assert sum(resume(tmp_path, system)["levels"]) == 737_794
+
+
+def test_ctrl_c_twice_ends_it_at_once() -> None:
+    def press(progress: Progress) -> None:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        explore(REPLICATION.system("kip-320", {"max_epoch": 2}), progress=press, workers=1)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+# -- the disk -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", [8, 60], ids=["early", "late"])
+def test_a_full_disk_ends_it_and_what_is_kept_goes_on(
+    write: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    fsync = os.fsync
+
+    def full(handle: int) -> None:
+        calls.append(handle)
+        if len(calls) >= write:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(handle)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        ended = begin(tmp_path, VIOLATED, keep_going=True)
+    says = f"a checkpoint that cannot be written ({tmp_path}: No space left on device)"
+    assert ended["stopped"] == says
+    assert not list(tmp_path.glob("level-*.tmp"))
+    assert resume(tmp_path, VIOLATED) == result(explore(VIOLATED))
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SpecError, match=r"cannot keep a checkpoint in .*/file/run: Not a dir"):
+        begin(tmp_path / "file" / "run")
+
+
+def test_two_runs_do_not_share_a_checkpoint(copy: Path) -> None:
+    handle = checkpoint.lock(copy)
+    with pytest.raises(SpecError, match="another run is at work on the checkpoint in"):
+        resume(copy)
+    os.close(handle)
+
+
+# -- refusals -------------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_begins_in_an_empty_folder_only(copy: Path, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"there is a checkpoint in .*copy: --resume goes on"):
+        begin(copy)
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "to grandmother").touch()
+    with pytest.raises(SpecError, match=r"letters is not empty, and no checkpoint: .*grandmother"):
+        begin(tmp_path / "letters")
+    with pytest.raises(SpecError, match=r"letters/manifest\.json is missing: .* is no checkpoint"):
+        resume(tmp_path / "letters")
+    with pytest.raises(SpecError, match=r"there is no checkpoint at .*nowhere"):
+        resume(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("system", "says"),
+    [
+        (REPLICATION.system("kip-279"), "variant is kip-320 there, and kip-279 here"),
+        (REPLICATION.system("kip-320", {"brokers": 2}), "bounds is brokers=3, .*brokers=2,"),
+        (HOLDS.with_properties(["StrongIsr"]), "properties is .*WeakIsr there, and StrongIsr here"),
+    ],
+    ids=["variant", "bounds", "properties"],
+)
+def test_another_run_is_refused(kept: Path, system: System[Cluster], says: str) -> None:
+    with pytest.raises(SpecError, match=rf"manifest\.json is of another run: {says}"):
+        resume(kept, system)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("model", "raft"), ("rules", "edited"), ("layout", "old"), ("new", 1)]
+)
+def test_what_else_two_runs_differ_in_is_named(copy: Path, name: str, value: object) -> None:
+    edit(copy, lambda record: record["run"].update({name: value}))
+    with pytest.raises(SpecError, match=f"is of another run: {name} is {value} there, and"):
+        resume(copy)
+
+
+def test_the_layout_version_tells_how_states_are_packed() -> None:
+    kernel = kernel_for(HOLDS)
+    fields = {name: attrs.evolve(f, shift=f.shift ^ 1) for name, f in kernel.layout.fields.items()}
+    moved = attrs.evolve(kernel, layout=attrs.evolve(kernel.layout, fields=fields))
+    renamed = attrs.evolve(kernel, pack=lambda s: tuple(word ^ 1 for word in kernel.pack(s)))
+    versions = {layout_version(HOLDS, one) for one in (kernel, moved, renamed)}
+    assert len(versions) == 3
+    assert layout_version(HOLDS, kernel_for(HOLDS)) in versions
+
+
+def test_properties_may_be_given_in_any_order(copy: Path) -> None:
+    names = [p.name for p in HOLDS.properties]
+    assert resume(copy, HOLDS.with_properties(names[::-1])) == result(explore(HOLDS))
+
+
+def test_another_version_of_the_format_is_refused(copy: Path) -> None:
+    edit(copy, lambda record: record.update(version=7))
+    with pytest.raises(SpecError, match=r"manifest\.json has version 7 of the format; this"):
+        resume(copy)
+
+
+def edit(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change a manifest as its writer would have."""
+    path = folder / "manifest.json"
+    record = json.loads(path.read_text())
+    del record["checksum"]
+    change(record)
+    path.write_text(json.dumps(record | {"checksum": checkpoint.checksum_of(record)}))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is damaged"),
+        ("[1]", "is not the manifest of a checkpoint"),
+        ('{"format": "kspec checkpoint", "version": 1}', "is damaged"),
+    ],
+)
+def test_what_is_no_manifest_is_refused(copy: Path, text: str, says: str) -> None:
+    (copy / "manifest.json").write_text(text)
+    with pytest.raises(SpecError, match=rf"manifest\.json {says}"):
+        resume(copy)
+
+
+def test_a_changed_digit_of_the_manifest_is_noticed(copy: Path) -> None:
+    path = copy / "manifest.json"
+    path.write_text(path.read_text().replace('"generated": 7', '"generated": 8', 1))
+    with pytest.raises(SpecError, match=r"manifest\.json is damaged"):
+        resume(copy)
+
+
+def test_a_manifest_without_what_it_needs_is_refused(copy: Path) -> None:
+    edit(copy, lambda record: record["levels"][3].pop("parts"))
+    with pytest.raises(SpecError, match=r"manifest\.json is damaged"):
+        resume(copy)
+
+
+@pytest.mark.parametrize("name", ["level-00000-0.parquet", "level-00005-0.parquet"])
+def test_a_damaged_file_is_named(copy: Path, name: str) -> None:
+    content = (copy / name).read_bytes()
+    middle = len(content) // 2
+    changed = content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    for now, says in [(changed, "is damaged: its checksum"), (content[:-9], "is damaged: it has")]:
+        (copy / name).write_bytes(now)
+        with pytest.raises(SpecError, match=f"{name} {says}"):
+            resume(copy)
+    (copy / name).unlink()
+    with pytest.raises(SpecError, match=f"{name} is missing from the checkpoint"):
+        resume(copy)
+
+
+def test_a_level_with_too_few_states_is_named(copy: Path) -> None:
+    edit(copy, lambda record: record["levels"][2].update(states=99))
+    with pytest.raises(SpecError, match=r"level-00002-0\.parquet: \d+ states, and 99 in the"):
+        resume(copy)

@@ -1,0 +1,134 @@
+"""`kspec check --checkpoint` and `--resume` at the prompt, killed for real."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Kspec
+
+SMALL = ("check", "replication", "--set", "brokers=2")
+LARGER = ("replication", "--set", "max_epoch=2", "--json")
+
+
+def counts(record: dict[str, Any]) -> dict[str, Any]:
+    """What may not depend on how often a run was begun."""
+    names = ("verdict", "distinct", "generated", "levels", "rules", "violations", "stopped_by")
+    return {name: record[name] for name in names}
+
+
+def test_a_run_goes_on_and_says_what_the_disk_took(kspec: Kspec) -> None:
+    whole = kspec(*SMALL, "--json")
+    ended = kspec(*SMALL, "--json", "--max-depth", "3", "--checkpoint", "new/run")
+    assert (ended.code, json.loads(ended.out)["stopped_by"]) == (4, "max_depth")
+    resumed = kspec(*SMALL, "--json", "--resume", "new/run")
+    assert resumed.code == 0
+    assert counts(json.loads(resumed.out)) == counts(json.loads(whole.out))
+    assert json.loads(resumed.out)["seconds"]["checkpoint"] >= 0
+    assert "checkpoint" not in json.loads(whole.out)["seconds"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ([*SMALL, "--checkpoint", "a", "--resume", "b"], 2, "leave out --checkpoint"),
+        ([*SMALL, "--resume", "nowhere"], 151, "there is no checkpoint at nowhere"),
+        ([*SMALL, "--checkpoint", "/proc/run"], 151, "cannot keep a checkpoint in /proc/run: No s"),
+        ([*SMALL, "--checkpoint", "a", "--engine", "reference"], 151, "keeps no checkpoint"),
+        (["check", "counter", "--checkpoint", "a"], 151, "only that one keeps a checkpoint"),
+    ],
+)
+def test_what_cannot_be_is_told_in_one_line(
+    kspec: Kspec, arguments: list[str], code: int, says: str
+) -> None:
+    ran = kspec(*arguments)
+    assert (ran.code, ran.out) == (code, "")
+    assert says in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_without_pyarrow_one_line_says_what_to_install(
+    kspec: Kspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith(("pyarrow", "checkers.native."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    ran = kspec(*SMALL, "--checkpoint", "run")
+    assert ran.code == 151
+    assert ran.err == "kspec: checkpoints need pyarrow: pip install 'kspec[checkpoint]'\n"
+
+
+def test_nothing_that_a_checkpoint_needs_is_imported_without_one() -> None:
+    code = (
+        "import sys; from checkers.cli.main import run; "
+        "run(['check', 'replication', '--set', 'brokers=2', '--engine', 'native']); "
+        "sys.exit('pyarrow' in sys.modules)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
+    assert ran.returncode == 0
+
+
+# -- real processes -------------------------------------------------------------------------------
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "checkers.cli", "check", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(*arguments: str) -> dict[str, Any]:
+    with start(*arguments) as process:
+        out, err = process.communicate(timeout=120)
+    assert err == ""
+    record: dict[str, Any] = json.loads(out)
+    return record
+
+
+@pytest.mark.slow
+def test_killed_ten_times_it_finds_what_it_finds_unharmed(tmp_path: Path) -> None:
+    """Every other time, what goes on is killed as well before it goes on for good."""
+    begun = time.perf_counter()
+    whole = counts(finish(*LARGER, "--checkpoint", str(tmp_path / "whole")))
+    seconds = time.perf_counter() - begun
+    chance = random.Random()
+    for attempt in range(10):
+        folder = tmp_path / str(attempt)
+        for option in ["--checkpoint", "--resume"][: 1 + attempt % 2]:
+            with start(*LARGER, option, str(folder), "--workers", str(1 + attempt % 2)) as process:
+                while not folder.exists():
+                    time.sleep(0.01)
+                time.sleep(chance.uniform(0, seconds))
+                process.kill()
+        kept = len(list(folder.glob("level-*.parquet")))
+        assert counts(finish(*LARGER, "--resume", str(folder))) == whole, f"{kept} levels kept"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("keep", [True, False])
+def test_a_signal_ends_it_with_what_was_found(tmp_path: Path, number: int, keep: bool) -> None:
+    bounds = ("replication", "--set", "max_epoch=3", "--json")
+    folder = tmp_path / "run"
+    with start(*bounds, *(["--checkpoint", str(folder)] if keep else [])) as process:
+        time.sleep(4)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    record = json.loads(out)
+    assert (process.returncode, err) == (4, "")
+    assert (record["verdict"], record["stopped_by"]) == ("inconclusive", "interrupted")
+    assert record["distinct"] > 1
+    if keep:
+        levels = finish(*bounds, "--resume", str(folder), "--max-depth", "12")["levels"]
+        assert levels == finish(*bounds, "--max-depth", "12")["levels"]
