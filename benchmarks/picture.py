@@ -52,8 +52,11 @@ def log_log(lines: Sequence[Line], *, across: str, up: str) -> str:
     parts.append(_text(LEFT - 6, TOP - 6, up, "end"))
     for number, line in enumerate(lines):
         colour = COLOURS[number % len(COLOURS)]
-        path = " ".join("{:.1f},{:.1f}".format(*place(x, y)) for x, y in sorted(line.points))
+        spots = [place(x, y) for x, y in sorted(line.points)]
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        # A spot for each point: a line of one point would not be seen.
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in spots]
         key = TOP + 20 + 20 * number
         edge = WIDTH - RIGHT + 15
         parts.append(f'<rect x="{edge}" y="{key - 9}" width="10" height="10" fill="{colour}"/>')

@@ -28,7 +28,7 @@ def counts(record: dict[str, Any]) -> dict[str, Any]:
 def test_a_run_goes_on_and_says_what_the_disk_took(kspec: Kspec) -> None:
     whole = kspec(*SMALL, "--json")
     ended = kspec(*SMALL, "--json", "--max-depth", "3", "--checkpoint", "new/run")
-    assert (ended.code, json.loads(ended.out)["stopped_by"]) == (4, "max_depth")
+    assert (ended.code, json.loads(ended.out)["stopped_by"]) == (4, "max-depth 3")
     resumed = kspec(*SMALL, "--json", "--resume", "new/run")
     assert resumed.code == 0
     assert counts(json.loads(resumed.out)) == counts(json.loads(whole.out))
