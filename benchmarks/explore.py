@@ -3,9 +3,9 @@
     python -m benchmarks.explore [--large] [--json] [--picture growth.svg]
 
 Both explore Kafka's replication (kip-320), each as often as the other and in turns; what is
-printed is the best time of each; on a machine that does other work, both lose, and rumur, whose
-threads wait for each other by spinning, loses more. rumur checks one property, we check all three. `shell` is from
-the shell's prompt to its return; `explore` is the exploration alone. Compiling stands apart: we
+printed is the best time of each. On a machine that does other work the ratio says little: there
+both lose, and not equally. rumur checks one property, we check all three. `shell` is from the
+shell's prompt to its return; `explore` is the exploration alone. Compiling stands apart: we
 compile once, for all bounds, and rumur for each.
 """
 
@@ -181,7 +181,9 @@ def measure(size: Bounds, workers: int, repeat: int, folder: Path, *, reduce: bo
     verifier, to_build = None, 0.0
     if rumur.is_here():
         verifier, to_build = rumur.build(size, workers, folder / name_of(size))
-    ours, reduced, theirs = [], [], []
+    ours: list[Measured] = []
+    reduced: list[Measured] = []
+    theirs: list[Measured] = []
     begun = time.perf_counter()
     while len(ours) < repeat and time.perf_counter() - begun < PATIENCE:
         ours.append(run_kspec(size, workers))
@@ -207,9 +209,8 @@ def name_of(size: Bounds) -> str:
 
 def show(sizes: Sequence[Size], seconds_first_run: float | None, console: Console) -> None:
     """The tables."""
-    table = Table(
-        "bounds", "checker", *("states explore ratio states/s B/state cores shell".split())
-    )
+    measures = ("states", "explore", "ratio", "states/s", "B/state", "cores", "CPU", "shell")
+    table = Table("bounds", "checker", *measures)
     for size in sizes:
         ours = size.ours
         for run in (ours, size.reduced, size.theirs):

@@ -30,14 +30,19 @@ def run(
     on_progress: OnProgress | None = None,
     *,
     coverage: bool = False,
+    symmetry: bool = False,
 ) -> Verdict:
     """Explore with the engine of that name; `auto` takes the native one where it can.
 
     What stopped each rule is counted by the reference engine only, so `auto` takes that one
-    where `coverage` is wanted.
+    where `coverage` is wanted. Only the native engine knows of symmetry.
     """
     if engine == "spark":
         raise SpecError("the spark engine is not there yet; use --engine native or reference")
+    if symmetry:
+        if engine == "reference":
+            raise SpecError("the reference engine knows no symmetry: it is the native engine's")
+        return explore_natively(system, limits, workers or cores(), on_progress, symmetry=True)
     if engine == "reference" or (engine == "auto" and (coverage or not has_kernel(system))):
         return explore(system, limits, on_progress)
     return explore_natively(system, limits, workers or cores(), on_progress)
@@ -65,7 +70,12 @@ def cores() -> int:
 
 
 def explore_natively(
-    system: System[Any], limits: Limits, workers: int, on_progress: OnProgress | None = None
+    system: System[Any],
+    limits: Limits,
+    workers: int,
+    on_progress: OnProgress | None = None,
+    *,
+    symmetry: bool = False,
 ) -> Verdict:
     """Explore with the native engine, and tell what it found as every engine does."""
     from checkers.native.search import explore as search
@@ -78,11 +88,13 @@ def explore_natively(
             max_states=limits.max_states,
             max_depth=limits.max_depth,
             keep_going=limits.keep_going,
+            symmetry=symmetry,
             progress=on_progress,
             compiling=say_compiling,
         )
     except NoKernel as error:
-        raise SpecError(f"{error}; use --engine reference") from None
+        instead = "explore it without --symmetry" if symmetry else "use --engine reference"
+        raise SpecError(f"{error}; {instead}") from None
     violations = [as_violation(system, v) for v in found.violations]
     stopped_by = found.stopped or ""
     word, violations = conclude(violations=violations, stopped_by=stopped_by)
@@ -101,6 +113,7 @@ def explore_natively(
         seconds={"explore": found.seconds_explore, "compile": found.seconds_compile},
         bytes_per_state=round(found.peak_bytes / max(1, found.distinct)),
         workers=workers,
+        stands_for=None if found.stands_for is None else sum(found.stands_for),
     )
 
 

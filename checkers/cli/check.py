@@ -66,6 +66,11 @@ if TYPE_CHECKING:
     metavar="P",
     help="Show the shortest way to a state that shows P, one of the model's reachable properties.",
 )
+@click.option(
+    "--symmetry",
+    is_flag=True,
+    help="Explore one state for all that differ by names only; the native engine can.",
+)
 @click.option("--coverage", is_flag=True, help="How often each rule happened, and what stopped it.")
 @all_of(story_options, json_option)
 def check(
@@ -79,6 +84,7 @@ def check(
     max_depth: int | None,
     keep_going: bool,
     witness: str | None,
+    symmetry: bool,
     coverage: bool,
     out_itf: Path | None,
     html: Path | None,
@@ -111,7 +117,9 @@ def check(
     what = f"{system.model.name}, {system.variant.name}"
     try:
         with progress_line(what) as on_progress:
-            verdict = run(engine, system, limits, workers, on_progress, coverage=coverage)
+            verdict = run(
+                engine, system, limits, workers, on_progress, coverage=coverage, symmetry=symmetry
+            )
     except RuleFailed as error:
         show_failure(error, files)
         return EXIT_BAD_INPUT
@@ -249,6 +257,8 @@ def effort(verdict: Verdict) -> str:
     """What it took."""
     seconds = verdict.seconds.get("explore", 0.0)
     counts = f"{verdict.distinct:,} distinct states, {verdict.generated:,} generated"
+    if verdict.stands_for is not None:
+        counts = f"{verdict.distinct:,} distinct states up to symmetry, for {verdict.stands_for:,}"
     if verdict.statistics:
         walks = verdict.statistics["walks"]
         mean = verdict.statistics["states_per_walk"]["mean"]

@@ -16,10 +16,11 @@ import attrs
 import numpy as np
 
 from checkers.limits import Progress
+from checkers.native.behaviour import behaviour
 from checkers.native.codes import Coding, coding_of, encode
 from checkers.native.worker import Memory, OutOfMemory, Worker, lesser, send
 from impl.packed.compiled import is_ready, now_ready
-from impl.packed.kernel import DEADLOCK, Kernel
+from impl.packed.kernel import DEADLOCK, Kernel, up_to_symmetry
 from impl.packed.kernels import kernel_for
 from spec.core import System, Taken
 
@@ -56,6 +57,8 @@ class Exploration(Generic[S]):
     seconds_explore: float
     peak_bytes: int
     """The most memory that the whole process ever had."""
+    stands_for: Sequence[int] | None = None
+    """Up to symmetry: how many states those of each level stand for."""
 
     @property
     def distinct(self) -> int:
@@ -76,6 +79,7 @@ def explore(
     max_depth: int | None = None,
     max_memory: int | None = None,
     keep_going: bool = False,
+    symmetry: bool = False,
     progress: Callable[[Progress], None] | None = None,
     compiling: Callable[[], None] | None = None,
 ) -> Exploration[S]:
@@ -83,9 +87,12 @@ def explore(
 
     The first violation ends it, unless `keep_going`; then the shortest of every property is
     found. Of the shortest, that with the least words is reported: no matter how many workers.
+    With `symmetry`, of all states that differ by names only, one is explored.
     """
     begun = time.perf_counter()
     kernel = kernel_for(system)
+    if symmetry:
+        kernel = up_to_symmetry(kernel)
     coding = coding_of(kernel.layout)
     if not is_ready() and compiling:
         compiling()
@@ -96,6 +103,7 @@ def explore(
         search = Search(system, kernel, coding, workers, max_memory, pool)
         search.progress = progress
         search.run(max_states or sys.maxsize, max_depth or sys.maxsize, keep_going)
+        stands_for = search.count_orbits() if symmetry else None
     return Exploration(
         levels=search.levels,
         generated=search.generated,
@@ -106,6 +114,7 @@ def explore(
         seconds_compile=compiled - begun,
         seconds_explore=time.perf_counter() - compiled,
         peak_bytes=peak_bytes(),
+        stands_for=stands_for,
     )
 
 
@@ -265,18 +274,23 @@ class Search(Generic[S]):
 
     def way_to(self, name: str, words: tuple[int, ...], level: int) -> Violation[S]:
         """A shortest way to a state of a level, found backwards."""
-        states = [self.kernel.unpack(words)]
-        steps = []
+        way = [words]
         for before in reversed(range(level)):
             found = reduce(
                 lesser, self.of_all(partial(Worker.least_predecessor, level=before, of=words))
             )
             assert found is not None, "a state that was found has a predecessor"
-            *words_before, origin = found
-            words = tuple(words_before)
-            states.append(self.kernel.unpack(words))
-            steps.append(self.kernel.taken(origin, states[-1]))
-        return Violation(name, states[::-1], steps[::-1])
+            words = found
+            way.append(words)
+        states, steps = behaviour(self.system, self.kernel.pack, way[::-1])
+        return Violation(name, states, steps)
+
+    def count_orbits(self) -> list[int]:
+        """How many states those of each level stand for."""
+        return [
+            sum(self.of_all(partial(Worker.count_orbits, level=level)))
+            for level in range(len(self.levels))
+        ]
 
     def tell_progress(self) -> None:
         """Tell how far it is, a few times a second."""

@@ -247,10 +247,7 @@ class Worker:
         return least
 
     def least_predecessor(self, level: int, of: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Of the states of a level with this successor, the one with the least words.
-
-        What happened stands behind its words.
-        """
+        """Of the states of a level with this successor, the one with the least words."""
         least = None
         wanted = np.array(of, np.int64)[:, None]
         for count in self.batches(level):
@@ -262,9 +259,14 @@ class Worker:
                 hits = (self.successors[:, :n] == wanted).all(axis=0)
                 origins = self.origins[:n][hits]
                 if len(origins):
-                    states = np.vstack([self.words[:, origins >> 16], origins & 0xFFFF])
-                    least = lesser(least, least_of(states))
+                    least = lesser(least, least_of(self.words[:, origins >> 16]))
         return least
+
+    def count_orbits(self, level: int) -> int:
+        """How many states those of a level stand for."""
+        represent = self.kernel.representatives
+        assert represent is not None
+        return sum(represent(self.words, count) for count in self.batches(level))
 
 
 def least_of(columns: Words) -> tuple[int, ...]:

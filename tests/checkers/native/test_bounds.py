@@ -41,12 +41,12 @@ def compare(variant: str, bounds: dict[str, int], states: int) -> None:
     assert answers(run("auto", system, limits, 2)) == answers(expected)
 
 
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(any_variant, any_bounds)
 def test_the_first_levels_of_any_bounds_are_those_of_the_reference_engine(
     variant: str, bounds: dict[str, int]
 ) -> None:
-    compare(variant, bounds, 200)
+    compare(variant, bounds, 100)
 
 
 @pytest.mark.slow
