@@ -34,18 +34,19 @@ def run(
 ) -> Verdict:
     """Explore with the engine of that name; `auto` takes the native one where it can.
 
-    What stopped each rule is counted by the reference engine only, so `auto` takes that one
-    where `coverage` is wanted. Only the native engine knows of symmetry.
+    With `coverage`, the native engine too counts what stopped each rule; the reference engine
+    always does. Only the native engine knows of symmetry.
     """
     if engine == "spark":
         raise SpecError("the spark engine is not there yet; use --engine native or reference")
     if symmetry:
         if engine == "reference":
             raise SpecError("the reference engine knows no symmetry: it is the native engine's")
-        return explore_natively(system, limits, workers or cores(), on_progress, symmetry=True)
-    if engine == "reference" or (engine == "auto" and (coverage or not has_kernel(system))):
+    elif engine == "reference" or (engine == "auto" and not has_kernel(system)):
         return explore(system, limits, on_progress)
-    return explore_natively(system, limits, workers or cores(), on_progress)
+    return explore_natively(
+        system, limits, workers or cores(), on_progress, coverage=coverage, symmetry=symmetry
+    )
 
 
 def has_kernel(system: System[Any]) -> bool:
@@ -75,6 +76,7 @@ def explore_natively(
     workers: int,
     on_progress: OnProgress | None = None,
     *,
+    coverage: bool = False,
     symmetry: bool = False,
 ) -> Verdict:
     """Explore with the native engine, and tell what it found as every engine does."""
@@ -87,8 +89,10 @@ def explore_natively(
             workers=workers,
             max_states=limits.max_states,
             max_depth=limits.max_depth,
+            max_memory=limits.max_memory,
             keep_going=limits.keep_going,
             symmetry=symmetry,
+            coverage=coverage,
             progress=on_progress,
             compiling=say_compiling,
         )
@@ -96,7 +100,7 @@ def explore_natively(
         instead = "explore it without --symmetry" if symmetry else "use --engine reference"
         raise SpecError(f"{error}; {instead}") from None
     violations = [as_violation(system, v) for v in found.violations]
-    stopped_by = found.stopped or ""
+    stopped_by = limits.says(found.stopped) if found.stopped else ""
     word, violations = conclude(violations=violations, stopped_by=stopped_by)
     return Verdict(
         system=system,
@@ -107,7 +111,10 @@ def explore_natively(
         generated=found.generated,
         depth=found.depth,
         levels=found.levels,
-        rules={name: RuleCount(fired) for name, fired in found.fired.items()},
+        rules={
+            name: RuleCount(fired, stopped_by=found.stopped_by.get(name, {}))
+            for name, fired in found.fired.items()
+        },
         violations=violations,
         edge_of_bounds=None,
         seconds={"explore": found.seconds_explore, "compile": found.seconds_compile},

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from checkers.limits import Limits, OnProgress, Progress
-from checkers.memory import peak_resident_bytes
+from checkers.memory import peak_resident_bytes, resident_bytes
 from checkers.verdict import (
     DEADLOCK,
     DEADLOCK_SAYS,
@@ -189,9 +189,11 @@ class Exploration:
         """Whether a limit ends the run."""
         limits = self.limits
         if limits.max_states and len(self.came_from) >= limits.max_states:
-            self.stopped_by = f"max-states {limits.max_states}"
+            self.stopped_by = limits.says("max_states")
         elif limits.max_depth and len(self.levels) >= limits.max_depth and not self.found:
-            self.stopped_by = f"max-depth {limits.max_depth}"
+            self.stopped_by = limits.says("max_depth")
+        elif resident_bytes() > limits.max_memory:
+            self.stopped_by = limits.says("max_memory")
         return bool(self.stopped_by)
 
     # -- what needs the whole graph -------------------------------------------------------------

@@ -8,10 +8,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
 
 from checkers.cli.options import (
     all_of,
+    as_size,
     find_system,
     json_option,
     model_argument,
@@ -57,6 +59,12 @@ if TYPE_CHECKING:
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop at so many.")
 @click.option("--max-depth", type=click.IntRange(min=1), metavar="N", help="Stop at this depth.")
 @click.option(
+    "--max-memory",
+    callback=as_size,
+    metavar="SIZE",
+    help="Stop before more memory is taken, such as 500M or 8G; by default most of what there is.",
+)
+@click.option(
     "--keep-going",
     is_flag=True,
     help="The shortest violation of every property, and the whole graph; not only the first.",
@@ -82,6 +90,7 @@ def check(
     workers: int | None,
     max_states: int | None,
     max_depth: int | None,
+    max_memory: int | None,
     keep_going: bool,
     witness: str | None,
     symmetry: bool,
@@ -114,6 +123,8 @@ def check(
         raise SpecError(f"{witness} is no reachable property: a state that shows it is no news")
     files = StoryFiles(out_itf, html)
     limits = Limits(max_states, max_depth, keep_going)
+    if max_memory:
+        limits = attrs.evolve(limits, max_memory=max_memory)
     what = f"{system.model.name}, {system.variant.name}"
     try:
         with progress_line(what) as on_progress:

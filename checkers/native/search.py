@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial, reduce
 from operator import or_
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import attrs
 import numpy as np
 
 from checkers.limits import Progress
+from checkers.memory import peak_resident_bytes, resident_bytes
 from checkers.native.behaviour import behaviour
 from checkers.native.codes import Coding, coding_of, encode
 from checkers.native.worker import Memory, OutOfMemory, Worker, lesser, send
 from impl.packed.compiled import is_ready, now_ready
-from impl.packed.kernel import DEADLOCK, Kernel, up_to_symmetry
+from impl.packed.kernel import DEADLOCK, MOST_GUARDS, Kernel, up_to_symmetry
 from impl.packed.kernels import kernel_for
 from spec.core import System, Taken
 
@@ -49,6 +48,8 @@ class Exploration(Generic[S]):
     """Enabled rule instances in the levels expanded, and initial states."""
     fired: dict[str, int]
     """How often each rule was enabled, of those the system has."""
+    stopped_by: dict[str, dict[str, int]]
+    """For each rule, how often which guard was the first not to hold, if that was asked for."""
     violations: Sequence[Violation[S]]
     stopped: str | None
     """The limit that ended it, or None: then all was seen, or a violation ended it."""
@@ -80,6 +81,7 @@ def explore(
     max_memory: int | None = None,
     keep_going: bool = False,
     symmetry: bool = False,
+    coverage: bool = False,
     progress: Callable[[Progress], None] | None = None,
     compiling: Callable[[], None] | None = None,
 ) -> Exploration[S]:
@@ -96,11 +98,11 @@ def explore(
     coding = coding_of(kernel.layout)
     if not is_ready() and compiling:
         compiling()
-    warm_up(kernel, coding)
+    warm_up(kernel, coding, coverage)
     now_ready()
     compiled = time.perf_counter()
     with ThreadPoolExecutor(workers) as pool:
-        search = Search(system, kernel, coding, workers, max_memory, pool)
+        search = Search(system, kernel, coding, workers, max_memory, pool, coverage)
         search.progress = progress
         search.run(max_states or sys.maxsize, max_depth or sys.maxsize, keep_going)
         stands_for = search.count_orbits() if symmetry else None
@@ -108,19 +110,20 @@ def explore(
         levels=search.levels,
         generated=search.generated,
         fired=search.fired,
+        stopped_by=search.stopped_by if coverage else {},
         violations=search.violations,
         stopped=search.stopped,
         workers=workers,
         seconds_compile=compiled - begun,
         seconds_explore=time.perf_counter() - compiled,
-        peak_bytes=peak_bytes(),
+        peak_bytes=peak_resident_bytes(),
         stands_for=stands_for,
     )
 
 
-def warm_up(kernel: Kernel[Any], coding: Coding) -> None:
+def warm_up(kernel: Kernel[Any], coding: Coding, coverage: bool) -> None:
     """Have everything compiled, or read from the cache: take each compiled function once."""
-    worker = Worker(0, 1, kernel, coding, Memory(0, None))
+    worker = Worker(0, 1, kernel, coding, Memory(0, None), coverage=coverage)
     worker.begin_level()
     send_states(worker, [(0,) * len(coding.widths)])
     worker.round(0, [worker])
@@ -141,20 +144,6 @@ def send_states(worker: Worker, states: Iterable[Sequence[int]]) -> None:
     )
 
 
-def peak_bytes() -> int:
-    """The most memory that this process ever had."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def bytes_now() -> int:
-    """The memory that this process has, where the system tells; else the most it ever had."""
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        return int(statm.read_text().split()[1]) * resource.getpagesize()
-    return peak_bytes()
-
-
 class Search(Generic[S]):
     """A search under way."""
 
@@ -166,12 +155,15 @@ class Search(Generic[S]):
         workers: int,
         max_memory: int | None,
         pool: ThreadPoolExecutor,
+        coverage: bool,
     ) -> None:
         self.system = system
         self.kernel = kernel
         self.pool = pool
-        memory = Memory(bytes_now(), max_memory)
-        self.workers = [Worker(i, workers, kernel, coding, memory) for i in range(workers)]
+        memory = Memory(resident_bytes(), max_memory)
+        self.workers = [
+            Worker(i, workers, kernel, coding, memory, coverage=coverage) for i in range(workers)
+        ]
         self.levels: list[int] = []
         self.violations: list[Violation[S]] = []
         self.stopped: str | None = None
@@ -179,6 +171,7 @@ class Search(Generic[S]):
         """The properties still to be violated."""
         self.parity = 0
         self.acts = np.zeros(len(kernel.acts), np.int64)
+        self.stops = np.zeros((len(kernel.acts), MOST_GUARDS), np.int64)
         self.begun = time.perf_counter()
         self.told = self.begun
         self.progress: Callable[[Progress], None] | None = None
@@ -193,6 +186,19 @@ class Search(Generic[S]):
         """The counts of the acts, by rule."""
         acts = dict(zip(self.kernel.acts, self.acts, strict=True))
         return {rule.name: int(acts[rule.name]) for rule in self.system.rules}
+
+    @property
+    def stopped_by(self) -> dict[str, dict[str, int]]:
+        """By rule, how often each guard was the first not to hold, where it ever was."""
+        acts = dict(zip(self.kernel.acts, self.stops, strict=True))
+        return {
+            rule.name: {
+                guard: int(times)
+                for (guard, _), times in zip(rule.guard_names(), acts[rule.name], strict=False)
+                if times
+            }
+            for rule in self.system.rules
+        }
 
     def of_all(self, task: Callable[[Worker], T]) -> list[T]:
         """Have every worker do something, all at the same time."""
@@ -247,6 +253,7 @@ class Search(Generic[S]):
         if found:
             self.levels.append(found)
         self.acts = sum((w.fired for w in self.workers), np.zeros_like(self.acts))
+        self.stops = sum((w.stopped for w in self.workers), np.zeros_like(self.stops))
         return found
 
     def settle(self, keep_going: bool) -> None:

@@ -7,17 +7,17 @@ in the same round, so nothing needs a lock, and no result depends on who is fast
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
+from checkers.memory import machine_bytes
 from checkers.native.codes import Coding, decode, encode
 from checkers.native.table import Table, insert
 from impl.packed.compiled import Words, compiled
-from impl.packed.kernel import Kernel
+from impl.packed.kernel import MOST_GUARDS, Kernel
 
 BATCH = 2048
 """How many states are expanded at a time."""
@@ -105,13 +105,21 @@ class Worker:
     """The states of one owner, level by level."""
 
     def __init__(
-        self, index: int, workers: int, kernel: Kernel[Any], coding: Coding, memory: Memory
+        self,
+        index: int,
+        workers: int,
+        kernel: Kernel[Any],
+        coding: Coding,
+        memory: Memory,
+        *,
+        coverage: bool = False,
     ) -> None:
         self.index = index
+        self.coverage = coverage
         self.kernel = kernel
         self.coding = coding
         self.memory = memory
-        self.table = Table(coding.high_bits, physical_memory() // workers)
+        self.table = Table(coding.high_bits, machine_bytes() // workers)
         self.levels: list[list[Chunk]] = []
         """The states found, by level; the last level is still growing."""
         self.found = 0
@@ -135,6 +143,8 @@ class Worker:
         self.recent_highs: Words = np.full(RECENT, -1, np.int64)
         self.fired: Words = np.zeros(len(kernel.acts), np.int64)
         """How often each act happened, in the levels that are expanded."""
+        self.stopped: Words = np.zeros((len(kernel.acts), MOST_GUARDS), np.int64)
+        """By act and guard, how often that guard was the first not to hold, if it is counted."""
         memory.workers.append(self)
 
     # -- levels ---------------------------------------------------------------------------------
@@ -215,6 +225,8 @@ class Worker:
         )
         self.found |= kernel.check(words, 0, count, self.masks)
         self.fired += self.counts
+        if self.coverage and kernel.stops:
+            kernel.stops(words, count, self.stopped)
         encode(self.successors, successors, self.coding, self.codes, self.highs)
         self.unsent = 0, successors
         begin += count
@@ -280,11 +292,6 @@ def lesser(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> tuple[
     if one is None or other is None:
         return one or other
     return min(one, other)
-
-
-def physical_memory() -> int:
-    """The bytes of memory that the machine has."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 class Memory:

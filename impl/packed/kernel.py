@@ -19,6 +19,9 @@ S = TypeVar("S")
 DEADLOCK = "deadlock"
 """Stands among the properties that a kernel checks: no deadlock."""
 
+MOST_GUARDS = 8
+"""As many columns `stops` writes; the last counts those that nothing stops."""
+
 
 class NoKernel(Exception):
     """There is no kernel for this system, and why, in one line."""
@@ -51,6 +54,9 @@ class Kernel(Generic[S]):
     unpack: Callable[[Sequence[int]], S]
     taken: Callable[[int, S], Taken]
     """What the lower 16 bits of an origin say, in the words of the specification."""
+    stops: Callable[[Words, int, Words], None] | None = None
+    """Count what stops each act in the first so many states: a row for each act, and in it a
+    column for each guard of the rule, in its order. None where a kernel does not count this."""
     representatives: Callable[[Words, int], int] | None = None
     """Replace the first so many states by the representatives of their orbits, and answer how
     many states these orbits have; None where a model has no symmetry."""

@@ -7,7 +7,7 @@ from functools import cache, partial
 
 from impl.packed.compiled import Words
 from impl.packed.kernel import DEADLOCK, Kernel
-from impl.packed.replication import effects, properties, symmetry
+from impl.packed.replication import coverage, effects, properties, symmetry
 from impl.packed.replication.facts import facts_and_tables
 from impl.packed.replication.states import pack, replication_layout, unpack
 from impl.packed.replication.words import (
@@ -72,6 +72,9 @@ def replication_kernel(system: System[Cluster]) -> Kernel[Cluster]:
     def check(words: Words, begin: int, end: int, masks: Words) -> int:
         return properties.check(words, begin, end, facts, tables, masks)
 
+    def stops(words: Words, count: int, stopped: Words) -> None:
+        coverage.stops(words, count, facts, tables, stopped)
+
     def represent(words: Words, count: int) -> int:
         return symmetry.representatives(words, count, facts, *renamings())
 
@@ -96,5 +99,6 @@ def replication_kernel(system: System[Cluster]) -> Kernel[Cluster]:
         pack=as_words,
         unpack=as_state,
         taken=as_taken,
+        stops=stops,
         representatives=represent,
     )
