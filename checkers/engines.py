@@ -17,8 +17,9 @@ from checkers.verdict import (
     Verdict,
     Violation,
     conclude,
+    not_shown,
 )
-from spec.core import Always, SpecError, System
+from spec.core import Always, Reachable, SpecError, System
 from traces.trace import Trace
 
 
@@ -100,6 +101,16 @@ def explore_natively(
         instead = "explore it without --symmetry" if symmetry else "use --engine reference"
         raise SpecError(f"{error}; {instead}") from None
     violations = [as_violation(system, v) for v in found.violations]
+    witnesses = {
+        w.property: Trace(system, tuple(w.states), tuple(w.steps), w.property)
+        for w in found.witnesses
+    }
+    if not found.stopped and (not violations or limits.keep_going):
+        violations += [
+            not_shown(p.name)
+            for p in system.properties
+            if isinstance(p, Reachable) and p.name not in witnesses
+        ]
     stopped_by = limits.says(found.stopped) if found.stopped else ""
     word, violations = conclude(violations=violations, stopped_by=stopped_by)
     return Verdict(
@@ -116,6 +127,7 @@ def explore_natively(
             for name, fired in found.fired.items()
         },
         violations=violations,
+        witnesses=witnesses,
         edge_of_bounds=None,
         seconds={"explore": found.seconds_explore, "compile": found.seconds_compile},
         bytes_per_state=round(found.peak_bytes / max(1, found.distinct)),

@@ -26,6 +26,7 @@ from checkers.verdict import (
     Violation,
     conclude,
     kinds,
+    not_shown,
 )
 from spec.core import Blocked, SpecError, System
 from traces.trace import Trace, between
@@ -202,9 +203,7 @@ class Exploration:
         """What no state showed, and what does not come about."""
         for shown in self.reachable:
             if shown.name not in self.witnesses:
-                self.violations[shown.name] = Violation(
-                    shown.name, EXIT_ALWAYS, f"no state within these bounds shows {shown.name}"
-                )
+                self.violations[shown.name] = not_shown(shown.name)
         if not self.leads_to:
             return
         from checkers import liveness  # brings networkx, which nothing else here needs

@@ -39,6 +39,11 @@ class Violation:
         return len(self.trace.states) if self.trace else 0
 
 
+def not_shown(name: str) -> Violation:
+    """What some state should show, and none does."""
+    return Violation(name, EXIT_ALWAYS, f"no state within these bounds shows {name}")
+
+
 @attrs.frozen
 class RuleCount:
     """How often a rule happened, and what stopped it otherwise."""

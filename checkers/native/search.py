@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial, reduce
+from itertools import chain
 from operator import or_
 from typing import Any, Generic, TypeVar
 
@@ -18,10 +19,10 @@ from checkers.memory import peak_resident_bytes, resident_bytes
 from checkers.native.behaviour import behaviour
 from checkers.native.codes import Coding, coding_of, encode
 from checkers.native.worker import Memory, OutOfMemory, Worker, lesser, send
-from impl.packed.compiled import is_ready, now_ready
+from impl.packed.compiled import made_ready
 from impl.packed.kernel import DEADLOCK, MOST_GUARDS, Kernel, up_to_symmetry
 from impl.packed.kernels import kernel_for
-from spec.core import System, Taken
+from spec.core import Always, Reachable, System, Taken
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -29,7 +30,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Violation(Generic[S]):
-    """A shortest way to a state that violates a property."""
+    """A shortest way to a state that violates a property, or that shows one."""
 
     property: str
     """Its name, or DEADLOCK."""
@@ -51,6 +52,8 @@ class Exploration(Generic[S]):
     stopped_by: dict[str, dict[str, int]]
     """For each rule, how often which guard was the first not to hold, if that was asked for."""
     violations: Sequence[Violation[S]]
+    witnesses: Sequence[Violation[S]]
+    """A shortest way to each property that some state should show, where one does."""
     stopped: str | None
     """The limit that ended it, or None: then all was seen, or a violation ended it."""
     workers: int
@@ -96,10 +99,8 @@ def explore(
     if symmetry:
         kernel = up_to_symmetry(kernel)
     coding = coding_of(kernel.layout)
-    if not is_ready() and compiling:
-        compiling()
-    warm_up(kernel, coding, coverage)
-    now_ready()
+    with made_ready(f"engine{'-symmetry' * symmetry}{'-coverage' * coverage}", compiling):
+        warm_up(kernel, coding, coverage)
     compiled = time.perf_counter()
     with ThreadPoolExecutor(workers) as pool:
         search = Search(system, kernel, coding, workers, max_memory, pool, coverage)
@@ -112,6 +113,7 @@ def explore(
         fired=search.fired,
         stopped_by=search.stopped_by if coverage else {},
         violations=search.violations,
+        witnesses=search.witnesses,
         stopped=search.stopped,
         workers=workers,
         seconds_compile=compiled - begun,
@@ -167,8 +169,12 @@ class Search(Generic[S]):
         self.levels: list[int] = []
         self.violations: list[Violation[S]] = []
         self.stopped: str | None = None
-        self.wanted = kernel.mask([*(p.name for p in system.properties), DEADLOCK])
+        always = [p.name for p in system.properties if isinstance(p, Always)]
+        self.wanted = kernel.mask([*always, DEADLOCK])
         """The properties still to be violated."""
+        self.unseen = [p for p in system.properties if isinstance(p, Reachable)]
+        """The properties that some state should show, and none did yet."""
+        self.witnesses: list[Violation[S]] = []
         self.parity = 0
         self.acts = np.zeros(len(kernel.acts), np.int64)
         self.stops = np.zeros((len(kernel.acts), MOST_GUARDS), np.int64)
@@ -252,6 +258,7 @@ class Search(Generic[S]):
         found = sum(w.found_last() for w in self.workers)
         if found:
             self.levels.append(found)
+            self.look_for_witnesses(len(self.levels) - 1)
         self.acts = sum((w.fired for w in self.workers), np.zeros_like(self.acts))
         self.stops = sum((w.stopped for w in self.workers), np.zeros_like(self.stops))
         return found
@@ -278,6 +285,22 @@ class Search(Generic[S]):
             )
             assert last is not None
             self.violations.append(self.way_to(name, last, level))
+
+    def look_for_witnesses(self, level: int) -> None:
+        """Ask the specification about every state of a level, for what none has shown yet.
+
+        That is as slow as the specification; but what can be shown is mostly shown early.
+        """
+        if not self.unseen:
+            return
+        least: dict[str, tuple[int, ...]] = {}
+        for words in chain.from_iterable(worker.states(level) for worker in self.workers):
+            state = self.kernel.unpack(words)
+            for prop in self.unseen:
+                if (prop.name not in least or words < least[prop.name]) and prop.body(state):
+                    least[prop.name] = words
+        self.unseen = [prop for prop in self.unseen if prop.name not in least]
+        self.witnesses += [self.way_to(name, words, level) for name, words in least.items()]
 
     def way_to(self, name: str, words: tuple[int, ...], level: int) -> Violation[S]:
         """A shortest way to a state of a level, found backwards."""

@@ -249,6 +249,11 @@ class Worker:
                 decode(chunk.codes, chunk.pieces, begin, count, self.coding, self.words)
                 yield count
 
+    def states(self, level: int) -> Iterator[tuple[int, ...]]:
+        """The words of each state of a level."""
+        for count in self.batches(level):
+            yield from zip(*self.words[:, :count].tolist(), strict=True)
+
     def least_violating(self, level: int, bit: int) -> tuple[int, ...] | None:
         """Of the states of a level that violate a property, the one with the least words."""
         least = None
