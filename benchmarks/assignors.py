@@ -2,9 +2,10 @@
 
     python -m benchmarks.assignors [--kafka-clients JAR] [--picture growth.svg]
 
-All are measured in one run, each as often as the others and after warming up; what is printed
-is the best time of each, and how many times longer the others take. Fresh: nobody owns
-anything. Again: everybody owns what it got, but for one member.
+Ours and Kafka's are warmed up and then measured in turn, a few calls of the one and a few of the
+other, so that both share the noise of the machine; what is printed is the best and the median of
+each, and how many times as long as we Kafka takes by both. kafka-python is measured once. Fresh:
+nobody owns anything. Again: everybody owns what it got, but for one member.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from __future__ import annotations
 import argparse
 import random
 import signal
+import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,7 +33,19 @@ from impl.assignors import ASSIGNORS
 from spec.assignors import Member, kafka_order
 
 Asked = tuple[Mapping[str, int | None], dict[str, Member]]
-Seconds = float | None
+
+
+@attrs.frozen
+class Times:
+    """How long one thing took, measured several times."""
+
+    best: float
+    median: float
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> Times:
+        """The best and the median."""
+        return cls(min(seconds), statistics.median(seconds))
 
 
 # -- sizes ---------------------------------------------------------------------------------------
@@ -139,33 +153,43 @@ class Peers:
     """How many seconds kafka-python is given for one call."""
     given_up: set[tuple[str, str]] = attrs.field(factory=set)
 
-    def measure(self, strategy: str, asked: Asked, size: str) -> dict[str, Seconds]:
-        """The best time of each: ours before and after the others, so that all share the noise."""
-        ours = [timed(lambda: ASSIGNORS[strategy](*asked)) for _ in range(self.repeat + 1)]
-        seconds: dict[str, Seconds] = {}
+    def measure(self, strategy: str, asked: Asked, size: str) -> dict[str, Times]:
+        """How long each takes, in turn; what takes little time is measured more often."""
+        ours = [timed(lambda: ASSIGNORS[strategy](*asked)) for _ in range(2)]
+        calls = max(1, min(100, round(0.05 / min(ours))))
         if self.java is not None:
-            warm = self.java.seconds(strategy, *asked, measurements=2 * self.repeat)
-            seconds["Kafka (Java)"] = min(warm[self.repeat :])
-        ours += [timed(lambda: ASSIGNORS[strategy](*asked)) for _ in range(self.repeat)]
+            self.java.seconds(strategy, *asked, measurements=3 * calls if calls > 1 else 1)
+        ours, kafkas = [], []
+        for _ in range(self.repeat):
+            ours += [timed(lambda: ASSIGNORS[strategy](*asked)) for _ in range(calls)]
+            if self.java is not None:
+                kafkas += self.java.seconds_again(calls)
+        times = {"kspec": Times.of(ours)}
+        if kafkas:
+            times["Kafka (Java)"] = Times.of(kafkas)
         if strategy in self.python and (strategy, size) not in self.given_up:
             try:
                 with at_most(self.patience):
-                    seconds["kafka-python"] = timed(lambda: self.python[strategy](*asked))
+                    python = timed(lambda: self.python[strategy](*asked))
+                times["kafka-python"] = Times(python, python)
             except Stopped:
                 self.given_up.add((strategy, size))
             except Exception:
                 pass  # it fails on some of these: see `kspec conform kafka-python`
-        return {"kspec": min(ours), **seconds}
+        return times
 
 
 # -- what is printed -----------------------------------------------------------------------------
 
 
-def in_words(seconds: Seconds) -> str:
+def in_words(seconds: float) -> str:
     """A time, to three digits."""
-    if seconds is None:
-        return "-"
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
+
+
+def both(times: Times | None) -> str:
+    """The best and the median, or that there are none."""
+    return "-" if times is None else f"{in_words(times.best)} / {in_words(times.median)}"
 
 
 def compare(peers: Peers, sizes: Mapping[str, Callable[[], Asked]], console: Console) -> None:
@@ -183,22 +207,23 @@ def compare(peers: Peers, sizes: Mapping[str, Callable[[], Asked]], console: Con
             for name, asked in rounds.items():
                 got = peers.measure(strategy, asked, size)
                 ours, java = got["kspec"], got.get("Kafka (Java)")
-                assert ours is not None
                 python = got.get("kafka-python")
                 slow = (strategy, size) in peers.given_up
                 table.add_row(
                     size,
                     strategy,
                     name,
-                    in_words(ours),
-                    in_words(java),
-                    "-" if java is None else f"{java / ours:.2g}",
-                    f"> {peers.patience:g} s" if slow else in_words(python),
+                    both(ours),
+                    both(java),
+                    "-"
+                    if java is None
+                    else f"{java.best / ours.best:.2g} / {java.median / ours.median:.2g}",
+                    f"> {peers.patience:g} s" if slow else in_words(python.best) if python else "-",
                 )
                 print(".", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     console.print(table)
-    console.print("ratio: how many times as long as we Kafka takes.")
+    console.print("best / median; ratio: how many times as long as we Kafka takes.")
 
 
 def growth(peers: Peers, console: Console, picture: Path) -> None:
@@ -209,15 +234,14 @@ def growth(peers: Peers, console: Console, picture: Path) -> None:
         for members in counts:
             partitions, everybody = half_and_half(100, members // 10, members)
             asked = partitions, kafka_order(everybody)
-            for peer, seconds in peers.measure(strategy, asked, f"{members} members").items():
-                if seconds is not None:
-                    lines.setdefault(f"{peer}, {strategy}", []).append((members, seconds))
+            for peer, times in peers.measure(strategy, asked, f"{members} members").items():
+                lines.setdefault(f"{peer}, {strategy}", []).append((members, times.best))
             print(".", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     table = Table("members", *map(str, counts))
     for name, points in lines.items():
-        times = dict(points)
-        table.add_row(name, *(in_words(times.get(count)) for count in counts))
+        best = dict(points)
+        table.add_row(name, *(in_words(best[n]) if n in best else "-" for n in counts))
     console.print(table)
     drawn = [Line(name, points) for name, points in lines.items()]
     picture.write_text(log_log(drawn, across="members, ten partitions each", up="seconds"))
@@ -229,11 +253,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--kafka-clients", type=Path, metavar="JAR", help="Kafka's own classes")
     parser.add_argument("--size", action="append", choices=list(SIZES), help="only this size")
-    parser.add_argument("--repeat", type=int, default=3, help="measurements of each (3)")
-    parser.add_argument("--patience", type=float, default=20, help="seconds for kafka-python (20)")
+    parser.add_argument("--repeat", type=int, default=2, help="turns of each (2)")
+    parser.add_argument("--patience", type=float, default=3, help="seconds for kafka-python (3)")
     parser.add_argument("--picture", type=Path, metavar="SVG", help="measure growth, and draw it")
     options = parser.parse_args()
-    console = Console(width=110)
+    console = Console(width=130)
     jar = options.kafka_clients or find_jar()
     if jar is None:
         console.print(f"Kafka's own assignors are not here. To get them: {HOW_TO_GET}")

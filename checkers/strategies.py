@@ -9,6 +9,7 @@ Use them in the tests of your own assignor:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -16,9 +17,10 @@ import attrs
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from spec.assignors import Assignment, KafkaRaises, Member, TopicPartition, kafka_order
+from spec.assignors import Assignment, KafkaRaises, Member, Racks, TopicPartition, kafka_order
 from spec.assignors.common import Assignor
 from spec.assignors.properties import Round
+from spec.vocabulary import NO_RACKS
 
 TOPICS = ("a", "b", "c", "d", "topic-1", "topic-10", "topic-2", "é", "日本", "\uffee", "\U0001f600")
 """Topic names: plain ones first, for small counterexamples; then those that sort unlike Python."""
@@ -26,7 +28,13 @@ TOPICS = ("a", "b", "c", "d", "topic-1", "topic-10", "topic-2", "é", "日本", 
 MEMBERS = (*(f"m{number}" for number in range(1, 9)), "AaAa", "BBBB", "ü", "\uffee", "\U0001f680")
 """Member ids; two of them share a hash."""
 
+RACKS = ("r1", "r2", "r3")
+
 INSTANCES = ("i1", "i2", "i3", "\uffee", "\U0001f600")
+
+
+_made_once = functools.lru_cache(maxsize=1000)
+"""For functions that make strategies: making one takes longer than drawing from it."""
 
 
 @attrs.frozen
@@ -35,23 +43,56 @@ class Group:
 
     partitions: Mapping[str, int]
     members: Mapping[str, Member]
+    racks: Racks = NO_RACKS
+    """Where the replicas of each partition stand."""
 
 
-def topic_names() -> SearchStrategy[str]:
+@_made_once
+def topic_names(among: tuple[str, ...] = TOPICS) -> SearchStrategy[str]:
     """Names of topics, few enough that members meet."""
-    return st.sampled_from(TOPICS)
+    return st.sampled_from(among)
 
 
-def subscriptions() -> SearchStrategy[tuple[str, ...]]:
+@_made_once
+def subscriptions(among: tuple[str, ...] = TOPICS) -> SearchStrategy[tuple[str, ...]]:
     """A list of topics: mostly of different ones, at times with one named twice, or empty."""
-    different = st.lists(topic_names(), min_size=1, max_size=4, unique=True)
-    any_list = st.lists(topic_names(), max_size=4)
+    different = st.lists(topic_names(among), min_size=1, max_size=4, unique=True)
+    any_list = st.lists(topic_names(among), max_size=4)
     return st.one_of(different, different, any_list).map(tuple)
 
 
-def partition_counts() -> SearchStrategy[dict[str, int]]:
+@_made_once
+def partition_counts(among: tuple[str, ...] = TOPICS) -> SearchStrategy[dict[str, int]]:
     """How many partitions each topic has; a topic may be missing, or have none."""
-    return st.dictionaries(topic_names(), st.integers(0, 7), max_size=5)
+    return st.dictionaries(topic_names(among), st.integers(0, 7), max_size=5)
+
+
+_FEW_TOPICS = st.lists(topic_names(), min_size=1, max_size=4, unique=True).map(tuple)
+_FEW_MEMBERS = st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=6, unique=True)
+
+
+def on_racks(group: Group) -> SearchStrategy[Group]:
+    """The same group, but members and replicas stand on racks; some on none, or on an unknown."""
+    rack = st.sampled_from(RACKS)
+    member = st.one_of(rack, rack, rack, st.sampled_from([None, "", "elsewhere"]))
+    replicas = st.sets(rack, max_size=2)
+    return st.builds(
+        lambda of_members, racks: Group(
+            group.partitions,
+            {
+                name: attrs.evolve(told, rack=of_members[name])
+                for name, told in group.members.items()
+            },
+            racks,
+        ),
+        st.fixed_dictionaries(dict.fromkeys(group.members, member)),
+        st.fixed_dictionaries(
+            {
+                topic: st.lists(replicas, min_size=size, max_size=size)
+                for topic, size in group.partitions.items()
+            }
+        ),
+    )
 
 
 @st.composite
@@ -61,16 +102,17 @@ def groups(draw: st.DrawFn, *, plain: bool = False) -> Group:
     Claims may contradict each other, and name what does not exist any more; `plain` groups
     claim nothing of the kind, and all in one generation.
     """
-    partitions = draw(partition_counts())
-    names = draw(st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=6, unique=True))
-    shared = draw(st.none() | subscriptions())
+    topics_here = draw(_FEW_TOPICS)
+    partitions = draw(partition_counts(topics_here))
+    names = draw(_FEW_MEMBERS)
+    shared = draw(st.none() | subscriptions(topics_here))
     real = [TopicPartition(t, index) for t, size in partitions.items() for index in range(size)]
     gone = [TopicPartition(topic, partitions.get(topic, 0) + 1) for topic in TOPICS[:3]]
     unclaimed = list(draw(st.permutations(real)))
     generation = draw(st.none() | st.integers(0, 3))
     members = {}
     for name in names:
-        topics = draw(subscriptions()) if shared is None else shared
+        topics = draw(subscriptions(topics_here)) if shared is None else shared
         if plain:
             topics = tuple(dict.fromkeys(topics))
             share = draw(st.integers(0, len(unclaimed)))
@@ -184,6 +226,7 @@ def _apply(change: Change, partitions: dict[str, int], members: dict[str, Member
             partitions[topic] = size
 
 
+@_made_once
 def changes() -> SearchStrategy[Change]:
     """One thing that happens between two rounds."""
     member = st.sampled_from(MEMBERS)

@@ -14,7 +14,7 @@ HOLDS, VIOLATED, SAMPLED, INCONCLUSIVE = "holds", "violated", "sampled", "inconc
 
 DEADLOCK = "deadlock"
 """The name under which a deadlock stands among the violations."""
-DEADLOCK_SAYS = "deadlock: no rule can be taken, and this is no end"
+DEADLOCK_SAYS = "A deadlock: no rule can be taken, and this is no end"
 
 EXIT_OK, EXIT_USAGE, EXIT_REJECTED, EXIT_INCONCLUSIVE = 0, 2, 3, 4
 EXIT_DEADLOCK, EXIT_ALWAYS, EXIT_LEADS_TO, EXIT_BAD_INPUT = 11, 12, 13, 151

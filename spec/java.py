@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
+from spec.core import Claims
+from spec.lemmas import INTEGER, false_neighbour, lemma
 from spec.vocabulary import TopicPartition
 
 INT_MIN = -(2**31)
@@ -18,6 +20,23 @@ INT_MIN = -(2**31)
 def int32(n: int) -> int:
     """Wrap a number as a Java `int` does."""
     return (n + 2**31) % 2**32 - 2**31
+
+
+@lemma(int32, n=INTEGER)
+def int32_keeps_the_low_32_bits(n: int) -> Claims:
+    """What is left of a number is an `int`, and what was lost is a multiple of 2**32.
+
+    Only one number is both, so this is all there is to say.
+    """
+    yield f"{int32(n)} is an int", INT_MIN <= int32(n) < -INT_MIN
+    yield f"{n} less {int32(n)} is a multiple of 2**32", (n - int32(n)) % 2**32 == 0
+
+
+@false_neighbour(of=int32_keeps_the_low_32_bits)
+def cutting_off_high_bits_gives_an_int(n: int) -> Claims:
+    """`n % 2**32` keeps the low bits too, but takes the sign bit for a part of the number."""
+    cut = n % 2**32
+    yield f"{cut} is an int", INT_MIN <= cut < -INT_MIN
 
 
 def utf16(text: str) -> bytes:

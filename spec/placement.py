@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from spec.core import SpecError
+from spec.core import Claims, SpecError
 from spec.java import INT_MIN, int32, string_hash
+from spec.lemmas import JAVA_INT, POSITIVE_JAVA_INT, false_neighbour, lemma
 
 OFFSETS_PARTITIONS = 50
 """`offsets.topic.num.partitions` and `transaction.state.log.num.partitions`, by default."""
@@ -28,6 +29,29 @@ def java_abs(n: int) -> int:
 def java_remainder(n: int, partitions: int) -> int:
     """Java's `%` for a positive divisor: the remainder has the sign of what is divided."""
     return abs(n) % partitions * (-1 if n < 0 else 1)
+
+
+@lemma(java_remainder, n=JAVA_INT, divisor=POSITIVE_JAVA_INT)
+def java_remainder_is_as_java_defines_it(n: int, divisor: int) -> Claims:
+    """What Java's division leaves over, which rounds towards zero.
+
+    The Java Language Specification, 15.17.2 and 15.17.3. Only one number is all of this.
+    """
+    yield from is_java_remainder(java_remainder(n, divisor), n, divisor)
+
+
+@false_neighbour(of=java_remainder_is_as_java_defines_it)
+def python_remainder_is_as_java_defines_it(n: int, divisor: int) -> Claims:
+    """The remainder of Python's `%` has the sign of the divisor."""
+    yield from is_java_remainder(n % divisor, n, divisor)
+
+
+def is_java_remainder(remainder: int, n: int, divisor: int) -> Claims:
+    """Smaller than the divisor, of the sign of what is divided, and what division leaves over."""
+    quotient = abs(n) // divisor * (-1 if n < 0 else 1)
+    yield f"{remainder} is less than {divisor}", abs(remainder) < divisor
+    yield f"{remainder} has the sign of {n}", remainder == 0 or (remainder < 0) == (n < 0)
+    yield f"{quotient} times {divisor} and {remainder} is {n}", quotient * divisor + remainder == n
 
 
 # -- three rules for one question ----------------------------------------------------------------
@@ -60,6 +84,57 @@ PLACEMENT_RULES: Mapping[str, Callable[[int, int], int]] = {
     "Math.abs(hash) % n": abs_first,
 }
 """The rules by what they say in Java, Kafka's first. They agree on every hash but one."""
+
+
+@lemma(kafka_rule, remainder_first, h=JAVA_INT, n=POSITIVE_JAVA_INT)
+def two_rules_give_a_partition(h: int, n: int) -> Claims:
+    """`Utils.abs(hash) % n` and `Math.abs(hash % n)` are partitions, whatever the hash."""
+    for partition in (kafka_rule(h, n), remainder_first(h, n)):
+        yield f"{partition} is one of {n} partitions", 0 <= partition < n
+
+
+@false_neighbour(of=two_rules_give_a_partition)
+def the_third_rule_gives_a_partition(h: int, n: int) -> Claims:
+    """`Math.abs(hash) % n` is none for the one hash that `Math.abs` leaves negative."""
+    partition = abs_first(h, n)
+    yield f"{partition} is one of {n} partitions", 0 <= partition < n
+
+
+@lemma(abs_first, h=JAVA_INT, n=POSITIVE_JAVA_INT)
+def the_third_rule_fails_for_one_hash(h: int, n: int) -> Claims:
+    """`Math.abs(hash) % n` is a partition, but for the smallest hash if n is no power of two."""
+    partition = abs_first(h, n)
+    if h == INT_MIN and 2**31 % n != 0:
+        yield f"{partition} is none of {n} partitions", not 0 <= partition < n
+    else:
+        yield f"{partition} is one of {n} partitions", 0 <= partition < n
+
+
+@false_neighbour(of=the_third_rule_fails_for_one_hash)
+def the_third_rule_always_fails_for_one_hash(h: int, n: int) -> Claims:
+    """A power of two divides the smallest hash, and what is left is 0, which is a partition."""
+    partition = abs_first(h, n)
+    if h == INT_MIN:
+        yield f"{partition} is none of {n} partitions", not 0 <= partition < n
+    else:
+        yield f"{partition} is one of {n} partitions", 0 <= partition < n
+
+
+@lemma(kafka_rule, remainder_first, abs_first, h=JAVA_INT, n=POSITIVE_JAVA_INT)
+def rules_agree_but_for_one_hash(h: int, n: int) -> Claims:
+    """All three rules agree, but for the smallest hash if n is no power of two: then all differ."""
+    a, b, c = (rule(h, n) for rule in PLACEMENT_RULES.values())
+    if h != INT_MIN or 2**31 % n == 0:
+        yield f"{a}, {b} and {c} are one partition", a == b == c
+    else:
+        yield f"{a}, {b} and {c} are three numbers", a != b and b != c and c != a
+
+
+@false_neighbour(of=rules_agree_but_for_one_hash)
+def two_rules_agree_on_every_hash(h: int, n: int) -> Claims:
+    """Two rules always give a partition, but for the smallest hash not the same one."""
+    a, b = kafka_rule(h, n), remainder_first(h, n)
+    yield f"{a} and {b} are one partition", a == b
 
 
 def group_partition(group_id: str, partitions: int = OFFSETS_PARTITIONS) -> int:

@@ -68,7 +68,7 @@ COUNTER = Model(
     name="counter",
     doc="A counter that counts up to a bound: the smallest model there is.",
     bounds=CounterBounds,
-    initial=lambda bounds: [Counter(0, bounds)],
+    initial=lambda bounds: [Counter(0, bounds=bounds)],
     properties=(NeverNegative, ReachesTop),
     variants=(Variant("counter", rules=(count,), why="It counts up."),),
 )
@@ -146,7 +146,7 @@ DIE_HARD = Model(
     name="die-hard",
     doc="Measure four litres with two jugs; the shortest solution has seven states.",
     bounds=JugBounds,
-    initial=lambda bounds: [Jugs(0, 0, bounds)],
+    initial=lambda bounds: [Jugs(0, 0, bounds=bounds)],
     properties=(GoalIsNeverMeasured,),
     variants=(
         Variant(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple, TypeAlias
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple, Protocol, TypeAlias
 
 import attrs
 
@@ -82,3 +83,36 @@ class Member:
     """
     rack: str | None = attrs.field(default=None, kw_only=True)
     """`client.rack`: where it would rather fetch from."""
+
+
+Racks: TypeAlias = Mapping[str, Sequence[Collection[str]]]
+"""The racks that hold a replica, for each partition of each topic; as far as they are known."""
+
+NO_RACKS: Racks = MappingProxyType({})
+"""Nothing is known of racks."""
+
+
+def racks_by_partition(racks: Racks, topic: str, size: int) -> list[frozenset[str]]:
+    """Read the racks of each partition of a topic; of a topic that is not told of, none."""
+    if topic not in racks:
+        return [frozenset()] * size
+    if len(racks[topic]) != size:
+        told = len(racks[topic])
+        raise InvalidGroup(f"topic {topic!r} has {size} partitions, and racks are given of {told}")
+    for names in racks[topic]:
+        if isinstance(names, str):
+            raise InvalidGroup(f"the racks of a partition are a list of names, not {names!r}")
+    return list(map(frozenset, racks[topic]))
+
+
+class RackAware(Protocol):
+    """A strategy that is asked with racks, or without."""
+
+    def __call__(
+        self,
+        partitions: Mapping[str, int | None],
+        members: Mapping[str, Member],
+        *,
+        racks: Racks = NO_RACKS,
+    ) -> Assignment:
+        """Share out the partitions of each topic, given how many it has, among the members."""

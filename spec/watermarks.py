@@ -5,7 +5,7 @@ A leader keeps, beside its own LEO, the LEO of each follower as the follower's l
 it: the remote LEO. HW ≤ LEO on every replica.
 
 Kafka: `Partition.maybeIncrementLeaderHW`, `Replica.updateFetchStateOrThrow`,
-`ReplicaFetcherThread.processPartitionData`.
+`ReplicaFetcherThread.processPartitionData`, `UnifiedLog.truncateTo`.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from spec.core import (
     reachable,
     rule,
 )
+from spec.lemmas import NATURAL, false_neighbour, lemma, provided
 from spec.picture import Arrow, Lane, Picture
 
 # -- the update rules -----------------------------------------------------------------------
@@ -83,6 +84,128 @@ def after_response(follower: Follower, records: int, hw_of_leader: int) -> Follo
     """The follower after the leader's answer: first it appends, then it moves its HW."""
     leo = follower.leo + records
     return Follower(hw=follower_hw(hw_of_leader, leo), leo=leo)
+
+
+def after_truncation(follower: Follower, offset: int) -> Follower:
+    """The follower after it cut its log at `offset`, where it leaves the leader's; HW with it.
+
+    Kafka: `UnifiedLog.truncateTo`. A log that ends before stays as it is.
+    """
+    leo = min(offset, follower.leo)
+    return Follower(hw=min(follower.hw, leo), leo=leo)
+
+
+# -- what they keep true, for all numbers -----------------------------------------------------
+#
+# One remote LEO stands for any number of followers: first it is shown that only the least counts.
+
+
+@lemma(leader_hw, hw=NATURAL, leo=NATURAL, one=NATURAL, other=NATURAL)
+def isr_counts_as_its_slowest(hw: int, leo: int, one: int, other: int) -> Claims:
+    """Two followers move the HW as the slower of them alone would.
+
+    So, one after the other, do as many as there are.
+    """
+    both = leader_hw(hw, [leo, one, other])
+    alone = leader_hw(hw, [leo, min(one, other)])
+    yield f"HW {both} with both is {alone} with the slower", both == alone
+
+
+@false_neighbour(of=isr_counts_as_its_slowest)
+def isr_counts_as_its_latest(hw: int, leo: int, one: int, other: int) -> Claims:
+    """The follower that fetched last may be ahead of one that did not fetch for long."""
+    both = leader_hw(hw, [leo, one, other])
+    alone = leader_hw(hw, [leo, other])
+    yield f"HW {both} with both is {alone} with the latest", both == alone
+
+
+def moves_hw_rightly(before: Leader, after: Leader) -> Claims:
+    """What a leader's HW may do: go forward, as far as every member of the ISR holds."""
+    yield f"HW {before.hw} does not retreat to {after.hw}", before.hw <= after.hw
+    yield f"HW {after.hw} is within LEO {after.leo}", after.hw <= after.leo
+    held = after.hw == before.hw or after.hw <= min(after.remote)
+    yield f"HW {after.hw} is new and held by all of {after.remote}", held
+
+
+@lemma(after_append, leader_hw, hw=NATURAL, leo=NATURAL, remote=NATURAL, records=NATURAL)
+def append_moves_hw_rightly(hw: int, leo: int, remote: int, records: int) -> Claims:
+    """A leader that appends keeps its HW or moves it on, within its LEO and what the ISR holds."""
+    yield provided("the leader's HW is within its LEO"), hw <= leo
+    leader = Leader(hw, leo, (remote,))
+    yield from moves_hw_rightly(leader, after_append(leader, records))
+
+
+@false_neighbour(of=append_moves_hw_rightly)
+def append_that_commits_at_once_moves_hw_rightly(
+    hw: int, leo: int, remote: int, records: int
+) -> Claims:
+    """A HW that counts the leader's own LEO alone commits what no follower holds yet."""
+    yield provided("the leader's HW is within its LEO"), hw <= leo
+    leader = Leader(hw, leo, (remote,))
+    wrong = attrs.evolve(leader, leo=leo + records, hw=leader_hw(hw, [leo + records]))
+    yield from moves_hw_rightly(leader, wrong)
+
+
+@lemma(
+    after_fetch, leader_hw, hw=NATURAL, leo=NATURAL, remote=NATURAL, others=NATURAL, offset=NATURAL
+)
+def fetch_moves_hw_rightly(hw: int, leo: int, remote: int, others: int, offset: int) -> Claims:
+    """A leader that is fetched from, at any offset, moves its HW within the same limits.
+
+    The offset may lie before the follower's last one: a log that was cut is fetched again.
+    """
+    yield provided("the leader's HW is within its LEO"), hw <= leo
+    leader = Leader(hw, leo, (remote, others))
+    yield from moves_hw_rightly(leader, after_fetch(leader, follower=0, offset=offset))
+
+
+@false_neighbour(of=fetch_moves_hw_rightly)
+def fetch_with_the_greatest_leo_moves_hw_rightly(
+    hw: int, leo: int, remote: int, others: int, offset: int
+) -> Claims:
+    """A HW that counts by the greatest remote LEO commits what the slower followers lack."""
+    yield provided("the leader's HW is within its LEO"), hw <= leo
+    leader = Leader(hw, leo, (remote, others))
+    greatest = leader_hw(hw, [leo, max(offset, others)])
+    yield from moves_hw_rightly(leader, attrs.evolve(leader, remote=(offset, others), hw=greatest))
+
+
+@lemma(after_response, follower_hw, leo=NATURAL, records=NATURAL, hw_of_leader=NATURAL)
+def response_keeps_hw_within_the_log(leo: int, records: int, hw_of_leader: int) -> Claims:
+    """A follower's HW is within its LEO and the leader's HW, whatever the leader answers."""
+    after = after_response(Follower(leo=leo), records, hw_of_leader)
+    yield f"HW {after.hw} is within LEO {after.leo}", after.hw <= after.leo
+    yield f"HW {after.hw} is within the leader's {hw_of_leader}", after.hw <= hw_of_leader
+
+
+@false_neighbour(of=response_keeps_hw_within_the_log)
+def hw_as_the_leader_says_is_within_the_log(leo: int, records: int, hw_of_leader: int) -> Claims:
+    """An answer carries only some of the records, and a HW that may be beyond them."""
+    after = Follower(hw=hw_of_leader, leo=leo + records)
+    yield f"HW {after.hw} is within LEO {after.leo}", after.hw <= after.leo
+
+
+def cuts_rightly(before: Follower, offset: int, after: Follower) -> Claims:
+    """What truncation may do: cut the log, and the HW only where the cut is below it."""
+    yield f"LEO {before.leo} cut at {offset} is {after.leo}", after.leo == min(before.leo, offset)
+    yield f"HW {after.hw} is within LEO {after.leo}", after.hw <= after.leo
+    yield f"HW {before.hw} stays at {after.hw}", offset < before.hw or after.hw == before.hw
+
+
+@lemma(after_truncation, hw=NATURAL, leo=NATURAL, offset=NATURAL)
+def truncation_keeps_hw_within_the_log(hw: int, leo: int, offset: int) -> Claims:
+    """A follower's HW stays within its LEO when it truncates; as it is, if cut at or above it."""
+    yield provided("the follower's HW is within its LEO"), hw <= leo
+    follower = Follower(hw, leo)
+    yield from cuts_rightly(follower, offset, after_truncation(follower, offset))
+
+
+@false_neighbour(of=truncation_keeps_hw_within_the_log)
+def truncation_of_the_log_alone_keeps_hw_within_it(hw: int, leo: int, offset: int) -> Claims:
+    """Truncation that forgets the HW leaves it where the log no longer is."""
+    yield provided("the follower's HW is within its LEO"), hw <= leo
+    follower = Follower(hw, leo)
+    yield from cuts_rightly(follower, offset, attrs.evolve(follower, leo=min(offset, leo)))
 
 
 # -- a model around them --------------------------------------------------------------------
@@ -168,6 +291,13 @@ def RemoteLeoIsPast(s: Partition) -> Claims:
 
 
 @always
+def FollowersCopy(s: Partition) -> Claims:
+    """No follower holds what its leader does not."""
+    for i, f in enumerate(s.followers):
+        yield f"follower {i}", f.leo <= s.leader.leo
+
+
+@always
 def FollowerHwIsBehind(s: Partition) -> Claims:
     """A follower never counts more as committed than the leader does."""
     for i, f in enumerate(s.followers):
@@ -217,9 +347,18 @@ WATERMARKS = Model(
     doc="How a leader and its followers learn what is committed, in plain numbers.",
     bounds=Bounds,
     initial=lambda bounds: [
-        Partition(Leader(remote=(0,) * bounds.followers), (Follower(),) * bounds.followers, bounds)
+        Partition(
+            Leader(remote=(0,) * bounds.followers), (Follower(),) * bounds.followers, bounds=bounds
+        )
     ],
-    properties=(HwWithinLog, CommittedIsHeld, RemoteLeoIsPast, FollowerHwIsBehind, EveryoneKnows),
+    properties=(
+        HwWithinLog,
+        CommittedIsHeld,
+        RemoteLeoIsPast,
+        FollowersCopy,
+        FollowerHwIsBehind,
+        EveryoneKnows,
+    ),
     variants=(
         REPLY_AFTER_UPDATE,
         REPLY_AFTER_UPDATE.derive(
@@ -232,4 +371,5 @@ WATERMARKS = Model(
         ),
     ),
     picture=picture,
+    mutation_bounds=({"followers": 2, "records": 3},),
 )

@@ -189,6 +189,9 @@ def document(raw: Any, name: str) -> Document:
         need(isinstance(state, dict), f"state {index} is no object")
         for variable in names:
             need(variable in state, f"state {index} has no variable {variable}")
+        for variable, value in state.items():
+            if not variable.startswith("#"):
+                need(is_value(value), f"state {index} has no ITF value for {variable}")
     loop = raw.get("loop")
     need(
         loop is None or (type(loop) is int and 0 <= loop < len(raw["states"])),
@@ -202,3 +205,24 @@ def document(raw: Any, name: str) -> Document:
         about=about if isinstance(about, dict) else {},
         loop=loop,
     )
+
+
+def is_value(value: Any) -> bool:
+    """Whether this is a value as ITF writes them, all the way down."""
+    if isinstance(value, list):
+        return all(map(is_value, value))
+    if not isinstance(value, dict):
+        return value is not None
+    for mark in ("#set", "#tup"):
+        if mark in value:
+            return isinstance(value[mark], list) and is_value(value[mark])
+    if "#map" in value:
+        pairs = value["#map"]
+        return isinstance(pairs, list) and all(
+            isinstance(pair, list) and len(pair) == 2 and is_value(pair) for pair in pairs
+        )
+    if "#bigint" in value:
+        return isinstance(value["#bigint"], str)
+    if "#unserializable" in value:
+        return True
+    return all(map(is_value, value.values()))

@@ -37,8 +37,8 @@ def draw(story: Story) -> Iterator[Text]:
 
 def heading(scene: Scene) -> Text:
     """Who did what, choosing what."""
-    line = Text(f"{scene.number:4}  ", style="bold")
-    line.append(scene.rule, style="bold")
+    line = Text()
+    line.append(f"{scene.number:4}  {scene.rule}", style="bold")
     for name, value in scene.choices.items():
         line.append(f"  {name}=", style="dim")
         line.append(value)
@@ -54,7 +54,8 @@ def arrow(message: Arrow) -> Text:
 
 def lane_line(lane: SceneLane, width: int, *, everything: bool) -> Text:
     """One lane: its role, its facts (those that changed, or all), its log."""
-    line = Text("    ✗ " if lane.failing else "      ", style="bold red")
+    line = Text()
+    line.append("    ✗ " if lane.failing else "      ", style="bold red")
     line.append(f"{lane.name:{width}}", style="bold red" if lane.failing else "")
     line.append("  ")
     if lane.role and (everything or lane.role_before is not None):
@@ -71,7 +72,8 @@ def lane_line(lane: SceneLane, width: int, *, everything: bool) -> Text:
 
 def fact_text(fact: SceneFact, *, everything: bool) -> Text:
     """A fact, with what it was before if it changed."""
-    out = Text(f"{fact.name} ", style="dim")
+    out = Text()
+    out.append(f"{fact.name} ", style="dim")
     if fact.before and not everything:
         out.append(f"{fact.before}→", style="dim")
     out.append(fact.value, style="bold" if fact.before is not None and not everything else "")

@@ -30,21 +30,31 @@ import org.apache.kafka.common.TopicPartition;
  * A question: the strategy, how often to measure, the topics (name, size, whether racks follow, and
  * then for each partition how many replicas and the rack of each), the members (id, instance id,
  * rack, generation, generation of the field, topics by number, owned partitions). Texts are written
- * as a dot and their UTF-16 units in hex, what is absent as "-".
+ * as a dot and their UTF-16 units in hex, what is absent as "-". Or: "again", and how often to
+ * measure the same question once more.
  */
 public class KafkaAssignors {
     private static final InputStream IN = new BufferedInputStream(System.in, 1 << 20);
 
+    private static String strategy;
+    private static Cluster cluster;
+    private static Map<String, Subscription> members;
+    private static Map<String, Integer> numbers;
+
     public static void main(String[] args) throws IOException {
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.US_ASCII);
         for (String strategy = word(); strategy != null; strategy = word()) {
-            ask(strategy, number(), out);
+            if (strategy.equals("again"))
+                answer(number(), out);
+            else
+                ask(strategy, number(), out);
             out.flush();
         }
     }
 
-    private static void ask(String strategy, int measurements, PrintStream out) throws IOException {
-        Map<String, Integer> numbers = new HashMap<>();
+    private static void ask(String asked, int measurements, PrintStream out) throws IOException {
+        strategy = asked;
+        numbers = new HashMap<>();
         Map<String, Node> nodes = new HashMap<>();
         List<PartitionInfo> partitions = new ArrayList<>();
         String[] topics = new String[number()];
@@ -63,9 +73,12 @@ public class KafkaAssignors {
                 partitions.add(new PartitionInfo(topics[t], p, Node.noNode(), replicas, replicas));
             }
         }
-        Cluster cluster = new Cluster("cluster", new HashSet<>(nodes.values()), partitions, Set.of(), Set.of());
-        Map<String, Subscription> members = members(strategy, topics);
+        cluster = new Cluster("cluster", new HashSet<>(nodes.values()), partitions, Set.of(), Set.of());
+        members = members(strategy, topics);
+        answer(measurements, out);
+    }
 
+    private static void answer(int measurements, PrintStream out) {
         List<Long> nanoseconds = new ArrayList<>();
         Map<String, ConsumerPartitionAssignor.Assignment> result = null;
         try {

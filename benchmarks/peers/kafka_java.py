@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-from spec.vocabulary import Assignment, KafkaRaises, Member, TopicPartition
+from spec.vocabulary import NO_RACKS, Assignment, KafkaRaises, Member, Racks, TopicPartition
 
 SOURCE = Path(__file__).with_name("KafkaAssignors.java")
 REPOSITORY = Path.home() / ".m2" / "repository"
 HOW_TO_GET = "mvn dependency:get -Dartifact=org.apache.kafka:kafka-clients:4.0.0"
-
-Racks = Mapping[TopicPartition, Collection[str]]
 
 
 def find_jar() -> Path | None:
@@ -44,7 +42,7 @@ def question(
     strategy: str,
     partitions: Mapping[str, int | None],
     members: Mapping[str, Member],
-    racks: Racks | None = None,
+    racks: Racks = NO_RACKS,
     measurements: int = 0,
 ) -> tuple[str, list[str]]:
     """Write down one question, and the topics in the order in which it numbers them."""
@@ -55,11 +53,9 @@ def question(
     words = [strategy, str(measurements), str(len(numbers))]
     for topic in numbers:
         size = partitions.get(topic) or 0
-        words += [_text(topic), str(size), "0" if racks is None else "1"]
-        if racks is not None:
-            for index in range(size):
-                replicas = racks.get(TopicPartition(topic, index), ())
-                words += [str(len(replicas)), *map(_text, replicas)]
+        words += [_text(topic), str(size), str(int(topic in racks))]
+        for replicas in racks.get(topic, ())[:size]:
+            words += [str(len(replicas)), *map(_text, replicas)]
     words.append(str(len(members)))
     for name, member in members.items():
         words += [_text(name), _text(member.instance_id), _text(member.rack)]
@@ -114,7 +110,7 @@ class KafkaJava:
         strategy: str,
         partitions: Mapping[str, int | None],
         members: Mapping[str, Member],
-        racks: Racks | None = None,
+        racks: Racks = NO_RACKS,
     ) -> Assignment:
         """What Kafka assigns; raises `KafkaRaises` when it raises.
 
@@ -139,3 +135,7 @@ class KafkaJava:
         """How long Kafka takes, several times over: the first ones warm it up."""
         text, _ = question(strategy, partitions, members, measurements=measurements)
         return [int(ns) / 1e9 for ns in self._ask(text)[1:]]
+
+    def seconds_again(self, measurements: int) -> list[float]:
+        """How long Kafka takes with the question it was asked last."""
+        return [int(ns) / 1e9 for ns in self._ask(f"again {measurements}\n")[1:]]

@@ -20,17 +20,24 @@ def is_here() -> bool:
     return bool(shutil.which("rumur") and shutil.which("cc"))
 
 
-def build(bounds: Mapping[str, int], threads: int, folder: Path) -> tuple[Path, float]:
-    """Make the verifier for these bounds; how many seconds that took."""
+def model(bounds: Mapping[str, int]) -> str:
+    """The model with these bounds."""
     text = MODEL.read_text("utf-8")
     for name, value in bounds.items():
-        text = re.sub(rf"\b{BOUNDS[name]}: \d+;", f"{BOUNDS[name]}: {value};", text, count=1)
+        constant = BOUNDS[name]
+        text, found = re.subn(rf"\b{constant}: \d+;", f"{constant}: {value};", text, count=1)
+        assert found, f"the model has no bound {constant}"
+    return text
+
+
+def build(bounds: Mapping[str, int], threads: int, folder: Path) -> tuple[Path, float]:
+    """Make the verifier for these bounds; how many seconds that took."""
     folder.mkdir(parents=True, exist_ok=True)
-    model, source, verifier = (folder / name for name in ("model.m", "verifier.c", "verifier"))
-    model.write_text(text, "utf-8")
+    murphi, source, verifier = (folder / name for name in ("model.m", "verifier.c", "verifier"))
+    murphi.write_text(model(bounds), "utf-8")
     begun = time.perf_counter()
     to_c = ["rumur", "--deadlock-detection", "off", "--threads", str(threads)]
-    subprocess.run([*to_c, "--output", source, model], check=True)
+    subprocess.run([*to_c, "--output", source, murphi], check=True)
     to_binary = ["cc", "-std=c11", "-O3", "-march=native", "-o", verifier, source]
     subprocess.run([*to_binary, "-lpthread", "-latomic"], check=True)
     return verifier, time.perf_counter() - begun

@@ -99,7 +99,7 @@ def check(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    r"""Explore every state of MODEL within its bounds, and show the shortest counterexample.
+    """Explore every state of MODEL within its bounds, and show the shortest counterexample.
 
     MODEL is one that `kspec models` lists, or your own: `module:attribute`, or the path of a
     Python file, which is then executed.
@@ -143,8 +143,7 @@ def check(
     show(verdict, trace)
     if coverage:
         show_coverage(verdict)
-    if verdict.violations and not (out_itf or html) and verdict.violations[0].trace:
-        say(f"As a page to step through: {shlex.join(['kspec', *sys.argv[1:]])} --html story.html")
+    files.say_where(verdict)
     return verdict.exit_code
 
 
@@ -167,6 +166,15 @@ class StoryFiles:
             for file in (self.itf, self.html):
                 if file:
                     complain(f"there is no counterexample, so {file.path} was not written")
+
+    def say_where(self, verdict: Verdict) -> None:
+        """Say which files were written, or how a counterexample becomes one."""
+        written = [str(file.path) for file in (self.itf, self.html) if file and file.written]
+        if written:
+            say(f"Written: {', '.join(written)}")
+        elif any(violation.trace for violation in verdict.violations):
+            again = shlex.join(["kspec", *sys.argv[1:]])
+            say(f"As a page to step through: {again} --html story.html")
 
     def write_trace(self, trace: Trace, says: str, *, violated: bool) -> None:
         """Write one trace to whatever files were asked for."""
@@ -200,8 +208,7 @@ def show(verdict: Verdict, witness: Trace | None = None) -> None:
             say()
             say_story(tell(trace, violation.says, violated=True))
             say()
-        says = violation.says + (f", in {violation.states} states" if trace else "")
-        say(f"{says}.")
+        say(f"{violation.says}" + (f" ({violation.states} states)." if trace else "."))
         if trace and violation.name == DEADLOCK:
             show_what_blocks(trace)
     if witness:
@@ -272,8 +279,9 @@ def effort(verdict: Verdict) -> str:
         counts = f"{verdict.distinct:,} distinct states up to symmetry, for {verdict.stands_for:,}"
     if verdict.statistics:
         walks = verdict.statistics["walks"]
+        walked = "1 walk" if walks == 1 else f"{walks:,} walks"
         mean = verdict.statistics["states_per_walk"]["mean"]
-        extent = f"{walks:,} walks of {mean} states on average, the longest of {verdict.depth}"
+        extent = f"{walked} of {mean} states on average, the longest of {verdict.depth}"
         extent += f", seed {verdict.seed}"
     else:
         extent = f"depth {verdict.depth}"

@@ -21,7 +21,11 @@ COMMANDS = {
     "check": "explore every state within the bounds",
     "simulate": "walk at random, where there are too many states",
     "mutate": "break each rule in turn, and see which property notices",
+    "prove": "prove lemmas for all numbers, and refute what one could take for them",
     "show": "draw a recorded trace",
+    "assign": "who in a consumer group gets which partitions, and what moves",
+    "coordinator": "which partition and broker a consumer group belongs to",
+    "conform": "hold a client's assignors against Kafka's",
 }
 """Each command, and what it does. Its module in this folder has the same name."""
 
@@ -63,12 +67,12 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("kspec"), prog_name="kspec")
 def kspec() -> None:
-    r"""Check Kafka's replication and consumer-group protocols, or a protocol of your own.
+    """Check what Kafka does, or a protocol of your own, in every state within bounds.
 
     \b
     kspec models                                    what there is to check
     kspec check replication                         Kafka as it is: every state within bounds
-    kspec check replication --variant kip-101 \
+    kspec check replication --variant kip-101 \\
         --html story.html                           how Kafka of 2017 lost data, as a page
 
     Exit codes: 0 all is well, 2 wrong usage, 3 a trace was rejected, 4 a limit ended the run,

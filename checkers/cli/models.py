@@ -9,6 +9,7 @@ import click
 from checkers.cli.options import json_option
 from checkers.cli.output import say_json, say_wrapped
 from checkers.models import BUILT_IN, find_model
+from checkers.verdict import DEADLOCK
 from spec.core import Always, LeadsTo, Model, Property, Rule, Variant, Violated
 
 KINDS = {Always: "always", LeadsTo: "leads to"}
@@ -19,7 +20,7 @@ KINDS = {Always: "always", LeadsTo: "leads to"}
 @click.option("--rules", is_flag=True, help="Each variant's rules with their guards, in words.")
 @json_option
 def models(names: tuple[str, ...], rules: bool, as_json: bool) -> int:
-    r"""List models with their variants, bounds and properties, and what is expected of each.
+    """List models with their variants, bounds and properties, and what is expected of each.
 
     \b
     kspec models
@@ -28,7 +29,7 @@ def models(names: tuple[str, ...], rules: bool, as_json: bool) -> int:
     """
     found = {name: find_model(name) for name in names or BUILT_IN}
     if as_json:
-        say_json([record(name, model, rules=rules) for name, model in found.items()])
+        say_json({"models": [record(name, model, rules=rules) for name, model in found.items()]})
         return 0
     for name, model in found.items():
         for line in describe(name, model, rules=rules):
@@ -53,7 +54,7 @@ def describe(name: str, model: Model[Any], *, rules: bool) -> list[str]:
             lines.append(f"    {b.name}={b.default}  ({b.low} to {b.high})  {b.doc}")
     lines += ["", "  properties"]
     for prop in (*model.properties, *model.sanity):
-        sanity = ", asked by name only" if prop in model.sanity else ""
+        sanity = ", asked by name and by mutate" if prop in model.sanity else ""
         lines += [f"    {prop.name}  ({kind(prop)}{sanity})", f"        {prop.summary}"]
     example = f"kspec check {name}"
     other = next((v.name for v in model.variants if v.name != default), None)
@@ -65,13 +66,14 @@ def expectations(variant: Variant[Any]) -> list[str]:
     """What a variant is expected to do to the properties."""
     if not variant.violates:
         return ["expected: every property holds"]
-    return [f"expected: {name} {expectation(v)}" for name, v in variant.violates.items()]
+    return [f"expected: {expectation(name, v)}" for name, v in variant.violates.items()]
 
 
-def expectation(violated: Violated) -> str:
+def expectation(name: str, violated: Violated) -> str:
     """One expected violation, in words."""
+    what = name if name == DEADLOCK else f"{name} violated"
     bounds = "".join(f" --set {name}={value}" for name, value in violated.bounds.items())
-    return f"violated in {violated.states} states" + (f", with{bounds}" if bounds else "")
+    return f"{what} in {violated.states} states" + (f", with{bounds}" if bounds else "")
 
 
 def rule_lines(rule: Rule[Any]) -> list[str]:

@@ -45,7 +45,7 @@ def mutate(
     everything: bool,
     as_json: bool,
 ) -> int:
-    r"""Break each rule of MODEL in turn, and see which property notices.
+    """Break each rule of MODEL in turn, and see which property notices.
 
     Each guard is dropped, and each effect made to forget a field or to get a number wrong. A
     mutant that no property catches is a survivor: the model says why it is harmless, or a
@@ -53,7 +53,7 @@ def mutate(
 
     \b
     kspec mutate replication
-    kspec mutate my_protocol.py --rule leader_advances_hw
+    kspec mutate replication --rule leader_advances_hw
     """
     from checkers.mutate import mutate as judge
 

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,28 @@ def say_wrapped(line: str) -> None:
     say(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False))
 
 
+def say_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:
+    """A table, for any number of rows; which columns are flush right is told by their places."""
+    from rich.cells import cell_len
+
+    def extra(cell: str) -> int:
+        """By how much a cell is wider than it is long, as Chinese is."""
+        return 0 if cell.isascii() else cell_len(cell) - len(cell)
+
+    padded = []
+    for place, column in enumerate(zip(columns, *rows, strict=True)):
+        width = max(len(cell) + extra(cell) for cell in column)
+        pad = str.rjust if place in right else str.ljust
+        padded.append([pad(cell, width - extra(cell)) for cell in column])
+    for line in zip(*padded, strict=True):
+        say("  ".join(line).rstrip())
+
+
+def printable(name: str) -> str:
+    """A name from a file, with what a terminal would take for a command written out."""
+    return name if name.isprintable() else repr(name)[1:-1]
+
+
 def say_json(record: object) -> None:
     """The answer as one JSON object."""
     say(json.dumps(record, ensure_ascii=False, indent=2))
@@ -74,7 +96,8 @@ def console() -> Console:
         def on_broken_pipe(self) -> None:
             stop_talking()
 
-    return Patient(highlight=False, soft_wrap=True)
+    width = None if sys.stdout.isatty() else 160  # a table in a file need not be narrow
+    return Patient(highlight=False, soft_wrap=True, width=width)
 
 
 def say_story(story: Story) -> None:
@@ -117,6 +140,7 @@ class OutputFile:
     def __init__(self, path: Path) -> None:
         """Make sure that the file can be written, and leave an existing one as it is."""
         self.path = path
+        self.written = False
         if path.is_dir():
             raise SpecError(f"cannot write {path}: it is a directory")
         try:
@@ -137,6 +161,7 @@ class OutputFile:
 
     def write(self, content: str) -> None:
         """Write all of it or nothing."""
+        self.written = True
         try:
             if self.path.exists() and not self.path.is_file():
                 self.path.write_text(content, encoding="utf-8")

@@ -26,14 +26,21 @@ if TYPE_CHECKING:
     help="The model it is a trace of, if that is your own; its code is then executed.",
 )
 @click.option(
+    "--variant",
+    metavar="V",
+    help="Take it again under another variant, to see which guard stops it there.",
+)
+@click.option(
     "--html",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Write it as a page to step through.",
 )
 @json_option
-def show(file: Path, model: str | None, html: Path | None, as_json: bool) -> int:
-    r"""Draw the ITF trace in the file TRACE, whichever tool wrote it.
+def show(
+    file: Path, model: str | None, variant: str | None, html: Path | None, as_json: bool
+) -> int:
+    """Draw the ITF trace in the file TRACE, whichever tool wrote it.
 
     A trace of a model that kspec knows is taken again, step by step, under the model's rules;
     if they do not allow it, that is said, and the exit code is 3. Any other is shown as a
@@ -42,6 +49,7 @@ def show(file: Path, model: str | None, html: Path | None, as_json: bool) -> int
     \b
     kspec check replication --variant kip-101 --out-itf lost.itf.json
     kspec show lost.itf.json --html lost.html
+    kspec show lost.itf.json --variant kip-320
     """
     from traces.itf import BadTrace, read
     from traces.story import tell, tell_plainly
@@ -54,7 +62,7 @@ def show(file: Path, model: str | None, html: Path | None, as_json: bool) -> int
         return EXIT_BAD_INPUT
     rejected, trace = "", None
     try:
-        trace = retake(document, model)
+        trace = retake(document, model, variant)
     except BadTrace as error:
         rejected = f"{file}: {error}"
     if trace:
@@ -81,17 +89,19 @@ def show(file: Path, model: str | None, html: Path | None, as_json: bool) -> int
     return 0
 
 
-def retake(document: Document, model: str | None) -> Trace | None:
+def retake(document: Document, model: str | None, variant: str | None) -> Trace | None:
     """The trace under the rules of its model; None if that model is not known here."""
     from traces.replay import replay
 
     name = model or document.about.get("model")
     if not isinstance(name, str) or (model is None and name not in BUILT_IN):
         return None
-    variant, bounds = document.about.get("variant"), document.about.get("bounds")
+    said, bounds = document.about.get("variant"), document.about.get("bounds")
+    if variant:
+        find_model(name).variant(variant)
     try:
         system = find_model(name).system(
-            variant if isinstance(variant, str) else None,
+            variant or (said if isinstance(said, str) else None),
             bounds if isinstance(bounds, dict) else None,
         )
     except SpecError as error:

@@ -52,7 +52,7 @@ def simulate(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    r"""Walk through MODEL at random until a property is violated or all walks are done.
+    """Walk through MODEL at random until a property is violated or all walks are done.
 
     A walk that violates a property is made shorter before it is shown; it is not always the
     shortest there is, as that of `kspec check` is. Walks that find nothing prove nothing.
@@ -81,4 +81,5 @@ def simulate(
     show(verdict)
     if coverage:
         show_coverage(verdict)
+    files.say_where(verdict)
     return verdict.exit_code

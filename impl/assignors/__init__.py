@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from impl.assignors.group import Assignor
 from impl.assignors.range import assign_range
 from impl.assignors.roundrobin import assign_roundrobin
 from impl.assignors.sticky import assign_cooperative, assign_sticky
+from spec.vocabulary import RackAware
 
-ASSIGNORS: Mapping[str, Assignor] = {
+ASSIGNORS: Mapping[str, RackAware] = {
     "range": assign_range,
     "roundrobin": assign_roundrobin,
     "sticky": assign_sticky,

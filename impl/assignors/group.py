@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import chain, repeat
+from operator import itemgetter
 
 from impl.assignors.java import sort_names
-from spec.vocabulary import Assignment, InvalidGroup, Member, TopicPartition
-
-Assignor = Callable[[Mapping[str, int | None], Mapping[str, Member]], Assignment]
+from spec.vocabulary import InvalidGroup, Member, TopicPartition
 
 
 class Group:
     """The topics that count, and which members subscribe to the same list of topics."""
 
-    __slots__ = ("kinds", "members", "sizes", "subscribing")
+    __slots__ = ("kinds", "members", "sizes", "subscribed")
 
     def __init__(self, partitions: Mapping[str, int | None], members: Mapping[str, Member]) -> None:
         for topic, size in partitions.items():
@@ -32,50 +31,59 @@ class Group:
                 self.kinds[member.topics] = [name]
             else:
                 alike.append(name)
-        self.subscribing: dict[str, list[int]] = {}
-        """Topics in the order of the members, and which kinds of member subscribe, by number.
-
-        A kind is there as often as it names the topic.
-        """
-        for kind, topics in enumerate(self.kinds):
-            for topic in topics:
-                if topic in self.subscribing:
-                    self.subscribing[topic].append(kind)
-                else:
-                    self.subscribing[topic] = [kind]
+        self.subscribed = list(dict.fromkeys(chain.from_iterable(self.kinds)))
+        """Topics in the order of the members."""
         self.sizes: dict[str, int] = {
-            topic: size for topic in self.subscribing if (size := partitions.get(topic))
+            topic: size for topic in self.subscribed if (size := partitions.get(topic))
         }
         """How many partitions each topic has: those subscribed to that have any."""
-
-    def subscribers(self, in_order: list[str]) -> Subscribers:
-        """Who subscribes to each topic, in the order given."""
-        return Subscribers(self, {name: place for place, name in enumerate(in_order)})
 
 
 class Subscribers:
     """For each topic, the places of its subscribers; topics with the same ones share one list."""
 
-    __slots__ = ("_kinds", "_lists", "_subscribing")
+    __slots__ = ("_kinds_of", "_lists", "_others_of")
 
-    def __init__(self, group: Group, place: Mapping[str, int]) -> None:
-        self._kinds = [[place[name] for name in alike] for alike in group.kinds.values()]
-        self._subscribing = group.subscribing
-        self._lists: dict[tuple[int, ...], list[int]] = {}
+    def __init__(self, group: Group, in_order: list[str]) -> None:
+        place = {name: number for number, name in enumerate(in_order)}.__getitem__
+        # A kind goes by the place of its first member. In that order, lists come out sorted.
+        firsts: list[int] = []
+        others_of: dict[int, list[int]] = {}
+        for names in group.kinds.values():
+            first, *others = sorted(map(place, names)) if len(names) > 1 else (place(names[0]),)
+            firsts.append(first)
+            if others:
+                others_of[first] = others
+        kinds_of: dict[str, list[int]] = {topic: [] for topic in group.subscribed}
+        adds = {topic: kinds.append for topic, kinds in kinds_of.items()}
+        for first, topics in sorted(zip(firsts, group.kinds, strict=True), key=itemgetter(0)):
+            for add in map(adds.__getitem__, topics):
+                add(first)
+        lists: dict[tuple[int, ...], list[int]] = {}
+        self._lists: dict[str, list[int]] = {}
+        for topic, kinds in kinds_of.items():
+            # A kind is in there as often as it names the topic.
+            different = tuple(dict.fromkeys(kinds))
+            found = lists.get(different)
+            if found is None:
+                found = lists[different] = list(different)
+                for first in others_of.keys() & different:
+                    found += others_of[first]
+                found.sort()
+            self._lists[topic] = found
+        self._kinds_of = kinds_of
+        self._others_of = others_of
 
     def of(self, topic: str) -> list[int]:
         """The subscribers of a topic, ascending; the same object for the same subscribers."""
-        kinds = tuple(dict.fromkeys(self._subscribing[topic]))
-        found = self._lists.get(kinds)
-        if found is None:
-            found = list(chain.from_iterable(map(self._kinds.__getitem__, kinds)))
-            found.sort()
-            self._lists[kinds] = found
-        return found
+        return self._lists[topic]
 
     def how_often(self, topic: str) -> int:
         """How many times the topic is subscribed to: twice by a member that names it twice."""
-        return sum(map(len, map(self._kinds.__getitem__, self._subscribing[topic])))
+        kinds = self._kinds_of[topic]
+        if not self._others_of:
+            return len(kinds)
+        return len(kinds) + sum(len(self._others_of.get(first, ())) for first in kinds)
 
 
 def static_first(members: Mapping[str, Member]) -> list[str]:

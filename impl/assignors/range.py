@@ -4,19 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from impl.assignors.group import Group, partitions_of, static_first
+from impl.assignors.group import Group, Subscribers, partitions_of, static_first
 from impl.assignors.java import hash_order
-from spec.vocabulary import Assignment, Member, TopicPartition
+from impl.assignors.racks import Places
+from impl.assignors.range_by_rack import assign_by_rack
+from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
-def assign_range(partitions: Mapping[str, int | None], members: Mapping[str, Member]) -> Assignment:
+def assign_range(
+    partitions: Mapping[str, int | None],
+    members: Mapping[str, Member],
+    *,
+    racks: Racks = NO_RACKS,
+) -> Assignment:
     """The same as the specification's, faster."""
     group = Group(partitions, members)
     in_order = static_first(members)
-    subscribers = group.subscribers(in_order)
+    subscribers = Subscribers(group, in_order)
+    if racks:
+        standing = Places(members, racks, group.sizes)
+        if any(
+            standing.matter([topic], map(in_order.__getitem__, subscribers.of(topic)))
+            for topic in group.sizes
+        ):
+            by_rack = assign_by_rack(group, in_order, subscribers, standing)
+            return {name: tuple(by_rack[name]) for name in members}
     assigned: list[list[TopicPartition]] = [[] for _ in in_order]
     # The names go through a set, in the order of the members, and then through a map.
-    topics = hash_order([t for t in hash_order(list(group.subscribing)) if t in group.sizes])
+    topics = hash_order([t for t in hash_order(group.subscribed) if t in group.sizes])
     for topic, uncut in zip(topics, partitions_of(group.sizes, topics), strict=True):
         places = subscribers.of(topic)
         length, longer = divmod(len(uncut), len(places))

@@ -9,6 +9,9 @@ own, byte by byte, list order included:
     members = kafka_order({"a": Member(["orders"]), "b": Member(["orders"])})
     ASSIGNORS["range"]({"orders": 3}, members)
 
+Members and replicas on racks: `Member(topics, rack="a")`, and the racks of each partition of a
+topic as the keyword argument `racks={"orders": [["a", "b"], ["b", "c"], ["c", "a"]]}`.
+
 An input on which Kafka raises an exception raises `KafkaRaises`, which names it; what cannot
 be a group at all raises `InvalidGroup`. An empty group gets an empty result: Kafka's leader is
 itself a member, so its assignors are never asked.
@@ -16,16 +19,24 @@ itself a member, so its assignors are never asked.
 
 from collections.abc import Mapping
 
-from spec.assignors.common import Assignor, kafka_order
+from spec.assignors.common import kafka_order
 from spec.assignors.cooperative import COOPERATIVE_PROMISES, assign_cooperative
 from spec.assignors.properties import Property
 from spec.assignors.range import RANGE_PROMISES, assign_range
 from spec.assignors.roundrobin import ROUNDROBIN_PROMISES, assign_roundrobin
 from spec.assignors.sticky import assign_sticky
 from spec.assignors.sticky.promises import STICKY_PROMISES
-from spec.vocabulary import Assignment, InvalidGroup, KafkaRaises, Member, TopicPartition
+from spec.vocabulary import (
+    Assignment,
+    InvalidGroup,
+    KafkaRaises,
+    Member,
+    RackAware,
+    Racks,
+    TopicPartition,
+)
 
-ASSIGNORS: Mapping[str, Assignor] = {
+ASSIGNORS: Mapping[str, RackAware] = {
     "range": assign_range,
     "roundrobin": assign_roundrobin,
     "sticky": assign_sticky,
@@ -48,6 +59,7 @@ __all__ = [
     "InvalidGroup",
     "KafkaRaises",
     "Member",
+    "Racks",
     "TopicPartition",
     "kafka_order",
 ]

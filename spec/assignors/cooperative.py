@@ -20,9 +20,9 @@ from spec.assignors.properties import (
 )
 from spec.assignors.sticky import share_out
 from spec.assignors.sticky.ownership import NO_GENERATION, generation_of
-from spec.assignors.sticky.promises import keeps_what_fits, nothing_is_swapped
+from spec.assignors.sticky.promises import is_shared_out_near, keeps_what_fits, nothing_is_swapped
 from spec.core import Claims
-from spec.vocabulary import Assignment, Member, TopicPartition
+from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 def assign_cooperative(
@@ -30,13 +30,14 @@ def assign_cooperative(
     members: Mapping[str, Member],
     *,
     seen_generation: int = NO_GENERATION,
+    racks: Racks = NO_RACKS,
 ) -> Assignment:
     """Share out as sticky does, and withhold what another member has to let go first.
 
     Kafka: `CooperativeStickyAssignor`. Quirk: with equal subscriptions, a partition that only
     a member of an older generation claims is handed over at once.
     """
-    outcome = share_out(partitions, members, seen_generation)
+    outcome = share_out(partitions, members, seen_generation, racks)
     transferring = outcome.transferring
     if transferring is None:
         transferring = changing_hands(members, outcome.assigned)
@@ -89,6 +90,7 @@ COOPERATIVE_PROMISES = (
     nothing_is_both_given_and_revoked,
     keeps_what_fits,
     nothing_is_swapped,
+    is_shared_out_near,
 )
 
 
@@ -97,11 +99,15 @@ def rounds(
     partitions: Mapping[str, int | None],
     members: Mapping[str, Member],
     limit: int,
+    racks: Racks = NO_RACKS,
 ) -> list[Round]:
-    """Rebalance until nothing changes: each round's result is what members own in the next."""
+    """Rebalance until nothing changes: each round's result is what members own in the next.
+
+    An assignor that looks at racks is given with them bound: `partial(assign, racks=racks)`.
+    """
     history: list[Round] = []
     while len(history) < limit:
-        done = Round(partitions, members, assign(partitions, members))
+        done = Round(partitions, members, assign(partitions, members), racks)
         history.append(done)
         if all(set(done.assignment[m]) == set(told.owned) for m, told in members.items()):
             break

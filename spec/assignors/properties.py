@@ -13,8 +13,9 @@ from typing import TypeAlias
 
 import attrs
 
+from spec.assignors.racks import Places, places_of
 from spec.core import Claims
-from spec.vocabulary import Assignment, Member, TopicPartition
+from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 @attrs.frozen
@@ -27,6 +28,8 @@ class Round:
     """Who takes part."""
     assignment: Assignment
     """Who got what."""
+    racks: Racks = NO_RACKS
+    """Where the replicas of each partition stand, as far as it was told."""
 
     def to_share_out(self) -> list[TopicPartition]:
         """Every partition of every topic that somebody subscribes to."""
@@ -61,6 +64,11 @@ class Round:
             for tp, claimants in self.claims().items()
             if len(claimants) == 1 and tp.topic in self.members[claimants[0]].topics
         }
+
+    def places(self) -> Places:
+        """Where members and replicas stand."""
+        sizes = Counter(tp.topic for tp in self.to_share_out())
+        return places_of(self.members, self.members, self.racks, sizes)
 
     def told_plainly(self) -> bool:
         """Whether what members say fits together.

@@ -11,13 +11,16 @@ from collections.abc import Mapping
 from spec.assignors.common import as_assignment, partitions_of, static_first, topic_sizes
 from spec.assignors.properties import VALID, loads_are_even
 from spec.java import utf16
-from spec.vocabulary import Assignment, Member, TopicPartition
+from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 def assign_roundrobin(
-    partitions: Mapping[str, int | None], members: Mapping[str, Member]
+    partitions: Mapping[str, int | None],
+    members: Mapping[str, Member],
+    *,
+    racks: Racks = NO_RACKS,
 ) -> Assignment:
-    """Deal out partition by partition, passing over who does not subscribe.
+    """Deal out partition by partition, passing over who does not subscribe, whatever the racks.
 
     Whoever is passed over has missed the turn: the next partition goes to the one after the
     last who got one. Kafka: `RoundRobinAssignor`.

@@ -148,7 +148,7 @@ def counting_with(body: object, properties: tuple[object, ...] = ()) -> Model[to
     return Model(
         name="wrong",
         doc="",
-        initial=lambda bounds: [toys.Counter(0, toys.CounterBounds())],
+        initial=lambda bounds: [toys.Counter(0, bounds=toys.CounterBounds())],
         properties=properties,  # type: ignore[arg-type]
         variants=(Variant("wrong", (made,), why=""),),  # type: ignore[arg-type]
     )

@@ -60,7 +60,7 @@ def test_every_guard_but_limits_and_every_field_of_an_effect_has_a_mutant() -> N
 
 def test_a_mutant_differs_from_the_rule_in_just_what_it_says() -> None:
     system = toys.COUNTER.system()
-    one = toys.Counter(1, system.bounds)
+    one = toys.Counter(1, bounds=system.bounds)
     after = {m.what: [s.value for _, _, s in m.of(system).steps(one)] for m in mutants(system)}
     assert after == {"forgets value": [1], "makes value one more": [3], "makes value one less": [1]}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import itf_py
 import pytest
 
+from checkers.cli.main import COMMANDS
 from tests.cli.conftest import Kspec
 
 Shell = Callable[[str], subprocess.CompletedProcess[str]]
@@ -255,7 +256,7 @@ def test_nothing_heavy_is_imported_for_a_small_question(shell: Shell) -> None:
 
 def test_version_and_help_are_there(kspec: Kspec) -> None:
     assert kspec("--version").out.startswith("kspec, version")
-    for command in ([], ["check"], ["simulate"], ["mutate"], ["models"], ["show"]):
+    for command in ([], *([name] for name in COMMANDS)):
         ran = kspec(*command, "--help")
         assert ran.code == 0
         assert "kspec " in ran.out.split("Options")[0].split("Usage")[1], "an example"

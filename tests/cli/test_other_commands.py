@@ -114,7 +114,7 @@ def test_every_model_is_listed_with_what_can_be_asked_of_it(kspec: Kspec) -> Non
 
 
 def test_models_are_listed_for_a_machine_too(kspec: Kspec) -> None:
-    (record,) = json.loads(kspec("models", "replication", "--rules", "--json").out)
+    (record,) = json.loads(kspec("models", "replication", "--rules", "--json").out)["models"]
     assert record["default_variant"] == "kip-320"
     kip_101 = next(v for v in record["variants"] if v["name"] == "kip-101")
     assert kip_101["violates"] == {"StrongIsr": {"states": 12, "bounds": {}}}

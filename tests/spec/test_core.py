@@ -153,7 +153,7 @@ def test_what_is_constant_does_not_tell_states_apart() -> None:
 
 def test_the_edge_of_the_bounds_is_no_deadlock() -> None:
     system = toys.COUNTER.system(bounds={"top": 2})
-    assert not system.is_deadlock(toys.Counter(2, system.bounds))
+    assert not system.is_deadlock(toys.Counter(2, bounds=system.bounds))
 
 
 def test_an_end_that_the_model_foresees_is_no_deadlock() -> None:

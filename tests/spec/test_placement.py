@@ -14,6 +14,8 @@ from spec.placement import (
     PLACEMENT_RULES,
     coordinator,
     group_partition,
+    java_abs,
+    java_remainder,
     java_string_hash,
     key_partition,
     murmur2,
@@ -40,6 +42,33 @@ def test_rules_that_are_told_differ_for_one_hash_only() -> None:
         "polygenelubricants": [0, 48, -48],
     }
     assert java_string_hash("polygenelubricants") == INT_MIN
+
+
+@pytest.mark.parametrize(
+    ("h", "n", "of_h", "left", "left_first", "abs_first"),
+    [
+        (-2147483648, 3, -2147483648, -2, 2, -2),
+        (-2147483648, 50, -2147483648, -48, 48, -48),
+        (-2147483648, 1073741824, -2147483648, 0, 0, 0),
+        (-2147483648, 2147483647, -2147483648, -1, 1, -1),
+        (-2147483647, 50, 2147483647, -47, 47, 47),
+        (-2147483647, 2147483647, 2147483647, 0, 0, 0),
+        (-51, 50, 51, -1, 1, 1),
+        (-50, 50, 50, 0, 0, 0),
+        (-1, 1, 1, 0, 0, 0),
+        (-1, 2147483647, 1, -1, 1, 1),
+        (0, 3, 0, 0, 0, 0),
+        (49, 50, 49, 49, 49, 49),
+        (2147483647, 3, 2147483647, 1, 1, 1),
+    ],
+)
+def test_arithmetic_is_javas(
+    h: int, n: int, of_h: int, left: int, left_first: int, abs_first: int
+) -> None:
+    """As a Java program printed Math.abs(h), h % n, Math.abs(h % n) and Math.abs(h) % n."""
+    assert (java_abs(h), java_remainder(h, n)) == (of_h, left)
+    assert PLACEMENT_RULES["Math.abs(hash % n)"](h, n) == left_first
+    assert PLACEMENT_RULES["Math.abs(hash) % n"](h, n) == abs_first
 
 
 def test_every_rule_gives_the_same_partition_next_to_the_smallest_hash() -> None:

@@ -13,6 +13,7 @@ from spec.watermarks import (
     after_append,
     after_fetch,
     after_response,
+    after_truncation,
     follower_hw,
     leader_hw,
 )
@@ -69,6 +70,12 @@ def test_the_slowest_member_of_the_isr_holds_the_hw_back() -> None:
 def test_a_follower_never_counts_as_committed_what_it_does_not_hold() -> None:
     assert follower_hw(7, 3) == 3
     assert follower_hw(2, 3) == 2
+
+
+def test_a_log_that_is_cut_takes_the_hw_along() -> None:
+    assert after_truncation(Follower(hw=3, leo=5), 4) == Follower(hw=3, leo=4)
+    assert after_truncation(Follower(hw=3, leo=5), 1) == Follower(hw=1, leo=1)
+    assert after_truncation(Follower(hw=3, leo=5), 7) == Follower(hw=3, leo=5)
 
 
 @given(

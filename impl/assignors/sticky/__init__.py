@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from impl.assignors.group import Group
+from impl.assignors.racks import Places
 from impl.assignors.sticky.constrained import assign_constrained
 from impl.assignors.sticky.general import assign_general
 from impl.assignors.sticky.ownership import NO_GENERATION, equal_topics
-from spec.vocabulary import Assignment, Member
+from spec.vocabulary import NO_RACKS, Assignment, Member, Racks
 
 
 def assign_sticky(
@@ -16,9 +17,10 @@ def assign_sticky(
     members: Mapping[str, Member],
     *,
     seen_generation: int = NO_GENERATION,
+    racks: Racks = NO_RACKS,
 ) -> Assignment:
     """The same as the specification's, faster."""
-    return _assign(partitions, members, seen_generation, withhold=False)
+    return _assign(partitions, members, seen_generation, racks, withhold=False)
 
 
 def assign_cooperative(
@@ -26,15 +28,17 @@ def assign_cooperative(
     members: Mapping[str, Member],
     *,
     seen_generation: int = NO_GENERATION,
+    racks: Racks = NO_RACKS,
 ) -> Assignment:
     """The same as the specification's, faster."""
-    return _assign(partitions, members, seen_generation, withhold=True)
+    return _assign(partitions, members, seen_generation, racks, withhold=True)
 
 
 def _assign(
     partitions: Mapping[str, int | None],
     members: Mapping[str, Member],
     seen_generation: int,
+    racks: Racks,
     *,
     withhold: bool,
 ) -> Assignment:
@@ -42,6 +46,9 @@ def _assign(
     if not members:
         return {}
     group = Group(partitions, members)
+    places = Places(members, racks, group.sizes) if racks else None
+    if places and not places.matter(group.sizes, members):
+        places = None
     if equal_topics(group):
-        return assign_constrained(group, withhold=withhold)
-    return assign_general(group, seen_generation, withhold=withhold)
+        return assign_constrained(group, places, withhold=withhold)
+    return assign_general(group, seen_generation, places, withhold=withhold)

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
+from impl.assignors.racks import Places
 from spec.vocabulary import TopicPartition
 
 
@@ -22,6 +23,7 @@ class Board:
         candidates: list[list[int]],
         contested_from: int,
         capacity: list[int],
+        places: Places | None,
     ) -> None:
         self.names = names
         self.number = {name: number for number, name in enumerate(names)}
@@ -34,6 +36,8 @@ class Board:
         """The first topic that more than one may have; all later ones are like it."""
         self.capacity = capacity
         """How many partitions each member may have."""
+        self.places = places
+        """Where members and replicas stand, if that matters."""
         self.begin = [0, *accumulate(sizes)]
         """The number of the first partition of each topic; in the end, how many there are."""
         self.owner = [-1] * self.begin[-1]
@@ -59,6 +63,16 @@ class Board:
         """The candidates for a topic, in the order in which the members were given."""
         candidates = set(self.candidates[topic])
         return [member for member in self.joined if member in candidates]
+
+    def on_racks_of(self, topic: int, number: int) -> set[int]:
+        """The candidates that are near a partition, if its owner is near it too."""
+        if self.places is None:
+            return set()
+        racks = self.places.racks(self.topics[topic], number - self.begin[topic])
+        rack_of = self.places.of_member.get
+        if rack_of(self.names[self.owner[number]]) not in racks:
+            return set()
+        return {m for m in self.candidates[topic] if rack_of(self.names[m]) in racks}
 
     def left_over(self, unreal: Sequence[TopicPartition]) -> Sequence[int]:
         """The partitions that nobody keeps, ascending.

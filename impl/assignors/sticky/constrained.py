@@ -6,19 +6,22 @@ numbers stand by index and then by topic, as Kafka sorts what a member owned.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import deque
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, count
 from typing import TypeAlias
 
 from impl.assignors.group import Group, partitions_of
 from impl.assignors.java import sort_names
+from impl.assignors.racks import Places
 from impl.assignors.sticky.ownership import settle_claims
 from spec.vocabulary import Assignment, KafkaRaises, TopicPartition
 
 Partitions: TypeAlias = tuple[TopicPartition, ...]
 
 
-def assign_constrained(group: Group, *, withhold: bool) -> Assignment:
+def assign_constrained(group: Group, places: Places | None, *, withhold: bool) -> Assignment:
     """The same as the specification's, faster."""
     topics = sort_names(group.sizes)
     number_of = {topic: number for number, topic in enumerate(topics)}
@@ -28,9 +31,15 @@ def assign_constrained(group: Group, *, withhold: bool) -> Assignment:
         for name, member in group.members.items()
     }
     owned, disputed = settle_claims(group.members, claims)
-    sharing = Sharing(sum(group.sizes.values()), owned, disputed)
+    far: dict[int, str] = {}
+    if places is not None:
+        far = take_what_is_far(owned, topics, places)
+    sharing = Sharing(sum(group.sizes.values()), owned, disputed, far)
     free = left_over(partitions_of(group.sizes, topics), sharing.kept)
-    dealt = sharing.deal_out(free)
+    if places is not None:
+        free = deal_out_near(sharing, free, places)
+    sharing.deal_out(free)
+    dealt = sharing.dealt
     if withhold:
         moving = {
             TopicPartition(topics[number % width], number // width): owner
@@ -101,42 +110,51 @@ def left_over(
 class Sharing:
     """What members keep, and who is to get more."""
 
-    __slots__ = ("at_low", "below", "given_up", "kept", "low")
+    __slots__ = ("at_low", "dealt", "given_up", "kept", "lacks", "low", "may_rise")
 
-    def __init__(self, total: int, owned: Mapping[str, list[int]], disputed: set[int]) -> None:
+    def __init__(
+        self,
+        total: int,
+        owned: Mapping[str, list[int]],
+        disputed: set[int],
+        far: Mapping[int, str],
+    ) -> None:
         self.low, above = divmod(total, len(owned))
         high = self.low + (above > 0)
         self.kept: dict[str, list[int]] = {}
-        self.given_up: dict[int, str | None] = dict.fromkeys(disputed)
-        self.below: list[str] = []
-        self.at_low: list[str] = []
-        members_above = 0
+        self.given_up: dict[int, str | None] = {**far, **dict.fromkeys(disputed)}
+        self.dealt: dict[str, list[Partitions]] = {name: [] for name in owned}
+        below: list[str] = []
+        at_low: list[str] = []
+        self.may_rise = above
+        """How many more members may get above the low quota."""
         for name, numbers in owned.items():
             mine = sorted(n for n in numbers if n not in disputed) if disputed else sorted(numbers)
             keeps = len(mine)
             if keeps < self.low:
-                self.below.append(name)
-            elif keeps >= high and members_above < above:
+                below.append(name)
+            elif keeps >= high and self.may_rise:
                 keeps = high
-                members_above += 1
-                if members_above == above:
-                    self.at_low.clear()
+                self.may_rise -= 1
+                if not self.may_rise:
+                    at_low.clear()
             else:
                 keeps = self.low
-                if members_above < above:
-                    self.at_low.append(name)
+                if self.may_rise:
+                    at_low.append(name)
             self.given_up |= dict.fromkeys(mine[keeps:], name)
             self.kept[name] = mine[:keeps]
+        self.lacks = {name: self.low - len(self.kept[name]) for name in sort_names(below)}
+        """How many partitions each member below the low quota lacks, by name."""
+        self.at_low = sort_names(at_low)
 
-    def deal_out(self, free: Partitions) -> dict[str, list[Partitions]]:
+    def deal_out(self, free: Partitions) -> None:
         """Deal the free partitions out, as many rounds at a time as nobody reaches the quota.
 
         A round gives one to each member that is below; so many rounds give each a slice.
         """
-        dealt: dict[str, list[Partitions]] = {name: [] for name in self.kept}
-        waiting = sort_names(self.below)
-        at_low = sort_names(self.at_low)
-        lacks = {name: self.low - len(self.kept[name]) for name in waiting}
+        dealt, lacks, at_low = self.dealt, self.lacks, self.at_low
+        waiting = list(lacks)
         rounds = 0
         begin = 0
         while waiting:
@@ -156,4 +174,112 @@ class Sharing:
             )
         for place, name in enumerate(at_low[: len(rest)]):
             dealt[name].append(rest[place : place + 1])
-        return dealt
+
+
+# -- where racks matter --------------------------------------------------------------------------
+
+
+def take_what_is_far(
+    owned: dict[str, list[int]], topics: Sequence[str], places: Places
+) -> dict[int, str]:
+    """Take from members what they are far from; say who had it."""
+    width = len(topics)
+    far: dict[int, str] = {}
+    for name in places.of_member:
+        leaving = {n for n in owned[name] if places.is_far(name, topics[n % width], n // width)}
+        if leaving:
+            owned[name] = [n for n in owned[name] if n not in leaving]
+            far |= dict.fromkeys(leaving, name)
+    return far
+
+
+class Waiting:
+    """Who waits on each rack: those below the low quota in a ring, those at it in a queue."""
+
+    def __init__(self, sharing: Sharing, places: Places) -> None:
+        self._rack_of = places.of_member.get
+        self._may_rise = sharing.may_rise
+        self._turn = 0
+        self.below = list(sharing.lacks)
+        self._ring: dict[str, list[int]] = {}
+        for number, name in enumerate(self.below):
+            if rack := self._rack_of(name):
+                self._ring.setdefault(rack, []).append(number)
+        self._arrivals = count()
+        self._queue: dict[str, deque[int]] = {}
+        self.at_low: dict[int, str] = {}
+        for name in sharing.at_low:
+            self.stand_in_queue(name)
+
+    def stand_in_queue(self, name: str) -> None:
+        """Let a member at the low quota wait for one more, if any may get one more."""
+        if self._may_rise:
+            arrival = next(self._arrivals)
+            self.at_low[arrival] = name
+            if rack := self._rack_of(name):
+                self._queue.setdefault(rack, deque()).append(arrival)
+
+    def next_below(self, racks: frozenset[str]) -> str | None:
+        """Whose turn it is of those on the racks that are below the low quota."""
+        after: int | None = None
+        from_start: int | None = None
+        for rack in racks:
+            if ring := self._ring.get(rack):
+                from_start = ring[0] if from_start is None else min(from_start, ring[0])
+                place = bisect_left(ring, self._turn)
+                if place < len(ring):
+                    after = ring[place] if after is None else min(after, ring[place])
+        number = from_start if after is None else after
+        if number is None:
+            return None
+        self._turn = number + 1
+        return self.below[number]
+
+    def leave_ring(self, name: str) -> None:
+        """The member whose turn it was has reached the low quota."""
+        ring = self._ring[self._rack_of(name) or ""]
+        del ring[bisect_left(ring, self._turn - 1)]
+        self.stand_in_queue(name)
+
+    def next_at_low(self, racks: frozenset[str]) -> str | None:
+        """Take out the first on the racks that waits at the low quota."""
+        heads = [(queue[0], queue) for rack in racks if (queue := self._queue.get(rack))]
+        if not heads:
+            return None
+        arrival, queue = min(heads)
+        queue.popleft()
+        name = self.at_low.pop(arrival)
+        self._may_rise -= 1
+        if not self._may_rise:
+            self.at_low.clear()
+            self._queue.clear()
+        return name
+
+
+def deal_out_near(sharing: Sharing, free: Partitions, places: Places) -> Partitions:
+    """Give each partition to the next member on one of its racks; say what is left."""
+    racks_of = [places.racks(*tp) for tp in free]
+    # Those that few are near come first.
+    in_order = sorted(range(len(free)), key=[places.many_near(r) for r in racks_of].__getitem__)
+    waiting = Waiting(sharing, places)
+    lacks = sharing.lacks
+    near: dict[str, list[TopicPartition]] = {}
+    left: list[TopicPartition] = []
+    for number in in_order:
+        racks = racks_of[number]
+        name = waiting.next_below(racks)
+        if name is not None:
+            lacks[name] -= 1
+            if not lacks[name]:
+                waiting.leave_ring(name)
+        else:
+            name = waiting.next_at_low(racks)
+        if name is None:
+            left.append(free[number])
+        else:
+            near.setdefault(name, []).append(free[number])
+    for name, given in near.items():
+        sharing.dealt[name].append(tuple(given))
+    sharing.lacks = {name: lack for name, lack in lacks.items() if lack}
+    sharing.at_low = list(waiting.at_low.values())
+    return tuple(left)

@@ -8,26 +8,33 @@ compare for "fewest partitions, then by id".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heapreplace
 from itertools import chain
 from operator import itemgetter
 
-from impl.assignors.group import Group, partitions_of
+from impl.assignors.group import Group, Subscribers, partitions_of
 from impl.assignors.java import sort_names
+from impl.assignors.racks import Places
 from impl.assignors.sticky.balance import balance
 from impl.assignors.sticky.board import Board
 from impl.assignors.sticky.ownership import NO_GENERATION, settle_claims
 from spec.vocabulary import Assignment, Member, TopicPartition
 
 
-def assign_general(group: Group, seen_generation: int, *, withhold: bool) -> Assignment:
+def assign_general(
+    group: Group, seen_generation: int, places: Places | None, *, withhold: bool
+) -> Assignment:
     """The same as the specification's, faster."""
-    board = lay_out(group)
+    board = lay_out(group, places)
     numbering = Numbering(board, group.sizes)
     claims = {name: numbering.claims(name, member) for name, member in group.members.items()}
     owned, _ = settle_claims(group.members, claims)
     must_revoke = False
-    for name, foreign in numbering.foreign.items():
-        kept = [number for number in owned[name] if number not in foreign]
+    leaving = numbering.foreign
+    if places is not None:
+        add_what_is_far(leaving, owned, board, places)
+    for name, lost in leaving.items():
+        kept = [number for number in owned[name] if number not in lost]
         must_revoke |= len(kept) < len(owned[name])
         owned[name] = kept
     board.earlier = earlier_owners(group.members, claims, board, seen_generation)
@@ -36,7 +43,8 @@ def assign_general(group: Group, seen_generation: int, *, withhold: bool) -> Ass
 
     from_scratch = not any(owned.values())
     free = board.left_over(numbering.unreal)
-    give_to_least_loaded(board, free)
+    left = free if places is None else give_to_those_not_far(board, free, places)
+    give_to_least_loaded(board, left)
     lists = balance(
         board, free, numbering.unreal, new_first=not must_revoke, from_scratch=from_scratch
     )
@@ -50,18 +58,20 @@ def assign_general(group: Group, seen_generation: int, *, withhold: bool) -> Ass
     return {name: tuple(map(take, numbers)) for name, numbers in by_name.items()}
 
 
-def lay_out(group: Group) -> Board:
+def lay_out(group: Group, places: Places | None) -> Board:
     """Number topics and members."""
     names = sort_names(group.members)
-    subscribers = group.subscribers(names)
+    subscribers = Subscribers(group, names)
     # As often as members name it: that is how Kafka counts who may have a topic.
     counted = {topic: subscribers.how_often(topic) for topic in group.sizes}
     topics = sorted(sort_names(counted), key=counted.__getitem__)
     total = sum(group.sizes.values())
-    capacity: dict[tuple[str, ...], int] = {}
+    size_of = {topic: group.sizes.get(topic, 0) for topic in group.subscribed}.__getitem__
+    capacity = {kind: sum(map(size_of, kind)) for kind in group.kinds}
     for kind in group.kinds:
-        sizes = [group.sizes[topic] for topic in kind if topic in group.sizes]
-        capacity[kind] = total if len(sizes) == len(topics) else sum(sizes)
+        # As many topics as there are pass for all, even if one is named twice.
+        if len(kind) >= len(topics) and sum(map(bool, map(size_of, kind))) == len(topics):
+            capacity[kind] = total
     return Board(
         names=names,
         joined=group.members,
@@ -70,6 +80,7 @@ def lay_out(group: Group) -> Board:
         candidates=[subscribers.of(topic) for topic in topics],
         contested_from=sum(many <= 1 for many in counted.values()),
         capacity=[capacity[group.members[name].topics] for name in names],
+        places=places,
     )
 
 
@@ -93,11 +104,9 @@ class Numbering:
         begin = self._begin
         size = self._sizes.get
         numbers = [begin[t] + i for t, i in member.owned if 0 <= i < size(t, 0)]
-        subscribed = set(member.topics)
-        if len(numbers) < len(member.owned) or not subscribed.issuperset(
-            map(itemgetter(0), member.owned)
-        ):
-            return list(self._look_closely(name, member.owned, subscribed))
+        foreign = set(map(itemgetter(0), member.owned)).difference(member.topics)
+        if foreign or len(numbers) < len(member.owned):
+            return list(self._look_closely(name, member.owned, set(member.topics)))
         return numbers
 
     def _look_closely(
@@ -141,24 +150,81 @@ def earlier_owners(
     return earlier
 
 
+def add_what_is_far(
+    leaving: dict[str, set[int]], owned: Mapping[str, list[int]], board: Board, places: Places
+) -> None:
+    """Add what members are far from to what they do not keep."""
+    racks_of = list(chain.from_iterable(places.of_topic[topic] for topic in board.topics))
+    for name, rack in places.of_member.items():
+        far = {n for n in owned[name] if n >= len(racks_of) or rack not in racks_of[n]}
+        if far:
+            leaving[name] = leaving.get(name, set()) | far
+
+
+def give_to_those_not_far(board: Board, free: Sequence[int], places: Places) -> list[int]:
+    """Give every free partition to the least loaded that is on its racks, or on none.
+
+    Say which are left: those from which all candidates are far.
+    """
+    count, members = board.count, len(board.count)
+    rack_of = [places.of_member.get(name) for name in board.names]
+    # For each list of candidates and each rack, those on it, fewest partitions first.
+    heaps: dict[int, dict[str | None, list[int]]] = {}
+    left: list[int] = []
+    for topic, numbers in board.by_topic(free, range(len(board.topics))):
+        candidates = board.candidates[topic]
+        if id(candidates) not in heaps:
+            by_rack: dict[str | None, list[int]] = {}
+            for member in sorted(candidates, key=count.__getitem__):
+                entry = count[member] * members + member
+                by_rack.setdefault(rack_of[member], []).append(entry)
+            heaps[id(candidates)] = by_rack
+        heap_of = heaps[id(candidates)].get
+        racks_of, begin = places.of_topic[board.topics[topic]], board.begin[topic]
+        for number in numbers:
+            least = -1
+            for rack in (None, *racks_of[number - begin]):
+                if heap := heap_of(rack):
+                    # Counts only rise: an entry with an outdated one goes back with what it is.
+                    while count[heap[0] % members] != heap[0] // members:
+                        member = heap[0] % members
+                        heapreplace(heap, count[member] * members + member)
+                    if least < 0 or heap[0] < least:
+                        least = heap[0]
+            if least < 0:
+                left.append(number)
+                continue
+            member = least % members
+            count[member] += 1
+            board.lists[member].append(number)
+            board.owner[number] = member
+    return left
+
+
 def give_to_least_loaded(board: Board, free: Sequence[int]) -> None:
     """Give every free partition to the candidate with the fewest, topic by topic."""
+    if not free:
+        return
+    lists, owner = board.lists, board.owner
+    members = len(board.count)
+    loads = [count * members + member for member, count in enumerate(board.count)]
     for topic, numbers in board.by_topic(free, range(len(board.topics))):
-        receivers = in_turn(board.count, board.candidates[topic], len(numbers))
-        lists, owner = board.lists, board.owner
+        receivers = in_turn(loads, board.candidates[topic], len(numbers))
         for number, member in zip(numbers, receivers, strict=True):
             lists[member].append(number)
             owner[number] = member
+    board.count = [load // members for load in loads]
 
 
-def in_turn(count: list[int], candidates: Sequence[int], partitions: int) -> list[int]:
+def in_turn(loads: list[int], candidates: Sequence[int], partitions: int) -> list[int]:
     """Who gets each of the partitions, when each goes to the least loaded; counts them.
 
     Like water: the lowest rise together, round by round, and take along whom they reach.
     """
-    members = len(count)
+    members = len(loads)
     rising: list[int] = []
-    above = sorted([count[member] * members + member for member in candidates], reverse=True)
+    above = sorted(map(loads.__getitem__, candidates))[:partitions]
+    above.reverse()
     level = above[-1] // members
     receivers: list[int] = []
     while True:
@@ -178,7 +244,7 @@ def in_turn(count: list[int], candidates: Sequence[int], partitions: int) -> lis
             break
     receivers += rising[:missing]
     for place, member in enumerate(rising):
-        count[member] = level + (place < missing)
+        loads[member] = (level + (place < missing)) * members + member
     return receivers
 
 

@@ -43,7 +43,7 @@ class PlainBalancing:
         board = self._board
         moved = False
         for topic, numbers in parts:
-            candidates = board.in_member_order(topic)
+            candidates = board.candidates[topic]
             for number in numbers:
                 if self._is_balanced():
                     return moved
@@ -51,13 +51,18 @@ class PlainBalancing:
                 before = board.earlier.get(number)
                 if before is not None and load > self._load(before) + 1:
                     self._move(number, topic, before)
-                elif any(load > self._load(member) + 1 for member in candidates):
+                elif any(load > self._load(member) + 1 for member in self._rivals(topic, number)):
                     taking_part = (m for m in candidates if m not in self._aside)
                     self._move(number, topic, min(taking_part, key=self._by_load))
                 else:
                     continue
                 moved = True
         return moved
+
+    def _rivals(self, topic: int, number: int) -> list[int]:
+        """Who might take a partition, in the order in which they are asked."""
+        near = self._board.on_racks_of(topic, number)
+        return sorted(self._board.in_member_order(topic), key=lambda member: member not in near)
 
     def _load(self, member: int) -> int:
         """How many partitions a member has, which Kafka may have set aside."""

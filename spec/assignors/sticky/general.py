@@ -12,6 +12,7 @@ from itertools import combinations
 import attrs
 
 from spec.assignors.common import partitions_of
+from spec.assignors.racks import Places
 from spec.assignors.sticky.movements import Movements
 from spec.assignors.sticky.ownership import Ownership, earlier_owners, left_over
 from spec.java import int32, utf16
@@ -30,6 +31,8 @@ class Balancing:
     """Who may get the partitions of a topic, as often as it subscribes."""
     assigned: dict[str, list[TopicPartition]]
     """What each member has by now. A member set aside is not in here."""
+    places: Places
+    """Where members and replicas stand."""
     owner: dict[TopicPartition, str] = attrs.field(factory=dict)
     """Who has each partition by now."""
     earlier: dict[TopicPartition, str] = attrs.field(factory=dict)
@@ -59,7 +62,22 @@ class Balancing:
     def least_loaded(self, topic: str) -> str:
         """Of those who may have the topic, the one with the fewest partitions; then by id."""
         taking_part = (member for member in self.candidates[topic] if member in self.assigned)
-        return min(taking_part, key=lambda member: (self.count(member), utf16(member)))
+        return min(taking_part, key=self.by_load)
+
+    def by_load(self, member: str) -> tuple[int, bytes]:
+        """Fewest partitions first, then by id."""
+        return self.count(member), utf16(member)
+
+    def rivals(self, tp: TopicPartition) -> list[str]:
+        """Who might take the partition from its owner, in the order in which they are asked.
+
+        Those near it are asked first, if its owner is near. It makes no difference to who gets
+        it (the least loaded, near or not), only to whether Kafka meets a member set aside.
+        """
+        rivals = self.candidates[tp.topic]
+        if self.places.is_near(self.owner[tp], tp):
+            return sorted(rivals, key=lambda member: not self.places.is_near(member, tp))
+        return rivals
 
     def give(self, tp: TopicPartition, member: str) -> None:
         """Assign a partition that nobody has."""
@@ -76,14 +94,21 @@ class Balancing:
 
 
 def assign_general(
-    sizes: Mapping[str, int], members: Mapping[str, Member], before: Ownership
+    sizes: Mapping[str, int], members: Mapping[str, Member], before: Ownership, places: Places
 ) -> dict[str, list[TopicPartition]]:
-    """Keep what was owned, give what is free to the least loaded, then balance."""
+    """Keep what was owned, give what is free to the least loaded, then balance.
+
+    Who is far from a partition does not keep it, and only gets it when all who may have it are
+    far. Balancing does not mind distances.
+    """
     topics = {m: [t for t in told.topics if t in sizes] for m, told in members.items()}
     candidates = {t: [m for m in topics for named in topics[m] if named == t] for t in sizes}
-    kept = {m: [tp for tp in owned if tp.topic in topics[m]] for m, owned in before.owned.items()}
+    kept = {
+        member: [tp for tp in owned if tp.topic in topics[member] and not places.is_far(member, tp)]
+        for member, owned in before.owned.items()
+    }
     must_revoke = kept != before.owned
-    state = Balancing(sizes, topics, candidates, kept)
+    state = Balancing(sizes, topics, candidates, kept, places)
     state.owner = {tp: member for member, owned in kept.items() for tp in owned}
     state.earlier = earlier_owners(members, before.newest)
 
@@ -94,8 +119,7 @@ def assign_general(
     free = left_over(everything, sorted(state.owner, key=lambda tp: (place[tp[0]], tp[1])))
 
     from_scratch = not any(state.assigned.values())
-    for tp in free:
-        state.give(tp, state.least_loaded(tp.topic))
+    fill(state, free)
     balance(
         state,
         everything=[tp for tp in everything if state.contested(tp.topic)],
@@ -104,6 +128,19 @@ def assign_general(
         from_scratch=from_scratch,
     )
     return state.assigned
+
+
+def fill(state: Balancing, free: Iterable[TopicPartition]) -> None:
+    """Give each partition to the least loaded that is not far; then what is left to anybody."""
+    left = []
+    for tp in free:
+        not_far = [m for m in state.candidates[tp.topic] if not state.places.is_far(m, tp)]
+        if not_far:
+            state.give(tp, min(not_far, key=state.by_load))
+        else:
+            left.append(tp)
+    for tp in left:
+        state.give(tp, state.least_loaded(tp.topic))
 
 
 def balance(
@@ -160,7 +197,7 @@ def one_round(state: Balancing, partitions: Iterable[TopicPartition]) -> bool:
         if earlier is not None and load > state.count(earlier) + 1:
             state.move(tp, earlier)
             moved = True
-        elif any(load > state.count(member) + 1 for member in state.candidates[tp.topic]):
+        elif any(load > state.count(member) + 1 for member in state.rivals(tp)):
             state.move(tp, state.least_loaded(tp.topic))
             moved = True
     return moved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from spec.assignors.properties import VALID, Round, loads_are_even
+from spec.assignors.racks import swaps_bring_nobody_nearer
 from spec.assignors.sticky.constrained import Quota
 from spec.core import Claims
 
@@ -24,10 +25,11 @@ def no_single_move_helps(of: Round) -> Claims:
 def keeps_what_fits(of: Round) -> Claims:
     """With equal subscriptions, as many partitions stay where they are as quotas allow.
 
-    At the most, everybody keeps up to the low quota, and as many keep one more as have it.
+    At the most, everybody keeps up to the low quota, and as many keep one more as have it. Where
+    racks matter, what is far is let go of.
     """
     shared = of.to_share_out()
-    if not (of.members and of.told_plainly() and of.equal_topics()):
+    if not (of.members and of.told_plainly() and of.equal_topics()) or of.places().matter():
         return
     owner = of.previous_owner()
     owned = [sum(who == member for who in owner.values()) for member in of.members]
@@ -40,8 +42,11 @@ def keeps_what_fits(of: Round) -> Claims:
 
 
 def nothing_is_swapped(of: Round) -> Claims:
-    """Of one topic, no member gives a partition to another and gets one of the other's."""
-    if not of.told_plainly():
+    """Of one topic, no member gives a partition to another and gets one of the other's.
+
+    Where racks matter, that may bring both nearer.
+    """
+    if not of.told_plainly() or of.places().matter():
         return
     owner = of.previous_owner()
     moved = {
@@ -55,10 +60,21 @@ def nothing_is_swapped(of: Round) -> Claims:
         yield f"{tp} from {source!r} to {destination!r}, and {back} back", back is None
 
 
+def is_shared_out_near(of: Round) -> Claims:
+    """With equal subscriptions, no two members would swap to have theirs nearer.
+
+    With unequal ones nothing of the kind is promised: balancing does not mind distances.
+    """
+    places = of.places()
+    if of.told_plainly() and of.equal_topics() and places.matter():
+        yield from swaps_bring_nobody_nearer(places, of.assignment)
+
+
 STICKY_PROMISES = (
     *VALID,
     loads_are_even,
     no_single_move_helps,
     keeps_what_fits,
     nothing_is_swapped,
+    is_shared_out_near,
 )

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from itertools import pairwise
 
+import attrs
 import pytest
 from hypothesis import given, settings
 
 import impl.assignors
 import spec.assignors
-from checkers.strategies import Group, History, groups, histories, outcome
+from checkers.strategies import Group, History, groups, histories, on_racks, outcome
 from spec.assignors import Member, TopicPartition, kafka_order
 from spec.assignors.properties import Round
 
 STRATEGIES = list(spec.assignors.ASSIGNORS)
+RACK_AWARE = [strategy for strategy in STRATEGIES if strategy != "roundrobin"]
 
 
 def both_agree(strategy: str, group: Group | Round) -> None:
     """Ask both, and compare results as they are, with their order."""
-    expected = outcome(spec.assignors.ASSIGNORS[strategy], group)
-    got = outcome(impl.assignors.ASSIGNORS[strategy], group)
+    racks = group.racks
+    expected = outcome(partial(spec.assignors.ASSIGNORS[strategy], racks=racks), group)
+    got = outcome(partial(impl.assignors.ASSIGNORS[strategy], racks=racks), group)
     assert got == expected
     assert list(got) == list(expected)
 
@@ -35,6 +39,21 @@ def follow(strategy: str, history: History) -> None:
 @given(group=groups())
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_same_for_any_group(strategy: str, group: Group) -> None:
+    both_agree(strategy, group)
+
+
+@pytest.mark.parametrize("strategy", RACK_AWARE)
+@given(group=groups().flatmap(on_racks))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_same_for_any_group_on_racks(strategy: str, group: Group) -> None:
+    both_agree(strategy, group)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("strategy", RACK_AWARE)
+@given(group=groups().flatmap(on_racks))
+@settings(max_examples=1_000, deadline=None, derandomize=True)
+def test_same_for_a_thousand_groups_on_racks(strategy: str, group: Group) -> None:
     both_agree(strategy, group)
 
 
@@ -66,6 +85,29 @@ def random_group(seed: int) -> Group:
                 owned[r.choice(names)].append(TopicPartition(topic, index))
     since = {name: r.choice([3, 3, 3, 2, None]) for name in names}
     return Group(partitions, kafka_order({n: Member(topics[n], owned[n], since[n]) for n in names}))
+
+
+def random_group_on_racks(seed: int) -> Group:
+    """The same on four racks, with two replicas of each partition."""
+    r = random.Random(seed)
+    group = random_group(seed)
+    names = ["r1", "r2", "r3", "r4"]
+    alike = r.random() < 0.5
+    topics = tuple(group.partitions)
+    members = {
+        name: attrs.evolve(
+            told, rack=r.choice([*names, None]), topics=topics if alike else told.topics
+        )
+        for name, told in group.members.items()
+    }
+    racks = {t: [r.sample(names, 2) for _ in range(n)] for t, n in group.partitions.items()}
+    return Group(group.partitions, members, racks)
+
+
+@pytest.mark.parametrize("strategy", RACK_AWARE)
+@pytest.mark.parametrize("seed", [1, 2, 3, 4])
+def test_same_for_larger_groups_on_racks(strategy: str, seed: int) -> None:
+    both_agree(strategy, random_group_on_racks(seed))
 
 
 @pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])

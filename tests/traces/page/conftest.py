@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -35,12 +36,16 @@ CHROMIUM = [
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Chromium, of this machine or of Playwright; without one, these tests are skipped."""
-    with sync_playwright() as playwright:
+    say = pytest.fail if os.environ.get(REQUIRED) else pytest.skip
+    with contextlib.ExitStack() as stack:
+        try:
+            playwright = stack.enter_context(sync_playwright())
+        except Exception as error:
+            say(f"Playwright does not start; is libatomic1 installed? {error}")
         installed = [shutil.which("chromium"), shutil.which("google-chrome")]
         candidates = [*installed, playwright.chromium.executable_path]
         found = next((path for path in candidates if path and Path(path).exists()), None)
         if found is None:
-            say = pytest.fail if os.environ.get(REQUIRED) else pytest.skip
             say("no Chromium: apt-get install chromium, or playwright install chromium")
         chromium = playwright.chromium.launch(executable_path=found, args=CHROMIUM)
         yield chromium

@@ -1,0 +1,41 @@
+"""Make the picture in the README anew, after the page has changed.
+
+    kspec check replication --variant kip-101 --engine reference --html story.html
+    python docs/tools/screenshot.py story.html docs/images/story.png
+
+It takes the last step, in a window of a fixed size, with the Chromium of this machine, and
+keeps 64 colours, so that the file stays small.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import sync_playwright
+
+
+def screenshot(page: Path, picture: Path) -> None:
+    """Open the page at its last step, and take its picture."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        tab = browser.new_page(
+            viewport={"width": 1180, "height": 1010},
+            color_scheme="light",
+            reduced_motion="reduce",
+        )
+        tab.goto(page.resolve().as_uri())
+        tab.keyboard.press("End")
+        tab.wait_for_timeout(500)
+        image = Image.open(io.BytesIO(tab.screenshot()))
+        browser.close()
+    image.convert("RGB").quantize(64).save(picture, optimize=True)
+
+
+if __name__ == "__main__":
+    screenshot(Path(sys.argv[1]), Path(sys.argv[2]))

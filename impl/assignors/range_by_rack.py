@@ -1,0 +1,98 @@
+"""Range where racks matter: every partition is looked at once for each of its racks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from impl.assignors.group import Group, Subscribers, partitions_of
+from impl.assignors.java import sort_names
+from impl.assignors.racks import Places
+from spec.vocabulary import TopicPartition
+
+
+class Share:
+    """One topic being shared out; members are places in the order of range."""
+
+    __slots__ = ("above", "free", "given", "low", "racks")
+
+    def __init__(self, subscribers: Sequence[int], racks: Sequence[frozenset[str]]) -> None:
+        self.racks = racks
+        self.low, self.above = divmod(len(racks), len(subscribers))
+        self.free = [True] * len(racks)
+        self.given: dict[int, list[int]] = {place: [] for place in subscribers}
+
+    def room(self, place: int) -> int:
+        """How many more a member may get."""
+        return self.low + (self.above > 0) - len(self.given[place])
+
+    def give(self, place: int, source: Iterable[int]) -> None:
+        """Give a member the first free partitions of a source, as many as it has room for."""
+        taken = list(islice(filter(self.free.__getitem__, source), max(0, self.room(place))))
+        if taken:
+            for index in taken:
+                self.free[index] = False
+            self.given[place] += taken
+            self.above -= len(self.given[place]) > self.low
+
+    def deal_near(self, rack_of: Sequence[str | None]) -> None:
+        """Give each member what it is near, or anything to those that are on no rack."""
+        near: dict[str | None, list[int]] = {None: list(range(len(self.racks)))}
+        for index, racks in enumerate(self.racks):
+            for rack in racks:
+                near.setdefault(rack, []).append(index)
+        # What a source has yielded is taken, or was: no need to begin again.
+        sources: dict[str | None, Iterator[int]] = {r: iter(found) for r, found in near.items()}
+        for place in self.given:
+            self.give(place, sources.get(rack_of[place], iter(())))
+
+    def deal_rest(self) -> None:
+        """Give each member in turn what is left."""
+        rest = iter([index for index, free in enumerate(self.free) if free])
+        for place in self.given:
+            self.give(place, rest)
+
+
+def assign_by_rack(
+    group: Group, in_order: Sequence[str], subscribers: Subscribers, places: Places
+) -> dict[str, list[TopicPartition]]:
+    """What each member gets, sorted."""
+    rack_of = [places.of_member.get(name) for name in in_order]
+    topics = sort_names(group.sizes)
+    shares = {t: Share(subscribers.of(t), places.of_topic[t]) for t in topics}
+    alike: dict[tuple[int, int], list[str]] = {}
+    for topic in topics:
+        alike.setdefault((group.sizes[topic], id(subscribers.of(topic))), []).append(topic)
+    for together in alike.values():
+        first = shares[together[0]]
+        if len(together) > 1:
+            deal_together([shares[topic] for topic in together], rack_of)
+        elif places.matter(together, map(in_order.__getitem__, first.given)):
+            first.deal_near(rack_of)
+    assigned: dict[str, list[TopicPartition]] = {name: [] for name in in_order}
+    for topic, whole in zip(topics, partitions_of(group.sizes, topics), strict=True):
+        shares[topic].deal_rest()
+        for place, indexes in shares[topic].given.items():
+            assigned[in_order[place]] += map(whole.__getitem__, sorted(indexes))
+    return assigned
+
+
+def deal_together(shares: Sequence[Share], rack_of: Sequence[str | None]) -> None:
+    """Give partition i of every topic to the first member with room that is far from none.
+
+    Members on one rack stand in one queue; who is at the head and has no room will have none.
+    """
+    first = shares[0]
+    queues: dict[str | None, list[int]] = {}
+    for place in reversed(first.given):
+        queues.setdefault(rack_of[place], []).append(place)
+    for index, racks in enumerate(zip(*(share.racks for share in shares), strict=True)):
+        heads: list[int] = []
+        for rack in (None, *frozenset.intersection(*racks)):
+            queue = queues.get(rack, [])
+            while queue and first.room(queue[-1]) <= 0:
+                queue.pop()
+            heads += queue[-1:]
+        if heads:
+            for share in shares:
+                share.give(min(heads), (index,))

@@ -1,0 +1,109 @@
+"""Properties: what is always true, what some state shows, and what leads to what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from types import GeneratorType
+from typing import Any, Generic, TypeAlias
+
+import attrs
+
+from spec.core.rules import Rule, S
+from spec.core.text import first_paragraph
+
+Claims: TypeAlias = Generator[tuple[str, bool], None, None]
+"""What a property is: places, and whether the property is true there."""
+
+
+@attrs.frozen(eq=False)
+class Always(Generic[S]):
+    """What is true in every reachable state."""
+
+    name: str
+    body: Callable[[S], Any]
+
+    @property
+    def summary(self) -> str:
+        """What it says of itself."""
+        return first_paragraph(self.body)
+
+    def failure(self, s: S) -> str | None:
+        """The place where the property fails in this state, or None where it holds."""
+        claims = self.body(s)
+        if type(claims) is not GeneratorType:
+            return None if claims else "here"
+        for place, true in claims:
+            if not true:
+                return str(place)
+        return None
+
+
+@attrs.frozen(eq=False)
+class Reachable(Generic[S]):
+    """What is true in at least one reachable state: the model is not empty talk."""
+
+    name: str
+    body: Callable[[S], Any]
+    within: Callable[[Any], bool] = lambda bounds: True
+    """The bounds that are large enough for it; in others it is not asked about."""
+
+    @property
+    def summary(self) -> str:
+        """What it says of itself."""
+        return first_paragraph(self.body)
+
+
+@attrs.frozen(eq=False)
+class LeadsTo(Generic[S]):
+    """Whenever the one is true, the other is true then or later, on every fair behaviour.
+
+    Weak fairness of a rule: whoever can take it from some moment on, without pause, takes it.
+    Strong fairness: whoever can take it again and again, takes it. Both speak of each choice
+    of the rule by itself ("each member that can keep polling polls"). Without any fairness, a
+    behaviour still goes on while anything at all can be taken; it does not just stand still.
+    """
+
+    name: str
+    body: Callable[[S], tuple[bool, bool]]
+    weakly_fair: tuple[Rule[S], ...]
+    strongly_fair: tuple[Rule[S], ...]
+
+    @property
+    def summary(self) -> str:
+        """What it says of itself."""
+        return first_paragraph(self.body)
+
+
+Property: TypeAlias = Always[S] | Reachable[S] | LeadsTo[S]
+
+
+def always(body: Callable[[S], Claims | bool]) -> Always[S]:
+    """State what is true in every state: yield (place, claim), or return one claim."""
+    return Always(body.__name__, body)
+
+
+def reachable(body: Callable[[S], bool]) -> Reachable[S]:
+    """State what some state shows, so that a model in which nothing happens is noticed."""
+    return Reachable(body.__name__, body)
+
+
+def reachable_within(
+    enough: Callable[[Any], bool],
+) -> Callable[[Callable[[S], bool]], Reachable[S]]:
+    """State what some state shows where the bounds are large enough for it."""
+
+    def decorate(body: Callable[[S], bool]) -> Reachable[S]:
+        return Reachable(body.__name__, body, enough)
+
+    return decorate
+
+
+def leads_to(
+    *, weakly_fair: Sequence[Rule[S]] = (), strongly_fair: Sequence[Rule[S]] = ()
+) -> Callable[[Callable[[S], tuple[bool, bool]]], LeadsTo[S]]:
+    """State that one thing is followed by another: return the pair, as seen in one state."""
+
+    def decorate(body: Callable[[S], tuple[bool, bool]]) -> LeadsTo[S]:
+        return LeadsTo(body.__name__, body, tuple(weakly_fair), tuple(strongly_fair))
+
+    return decorate
