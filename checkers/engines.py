@@ -17,8 +17,9 @@ from checkers.verdict import (
     Verdict,
     Violation,
     conclude,
+    not_shown,
 )
-from spec.core import Always, SpecError, System
+from spec.core import Always, Reachable, SpecError, System
 from traces.trace import Trace
 
 
@@ -30,22 +31,33 @@ def run(
     on_progress: OnProgress | None = None,
     *,
     coverage: bool = False,
+    symmetry: bool = False,
     keep: Keep | None = None,
 ) -> Verdict:
     """Explore with the engine of that name; `auto` takes the native one where it can.
 
-    What stopped each rule is counted by the reference engine only, so `auto` takes that one
-    where `coverage` is wanted. A checkpoint is kept by the native engine only.
+    With `coverage`, the native engine too counts what stopped each rule; the reference engine
+    always does. Only the native engine knows of symmetry, and only it keeps a checkpoint.
     """
     if engine == "spark":
         raise SpecError("the spark engine is not there yet; use --engine native or reference")
-    if keep:
-        if engine == "reference" or coverage:
-            raise SpecError("the reference engine keeps no checkpoint, and the native no coverage")
-        return explore_natively(system, limits, workers or cores(), on_progress, keep)
-    if engine == "reference" or (engine == "auto" and (coverage or not has_kernel(system))):
+    if keep and (coverage or symmetry):
+        raise SpecError("a checkpoint is kept of plain runs, without --coverage or --symmetry")
+    if keep or symmetry:
+        if engine == "reference":
+            what = "knows no symmetry" if symmetry else "keeps no checkpoint"
+            raise SpecError(f"the reference engine {what}; the native one does")
+    elif engine == "reference" or (engine == "auto" and not has_kernel(system)):
         return explore(system, limits, on_progress)
-    return explore_natively(system, limits, workers or cores(), on_progress)
+    return explore_natively(
+        system,
+        limits,
+        workers or cores(),
+        on_progress,
+        coverage=coverage,
+        symmetry=symmetry,
+        keep=keep,
+    )
 
 
 def has_kernel(system: System[Any]) -> bool:
@@ -74,6 +86,9 @@ def explore_natively(
     limits: Limits,
     workers: int,
     on_progress: OnProgress | None = None,
+    *,
+    coverage: bool = False,
+    symmetry: bool = False,
     keep: Keep | None = None,
 ) -> Verdict:
     """Explore with the native engine, and tell what it found as every engine does."""
@@ -86,16 +101,33 @@ def explore_natively(
             workers=workers,
             max_states=limits.max_states,
             max_depth=limits.max_depth,
+            max_memory=limits.max_memory,
             keep_going=limits.keep_going,
+            symmetry=symmetry,
+            coverage=coverage,
             keep=keep,
             progress=on_progress,
             compiling=say_compiling,
         )
     except NoKernel as error:
-        instead = "and only that one keeps a checkpoint" if keep else "use --engine reference"
+        instead = "use --engine reference"
+        if keep:
+            instead = "and only that one keeps a checkpoint"
+        elif symmetry:
+            instead = "explore it without --symmetry"
         raise SpecError(f"{error}; {instead}") from None
     violations = [as_violation(system, v) for v in found.violations]
-    stopped_by = said_of(found.stopped, limits)
+    witnesses = {
+        w.property: Trace(system, tuple(w.states), tuple(w.steps), w.property)
+        for w in found.witnesses
+    }
+    if not found.stopped and (not violations or limits.keep_going):
+        violations += [
+            not_shown(p.name)
+            for p in system.properties
+            if isinstance(p, Reachable) and p.name not in witnesses
+        ]
+    stopped_by = limits.says(found.stopped) if found.stopped else ""
     word, violations = conclude(violations=violations, stopped_by=stopped_by)
     return Verdict(
         system=system,
@@ -106,23 +138,19 @@ def explore_natively(
         generated=found.generated,
         depth=found.depth,
         levels=found.levels,
-        rules={name: RuleCount(fired) for name, fired in found.fired.items()},
+        rules={
+            name: RuleCount(fired, stopped_by=found.stopped_by.get(name, {}))
+            for name, fired in found.fired.items()
+        },
         violations=violations,
+        witnesses=witnesses,
         edge_of_bounds=None,
         seconds={"explore": found.seconds_explore, "compile": found.seconds_compile}
         | ({"checkpoint": found.seconds_checkpoint} if keep else {}),
         bytes_per_state=round(found.peak_bytes / max(1, found.distinct)),
         workers=workers,
+        stands_for=None if found.stands_for is None else sum(found.stands_for),
     )
-
-
-def said_of(stopped: str | None, limits: Limits) -> str:
-    """The limit that stopped a run, as the reference engine says it."""
-    if stopped == "max_states":
-        return f"max-states {limits.max_states}"
-    if stopped == "max_depth":
-        return f"max-depth {limits.max_depth}"
-    return (stopped or "").replace("_", "-")
 
 
 def say_compiling() -> None:

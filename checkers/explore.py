@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from checkers.limits import Limits, OnProgress, Progress
-from checkers.memory import peak_resident_bytes
+from checkers.memory import peak_resident_bytes, resident_bytes
 from checkers.verdict import (
     DEADLOCK,
     DEADLOCK_SAYS,
@@ -26,6 +26,7 @@ from checkers.verdict import (
     Violation,
     conclude,
     kinds,
+    not_shown,
 )
 from spec.core import Blocked, SpecError, System
 from traces.trace import Trace, between
@@ -189,9 +190,11 @@ class Exploration:
         """Whether a limit ends the run."""
         limits = self.limits
         if limits.max_states and len(self.came_from) >= limits.max_states:
-            self.stopped_by = f"max-states {limits.max_states}"
+            self.stopped_by = limits.says("max_states")
         elif limits.max_depth and len(self.levels) >= limits.max_depth and not self.found:
-            self.stopped_by = f"max-depth {limits.max_depth}"
+            self.stopped_by = limits.says("max_depth")
+        elif resident_bytes() > limits.max_memory:
+            self.stopped_by = limits.says("max_memory")
         return bool(self.stopped_by)
 
     # -- what needs the whole graph -------------------------------------------------------------
@@ -200,9 +203,7 @@ class Exploration:
         """What no state showed, and what does not come about."""
         for shown in self.reachable:
             if shown.name not in self.witnesses:
-                self.violations[shown.name] = Violation(
-                    shown.name, EXIT_ALWAYS, f"no state within these bounds shows {shown.name}"
-                )
+                self.violations[shown.name] = not_shown(shown.name)
         if not self.leads_to:
             return
         from checkers import liveness  # brings networkx, which nothing else here needs

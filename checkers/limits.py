@@ -7,6 +7,8 @@ from pathlib import Path
 
 import attrs
 
+from checkers.memory import MOST, machine_bytes, size_text
+
 
 @attrs.frozen
 class Limits:
@@ -16,6 +18,14 @@ class Limits:
     max_depth: int | None = None
     keep_going: bool = False
     """Go on after a violation: to the shortest one of every property, and the whole graph."""
+    max_memory: int = attrs.field(factory=lambda: int(machine_bytes() * MOST))
+    """In bytes; if nothing is said, so much that the run ends before the machine does."""
+
+    def says(self, name: str) -> str:
+        """A limit as it is told where it ended a run."""
+        value = getattr(self, name)
+        told = size_text(value) if name == "max_memory" else value
+        return f"{name.replace('_', '-')} {told}"
 
 
 @attrs.frozen

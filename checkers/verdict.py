@@ -39,6 +39,11 @@ class Violation:
         return len(self.trace.states) if self.trace else 0
 
 
+def not_shown(name: str) -> Violation:
+    """What some state should show, and none does."""
+    return Violation(name, EXIT_ALWAYS, f"no state within these bounds shows {name}")
+
+
 @attrs.frozen
 class RuleCount:
     """How often a rule happened, and what stopped it otherwise."""
@@ -83,6 +88,9 @@ class Verdict:
     """The resident memory at its peak, as far as the exploration took it, by the states found."""
     workers: int = 1
     """How many cores worked on it."""
+    stands_for: int | None = None
+    """Up to symmetry `distinct` counts orbits: this is how many states they have. None where
+    each state was explored for itself."""
     statistics: Mapping[str, Any] = attrs.field(factory=dict)
     """What else an engine counts."""
 
@@ -132,6 +140,8 @@ class Verdict:
             "rules": {name: attrs.asdict(count) for name, count in self.rules.items()},
             "silent_rules": self.silent_rules,
             "edge_of_bounds": self.edge_of_bounds,
+            "symmetry": self.stands_for is not None,
+            "stands_for": self.stands_for,
             "seed": self.seed,
             "workers": self.workers,
             "seconds": {"total": round(total_seconds, 3)}

@@ -8,10 +8,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
 
 from checkers.cli.options import (
     all_of,
+    as_size,
     find_system,
     json_option,
     model_argument,
@@ -58,6 +60,12 @@ if TYPE_CHECKING:
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop at so many.")
 @click.option("--max-depth", type=click.IntRange(min=1), metavar="N", help="Stop at this depth.")
 @click.option(
+    "--max-memory",
+    callback=as_size,
+    metavar="SIZE",
+    help="Stop before more memory is taken, such as 500M or 8G; by default most of what there is.",
+)
+@click.option(
     "--keep-going",
     is_flag=True,
     help="The shortest violation of every property, and the whole graph; not only the first.",
@@ -79,6 +87,11 @@ if TYPE_CHECKING:
     metavar="P",
     help="Show the shortest way to a state that shows P, one of the model's reachable properties.",
 )
+@click.option(
+    "--symmetry",
+    is_flag=True,
+    help="Explore one state for all that differ by names only; the native engine can.",
+)
 @click.option("--coverage", is_flag=True, help="How often each rule happened, and what stopped it.")
 @all_of(story_options, json_option)
 def check(
@@ -90,10 +103,12 @@ def check(
     workers: int | None,
     max_states: int | None,
     max_depth: int | None,
+    max_memory: int | None,
     keep_going: bool,
     checkpoint: Path | None,
     resume: Path | None,
     witness: str | None,
+    symmetry: bool,
     coverage: bool,
     out_itf: Path | None,
     html: Path | None,
@@ -125,12 +140,21 @@ def check(
         raise SpecError(f"{witness} is no reachable property: a state that shows it is no news")
     files = StoryFiles(out_itf, html)
     limits = Limits(max_states, max_depth, keep_going)
+    if max_memory:
+        limits = attrs.evolve(limits, max_memory=max_memory)
     keep = keep_in(checkpoint, resume)
     what = f"{system.model.name}, {system.variant.name}"
     try:
         with progress_line(what) as on_progress:
             verdict = run(
-                engine, system, limits, workers, on_progress, coverage=coverage, keep=keep
+                engine,
+                system,
+                limits,
+                workers,
+                on_progress,
+                coverage=coverage,
+                symmetry=symmetry,
+                keep=keep,
             )
     except RuleFailed as error:
         show_failure(error, files)
@@ -293,6 +317,8 @@ def effort(verdict: Verdict) -> str:
     """What it took."""
     seconds = verdict.seconds.get("explore", 0.0)
     counts = f"{verdict.distinct:,} distinct states, {verdict.generated:,} generated"
+    if verdict.stands_for is not None:
+        counts = f"{verdict.distinct:,} distinct states up to symmetry, for {verdict.stands_for:,}"
     if verdict.statistics:
         walks = verdict.statistics["walks"]
         walked = "1 walk" if walks == 1 else f"{walks:,} walks"

@@ -9,10 +9,19 @@ from typing import Any, TypeVar
 
 import click
 
+from checkers.memory import parse_size
 from checkers.models import find_model
 from spec.core import SpecError, System
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def as_size(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
+    """An amount of memory, as bytes."""
+    try:
+        return None if value is None else parse_size(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def model_argument(command: F) -> F:

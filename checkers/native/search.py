@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial, reduce
-from itertools import pairwise
+from itertools import chain
 from operator import or_
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
@@ -19,12 +17,14 @@ import numpy as np
 
 from checkers.interrupt import noted
 from checkers.limits import Keep, Progress
+from checkers.memory import peak_resident_bytes, resident_bytes
+from checkers.native.behaviour import behaviour
 from checkers.native.codes import Coding, coding_of, encode
 from checkers.native.worker import Memory, OutOfMemory, Worker, lesser, send
-from impl.packed.compiled import is_ready, now_ready
-from impl.packed.kernel import DEADLOCK, Kernel
+from impl.packed.compiled import made_ready
+from impl.packed.kernel import DEADLOCK, MOST_GUARDS, Kernel, up_to_symmetry
 from impl.packed.kernels import kernel_for
-from spec.core import SpecError, System, Taken
+from spec.core import Always, Reachable, SpecError, System, Taken
 
 if TYPE_CHECKING:
     from checkers.native.keep import Keeper
@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @attrs.frozen
 class Violation(Generic[S]):
-    """A shortest way to a state that violates a property."""
+    """A shortest way to a state that violates a property, or that shows one."""
 
     property: str
     """Its name, or DEADLOCK."""
@@ -54,7 +54,11 @@ class Exploration(Generic[S]):
     """Enabled rule instances in the levels expanded, and initial states."""
     fired: dict[str, int]
     """How often each rule was enabled, of those the system has."""
+    stopped_by: dict[str, dict[str, int]]
+    """For each rule, how often which guard was the first not to hold, if that was asked for."""
     violations: Sequence[Violation[S]]
+    witnesses: Sequence[Violation[S]]
+    """A shortest way to each property that some state should show, where one does."""
     stopped: str | None
     """The limit that ended it, or None: then all was seen, or a violation ended it."""
     workers: int
@@ -64,6 +68,8 @@ class Exploration(Generic[S]):
     """What of these went into writing and reading a checkpoint."""
     peak_bytes: int
     """The most memory that the whole process ever had."""
+    stands_for: Sequence[int] | None = None
+    """Up to symmetry: how many states those of each level stand for."""
 
     @property
     def distinct(self) -> int:
@@ -84,6 +90,8 @@ def explore(
     max_depth: int | None = None,
     max_memory: int | None = None,
     keep_going: bool = False,
+    symmetry: bool = False,
+    coverage: bool = False,
     keep: Keep | None = None,
     progress: Callable[[Progress], None] | None = None,
     compiling: Callable[[], None] | None = None,
@@ -92,34 +100,39 @@ def explore(
 
     The first violation ends it, unless `keep_going`; then the shortest of every property is
     found. Of the shortest, that with the least words is reported: no matter how many workers.
-    With `keep`, its levels are kept in a checkpoint, or it goes on with those that are.
+    With `symmetry`, of all states that differ by names only, one is explored. With `keep`, its
+    levels are kept in a checkpoint, or it goes on with those that are.
     """
     begun = time.perf_counter()
     kernel = kernel_for(system)
+    if symmetry:
+        kernel = up_to_symmetry(kernel)
     coding = coding_of(kernel.layout)
     with keeper_for(keep, system, kernel, coding) as keeper:
-        if not is_ready() and compiling:
-            compiling()
-        warm_up(kernel, coding)
-        now_ready()
+        with made_ready(f"engine{'-symmetry' * symmetry}{'-coverage' * coverage}", compiling):
+            warm_up(kernel, coding, coverage)
         compiled = time.perf_counter()
         with noted() as interrupted, ThreadPoolExecutor(workers) as pool:
-            search = Search(system, kernel, coding, workers, max_memory, pool)
+            search = Search(system, kernel, coding, workers, max_memory, pool, coverage)
             search.progress = progress
             search.keeper = keeper
             search.interrupted = interrupted
             search.run(max_states or sys.maxsize, max_depth or sys.maxsize, keep_going)
+            stands_for = search.count_orbits() if symmetry else None
     return Exploration(
         levels=search.levels,
         generated=search.generated,
         fired=search.fired,
+        stopped_by=search.stopped_by if coverage else {},
         violations=search.violations,
+        witnesses=search.witnesses,
         stopped=search.stopped,
         workers=workers,
         seconds_compile=compiled - begun,
         seconds_explore=time.perf_counter() - compiled,
         seconds_checkpoint=keeper.seconds if keeper else 0.0,
-        peak_bytes=peak_bytes(),
+        peak_bytes=peak_resident_bytes(),
+        stands_for=stands_for,
     )
 
 
@@ -138,9 +151,9 @@ def keeper_for(
     return kept(keep, system, kernel, coding)
 
 
-def warm_up(kernel: Kernel[Any], coding: Coding) -> None:
+def warm_up(kernel: Kernel[Any], coding: Coding, coverage: bool) -> None:
     """Have everything compiled, or read from the cache: take each compiled function once."""
-    worker = Worker(0, 1, kernel, coding, Memory(0, None))
+    worker = Worker(0, 1, kernel, coding, Memory(0, None), coverage=coverage)
     worker.begin_level()
     send_states(worker, [(0,) * len(coding.widths)])
     worker.round(0, [worker])
@@ -161,20 +174,6 @@ def send_states(worker: Worker, states: Iterable[Sequence[int]]) -> None:
     )
 
 
-def peak_bytes() -> int:
-    """The most memory that this process ever had."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
-
-
-def bytes_now() -> int:
-    """The memory that this process has, where the system tells; else the most it ever had."""
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        return int(statm.read_text().split()[1]) * resource.getpagesize()
-    return peak_bytes()
-
-
 def cannot_keep(error: OSError) -> str:
     """What stopped a run whose checkpoint cannot be written."""
     return f"a checkpoint that cannot be written ({error.filename}: {error.strerror})"
@@ -191,19 +190,27 @@ class Search(Generic[S]):
         workers: int,
         max_memory: int | None,
         pool: ThreadPoolExecutor,
+        coverage: bool,
     ) -> None:
         self.system = system
         self.kernel = kernel
         self.pool = pool
-        memory = Memory(bytes_now(), max_memory)
-        self.workers = [Worker(i, workers, kernel, coding, memory) for i in range(workers)]
+        memory = Memory(resident_bytes(), max_memory)
+        self.workers = [
+            Worker(i, workers, kernel, coding, memory, coverage=coverage) for i in range(workers)
+        ]
         self.levels: list[int] = []
         self.violations: list[Violation[S]] = []
         self.stopped: str | None = None
-        self.wanted = kernel.mask([*(p.name for p in system.properties), DEADLOCK])
+        always = [p.name for p in system.properties if isinstance(p, Always)]
+        self.wanted = kernel.mask([*always, DEADLOCK])
         """The properties still to be violated."""
+        self.unseen = [p for p in system.properties if isinstance(p, Reachable)]
+        """The properties that some state should show, and none did yet."""
+        self.witnesses: list[Violation[S]] = []
         self.parity = 0
         self.acts = np.zeros(len(kernel.acts), np.int64)
+        self.stops = np.zeros((len(kernel.acts), MOST_GUARDS), np.int64)
         self.begun = time.perf_counter()
         self.told = self.begun
         self.progress: Callable[[Progress], None] | None = None
@@ -220,6 +227,19 @@ class Search(Generic[S]):
         """The counts of the acts, by rule."""
         acts = dict(zip(self.kernel.acts, self.acts, strict=True))
         return {rule.name: int(acts[rule.name]) for rule in self.system.rules}
+
+    @property
+    def stopped_by(self) -> dict[str, dict[str, int]]:
+        """By rule, how often each guard was the first not to hold, where it ever was."""
+        acts = dict(zip(self.kernel.acts, self.stops, strict=True))
+        return {
+            rule.name: {
+                guard: int(times)
+                for (guard, _), times in zip(rule.guard_names(), acts[rule.name], strict=False)
+                if times
+            }
+            for rule in self.system.rules
+        }
 
     def of_all(self, task: Callable[[Worker], T]) -> list[T]:
         """Have every worker do something, all at the same time."""
@@ -298,7 +318,9 @@ class Search(Generic[S]):
         found = sum(w.found_last() for w in self.workers)
         if found:
             self.levels.append(found)
+            self.look_for_witnesses(len(self.levels) - 1)
         self.acts = sum((w.fired for w in self.workers), np.zeros_like(self.acts))
+        self.stops = sum((w.stopped for w in self.workers), np.zeros_like(self.stops))
         return found
 
     def settle(self, keep_going: bool) -> None:
@@ -324,20 +346,41 @@ class Search(Generic[S]):
             assert last is not None
             self.violations.append(self.way_to(name, last, level))
 
+    def look_for_witnesses(self, level: int) -> None:
+        """Ask the specification about every state of a level, for what none has shown yet.
+
+        That is as slow as the specification; but what can be shown is mostly shown early.
+        """
+        if not self.unseen:
+            return
+        least: dict[str, tuple[int, ...]] = {}
+        for words in chain.from_iterable(worker.states(level) for worker in self.workers):
+            state = self.kernel.unpack(words)
+            for prop in self.unseen:
+                if (prop.name not in least or words < least[prop.name]) and prop.body(state):
+                    least[prop.name] = words
+        self.unseen = [prop for prop in self.unseen if prop.name not in least]
+        self.witnesses += [self.way_to(name, words, level) for name, words in least.items()]
+
     def way_to(self, name: str, words: tuple[int, ...], level: int) -> Violation[S]:
         """A shortest way to a state of a level, found backwards."""
-        states = [self.kernel.unpack(words)]
-        steps = []
+        way = [words]
         for before in reversed(range(level)):
             found = reduce(
                 lesser, self.of_all(partial(Worker.least_predecessor, level=before, of=words))
             )
             assert found is not None, "a state that was found has a predecessor"
-            *words_before, origin = found
-            words = tuple(words_before)
-            states.append(self.kernel.unpack(words))
-            steps.append(self.kernel.taken(origin, states[-1]))
-        return Violation(name, states[::-1], steps[::-1])
+            words = found
+            way.append(words)
+        states, steps = behaviour(self.system, self.kernel.pack, way[::-1])
+        return Violation(name, states, steps)
+
+    def count_orbits(self) -> list[int]:
+        """How many states those of each level stand for."""
+        return [
+            sum(self.of_all(partial(Worker.count_orbits, level=level)))
+            for level in range(len(self.levels))
+        ]
 
     # -- what is known from before --------------------------------------------------------------
 
@@ -349,11 +392,7 @@ class Search(Generic[S]):
     def take_violation(self, name: str, words: Sequence[Sequence[int]]) -> None:
         """A violation that need not be looked for any more, with the least steps between."""
         self.wanted &= ~self.kernel.mask([name])
-        states = [self.kernel.unpack(state) for state in words]
-        steps = [
-            self.kernel.taken(self.workers[0].least_step(a, b), state)
-            for (a, b), state in zip(pairwise(words), states, strict=False)
-        ]
+        states, steps = behaviour(self.system, self.kernel.pack, [tuple(w) for w in words])
         self.violations.append(Violation(name, states, steps))
 
     def tell_progress(self) -> None:

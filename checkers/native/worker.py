@@ -7,17 +7,17 @@ in the same round, so nothing needs a lock, and no result depends on who is fast
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
+from checkers.memory import machine_bytes
 from checkers.native.codes import SHARD_BITS, Coding, decode, encode, shard_of
 from checkers.native.table import Table, insert
 from impl.packed.compiled import Words, compiled
-from impl.packed.kernel import Kernel
+from impl.packed.kernel import MOST_GUARDS, Kernel
 
 BATCH = 2048
 """How many states are expanded at a time."""
@@ -111,13 +111,21 @@ class Worker:
     """The states of one owner, level by level."""
 
     def __init__(
-        self, index: int, workers: int, kernel: Kernel[Any], coding: Coding, memory: Memory
+        self,
+        index: int,
+        workers: int,
+        kernel: Kernel[Any],
+        coding: Coding,
+        memory: Memory,
+        *,
+        coverage: bool = False,
     ) -> None:
         self.index = index
+        self.coverage = coverage
         self.kernel = kernel
         self.coding = coding
         self.memory = memory
-        self.table = Table(coding.high_bits, physical_memory() // workers)
+        self.table = Table(coding.high_bits, machine_bytes() // workers)
         self.levels: list[list[Chunk]] = []
         """The states found, by level; the last level is still growing."""
         self.found = 0
@@ -141,6 +149,8 @@ class Worker:
         self.recent_highs: Words = np.full(RECENT, -1, np.int64)
         self.fired: Words = np.zeros(len(kernel.acts), np.int64)
         """How often each act happened, in the levels that are expanded."""
+        self.stopped: Words = np.zeros((len(kernel.acts), MOST_GUARDS), np.int64)
+        """By act and guard, how often that guard was the first not to hold, if it is counted."""
         memory.workers.append(self)
 
     # -- levels ---------------------------------------------------------------------------------
@@ -221,6 +231,8 @@ class Worker:
         )
         self.found |= kernel.check(words, 0, count, self.masks)
         self.fired += self.counts
+        if self.coverage and kernel.stops:
+            kernel.stops(words, count, self.stopped)
         encode(self.successors, successors, self.coding, self.codes, self.highs)
         self.unsent = 0, successors
         begin += count
@@ -243,6 +255,11 @@ class Worker:
                 decode(chunk.codes, chunk.pieces, begin, count, self.coding, self.words)
                 yield count
 
+    def states(self, level: int) -> Iterator[tuple[int, ...]]:
+        """The words of each state of a level."""
+        for count in self.batches(level):
+            yield from zip(*self.words[:, :count].tolist(), strict=True)
+
     def least_violating(self, level: int, bit: int) -> tuple[int, ...] | None:
         """Of the states of a level that violate a property, the one with the least words."""
         least = None
@@ -253,10 +270,7 @@ class Worker:
         return least
 
     def least_predecessor(self, level: int, of: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Of the states of a level with this successor, the one with the least words.
-
-        What happened stands behind its words.
-        """
+        """Of the states of a level with this successor, the one with the least words."""
         least = None
         wanted = np.array(of, np.int64)[:, None]
         for count in self.batches(level):
@@ -268,18 +282,14 @@ class Worker:
                 hits = (self.successors[:, :n] == wanted).all(axis=0)
                 origins = self.origins[:n][hits]
                 if len(origins):
-                    states = np.vstack([self.words[:, origins >> 16], origins & 0xFFFF])
-                    least = lesser(least, least_of(states))
+                    least = lesser(least, least_of(self.words[:, origins >> 16]))
         return least
 
-    def least_step(self, before: Sequence[int], after: Sequence[int]) -> int:
-        """The least of what can happen between two states."""
-        self.words[:, 0] = before
-        _, n = self.kernel.expand(
-            self.words, 0, 1, self.todo, self.successors, self.origins, self.counts
-        )
-        hits = (self.successors[:, :n] == np.array(after, np.int64)[:, None]).all(axis=0)
-        return int(self.origins[:n][hits].min())
+    def count_orbits(self, level: int) -> int:
+        """How many states those of a level stand for."""
+        represent = self.kernel.representatives
+        assert represent is not None
+        return sum(represent(self.words, count) for count in self.batches(level))
 
 
 def least_of(columns: Words) -> tuple[int, ...]:
@@ -293,11 +303,6 @@ def lesser(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> tuple[
     if one is None or other is None:
         return one or other
     return min(one, other)
-
-
-def physical_memory() -> int:
-    """The bytes of memory that the machine has."""
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 class Memory:

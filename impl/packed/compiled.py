@@ -2,21 +2,27 @@
 
 Compiled code lies in the user's cache directory (`$XDG_CACHE_HOME`, by default `~/.cache`),
 in a folder named after the source of all compiled code. So nothing is written where kspec is
-installed, a change of the source never meets old machine code, and processes that compile at
-the same time only do the work twice: each file is put in place as a whole.
+installed, a change of the source never meets old machine code, and of processes that want to
+compile at the same time one does while the others wait. Without such a directory it lies in the
+system's folder for temporary files, and if nothing can be written there, nowhere.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
 
 import numba
 import numpy as np
+from llvmlite.binding import get_host_cpu_name
 from numba import njit
 from numba.cpython.unsafe.numbers import trailing_zeros
 
@@ -28,33 +34,46 @@ Words: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 SOURCES = ("impl/packed", "checkers/native")
 """The folders that hold compiled functions."""
 
-READY = "ready"
-"""The file in the cache that says that everything was compiled once."""
-
 
 def fingerprint() -> str:
     """What all compiled code depends on, as a name."""
     root = Path(__file__).parents[2]
-    digest = hashlib.sha256(f"numba {numba.__version__}".encode())
+    made_by = numba.__version__, sys.implementation.cache_tag, get_host_cpu_name()
+    digest = hashlib.sha256(f"{root} {made_by}".encode())
     for folder in SOURCES:
         for path in sorted((root / folder).rglob("*.py")):
             digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def cache_folder() -> Path | None:
-    """Where compiled code is kept, or None if there is no place to write."""
+def cache_folders() -> Iterator[Path]:
+    """Where compiled code may be kept, best first."""
     home = os.environ.get("XDG_CACHE_HOME")
-    caches = Path(home) if home else Path.home() / ".cache"
-    for base in (caches, Path(tempfile.gettempdir()) / f"kspec-{os.getuid()}"):
-        folder = base / "kspec" / f"compiled-{fingerprint()}"
+    if home:
+        yield Path(home) / "kspec"
+    with suppress(RuntimeError):  # nobody has a home here
+        yield Path.home() / ".cache" / "kspec"
+    yield Path(tempfile.gettempdir()) / f"kspec-{os.getuid()}"
+
+
+def cache_folder() -> Path | None:
+    """Where compiled code is kept, or None if there is no place where only we can write."""
+    for base in cache_folders():
+        folder = base / f"compiled-{fingerprint()}"
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            base.mkdir(parents=True, exist_ok=True, mode=0o700)
+            folder.mkdir(exist_ok=True, mode=0o700)
+            if all(map(is_ours_alone, (base, folder))) and os.access(folder, os.W_OK):
+                return folder
         except OSError:
             continue
-        if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid():
-            return folder
     return None
+
+
+def is_ours_alone(folder: Path) -> bool:
+    """Whether nobody else can write there: what lies there is executed."""
+    about = folder.stat()
+    return about.st_uid == os.getuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 CACHE = cache_folder()
@@ -67,15 +86,27 @@ def compiled(function: F) -> F:
     return cast(F, njit(nogil=True, cache=CACHE is not None)(function))
 
 
-def is_ready() -> bool:
-    """Whether everything lies compiled in the cache."""
-    return CACHE is not None and (CACHE / READY).exists()
+@contextmanager
+def made_ready(part: str, compiling: Callable[[], None] | None) -> Iterator[None]:
+    """Compile a part of the code here; say so, if it does not lie in the cache.
 
-
-def now_ready() -> None:
-    """Note that everything was compiled."""
-    if CACHE is not None:
-        (CACHE / READY).touch()
+    Whoever wants the same at the same time waits, and then reads it from the cache.
+    """
+    if CACHE is None:
+        if compiling:
+            compiling()
+        yield
+        return
+    ready = CACHE / f"{part}.ready"
+    if ready.exists():
+        yield
+        return
+    with (CACHE / "lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        if compiling and not ready.exists():
+            compiling()
+        yield
+        ready.touch()
 
 
 @compiled

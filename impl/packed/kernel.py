@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import attrs
+import numpy as np
 
 from impl.packed.layout import Layout
 from spec.core import Taken
@@ -17,6 +18,9 @@ S = TypeVar("S")
 
 DEADLOCK = "deadlock"
 """Stands among the properties that a kernel checks: no deadlock."""
+
+MOST_GUARDS = 8
+"""As many columns `stops` writes; the last counts those that nothing stops."""
 
 
 class NoKernel(Exception):
@@ -50,6 +54,12 @@ class Kernel(Generic[S]):
     unpack: Callable[[Sequence[int]], S]
     taken: Callable[[int, S], Taken]
     """What the lower 16 bits of an origin say, in the words of the specification."""
+    stops: Callable[[Words, int, Words], None] | None = None
+    """Count what stops each act in the first so many states: a row for each act, and in it a
+    column for each guard of the rule, in its order. None where a kernel does not count this."""
+    representatives: Callable[[Words, int], int] | None = None
+    """Replace the first so many states by the representatives of their orbits, and answer how
+    many states these orbits have; None where a model has no symmetry."""
 
     def mask(self, names: Sequence[str]) -> int:
         """The mask of some properties."""
@@ -58,3 +68,24 @@ class Kernel(Generic[S]):
     def names(self, mask: int) -> list[str]:
         """The properties of a mask."""
         return [name for bit, name in enumerate(self.properties) if mask >> bit & 1]
+
+
+def up_to_symmetry(kernel: Kernel[S]) -> Kernel[S]:
+    """The kernel of the orbits: every state that it answers is the representative of its orbit."""
+    represent = kernel.representatives
+    if represent is None:
+        raise NoKernel("this model has no symmetry that the native engine knows of")
+
+    def expand(
+        words: Words, begin: int, end: int, todo: Words, succ: Words, origins: Words, counts: Words
+    ) -> tuple[int, int]:
+        stop, n = kernel.expand(words, begin, end, todo, succ, origins, counts)
+        represent(succ, n)
+        return stop, n
+
+    def pack(s: S) -> tuple[int, ...]:
+        words = np.array(kernel.pack(s), np.int64)[:, None]
+        represent(words, 1)
+        return tuple(words[:, 0].tolist())
+
+    return attrs.evolve(kernel, expand=expand, pack=pack)

@@ -11,7 +11,7 @@ import attrs
 
 from impl.packed.kernel import Kernel, NoKernel
 from impl.packed.layout import LayoutError
-from spec.core import Always, System
+from spec.core import Always, Reachable, System
 
 
 @attrs.frozen
@@ -55,7 +55,11 @@ def fingerprint(files: Sequence[str]) -> str:
 
 
 def kernel_for(system: System[Any]) -> Kernel[Any]:
-    """The kernel of a system, or NoKernel, which says in a line why there is none."""
+    """The kernel of a system, or NoKernel, which says in a line why there is none.
+
+    A property that some state should show needs no kernel: an engine can ask the specification
+    about one state after the other, until it is shown.
+    """
     name = system.model.name
     if name not in KERNELS or not is_our_own(system):
         raise NoKernel(f"{name} has no kernel for the native engine")
@@ -71,7 +75,8 @@ def kernel_for(system: System[Any]) -> Kernel[Any]:
     except LayoutError as error:
         raise NoKernel(f"the native engine has no room for these bounds: {error}") from error
     for p in system.properties:
-        if not isinstance(p, Always) or p.name not in kernel.properties:
+        by_kernel = isinstance(p, Always) and p.name in kernel.properties
+        if not by_kernel and not isinstance(p, Reachable):
             raise NoKernel(f"the native engine cannot check {p.name}")
     return kernel
 

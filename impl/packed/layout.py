@@ -15,6 +15,9 @@ import attrs
 WORD_BITS = 63
 """How many bits of a word a layout uses."""
 
+STATE_BITS = 127
+"""How many bits of a state an engine holds: a code of 64, and above it one word."""
+
 
 class LayoutError(Exception):
     """Bounds for which states do not fit, or a state that the layout has no words for."""
@@ -91,4 +94,6 @@ def layout(*words: Iterable[tuple[str, int, int]]) -> Layout:
         if shift > WORD_BITS:
             raise LayoutError(f"word {index} of a state takes {shift} bits, {WORD_BITS} at most")
         widths.append(shift)
+    if sum(widths) > STATE_BITS:
+        raise LayoutError(f"a state takes {sum(widths)} bits, {STATE_BITS} at most")
     return Layout(fields, tuple(widths))

@@ -261,3 +261,27 @@ def test_version_and_help_are_there(kspec: Kspec) -> None:
         assert ran.code == 0
         assert "kspec " in ran.out.split("Options")[0].split("Usage")[1], "an example"
     assert kspec().code == 2
+
+
+def test_a_limit_on_memory_ends_a_run_as_inconclusive(kspec: Kspec) -> None:
+    ran = kspec("check", "replication", "--set", "max_epoch=2", "--max-memory", "1M")
+    assert ran.code == 4
+    assert "Inconclusive, stopped by max-memory 1M." in ran.out
+
+
+def test_a_limit_that_is_no_size_is_wrong_usage(kspec: Kspec) -> None:
+    ran = kspec("check", "replication", "--max-memory", "lots")
+    assert ran.code == 2
+    assert "'lots' is no size such as 500M or 8G" in ran.err
+
+
+def test_symmetry_says_how_many_states_it_stands_for(kspec: Kspec) -> None:
+    ran = kspec("check", "replication", "--symmetry")
+    assert ran.code == 0
+    assert "6,713 distinct states up to symmetry, for 39,619" in ran.out
+
+
+def test_symmetry_is_refused_in_one_line_where_there_is_none(kspec: Kspec) -> None:
+    for arguments in (["counter"], ["replication", "--engine", "reference"]):
+        ran = kspec("check", *arguments, "--symmetry")
+        assert (ran.code, ran.out, ran.err.count("\n")) == (151, "", 1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache, partial
 
 from impl.packed.compiled import Words
 from impl.packed.kernel import DEADLOCK, Kernel
-from impl.packed.replication import effects, properties
+from impl.packed.replication import coverage, effects, properties, symmetry
 from impl.packed.replication.facts import facts_and_tables
 from impl.packed.replication.states import pack, replication_layout, unpack
 from impl.packed.replication.words import (
@@ -57,6 +58,7 @@ def replication_kernel(system: System[Cluster]) -> Kernel[Cluster]:
     layout = replication_layout(bounds)
     variant = VARIANTS.index(system.variant.name)
     facts, tables = facts_and_tables(layout, bounds, variant)
+    renamings = cache(partial(symmetry.renamings, facts))  # made when they are asked for
     acts = list(ACTS)
     if variant == KIP_320_FIRST_TRY:
         acts[FOLLOWS] = "become_follower"
@@ -69,6 +71,12 @@ def replication_kernel(system: System[Cluster]) -> Kernel[Cluster]:
 
     def check(words: Words, begin: int, end: int, masks: Words) -> int:
         return properties.check(words, begin, end, facts, tables, masks)
+
+    def stops(words: Words, count: int, stopped: Words) -> None:
+        coverage.stops(words, count, facts, tables, stopped)
+
+    def represent(words: Words, count: int) -> int:
+        return symmetry.representatives(words, count, facts, *renamings())
 
     def as_taken(origin: int, s: Cluster) -> Taken:
         act, choice = taken(origin, s)
@@ -91,4 +99,6 @@ def replication_kernel(system: System[Cluster]) -> Kernel[Cluster]:
         pack=as_words,
         unpack=as_state,
         taken=as_taken,
+        stops=stops,
+        representatives=represent,
     )

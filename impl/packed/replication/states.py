@@ -19,10 +19,20 @@ from impl.packed.layout import Layout, LayoutError, layout
 from spec.log import Log, Record
 from spec.replication.state import NO_EPOCH, NO_LEADER, Bounds, Cluster, LeaderAndIsr, View
 
+MOST_EPOCHS = 8
+"""Epochs are the bytes of a word in `guards`, and three bits of what is said of a step."""
+LOG_BITS = 20
+"""The tables have an entry for each way in which so many bits can make a log."""
+
 
 def replication_layout(bounds: Bounds) -> Layout:
-    """Three words: logs, views, control."""
+    """Three words: logs, views, control. LayoutError where they, or tables, have no room."""
     brokers, epochs = bounds.brokers, bounds.max_epoch + 1
+    log_bits = bounds.log_size * bounds.max_records.bit_length()
+    if epochs > MOST_EPOCHS:
+        raise LayoutError(f"there are {epochs} epochs, {MOST_EPOCHS} at most")
+    if log_bits > LOG_BITS:
+        raise LayoutError(f"a log takes {log_bits} bits, {LOG_BITS} at most")
     return layout(
         [("logs", bounds.max_records + 1, brokers * bounds.log_size)],
         [

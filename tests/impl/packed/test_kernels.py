@@ -45,7 +45,7 @@ def test_what_the_native_engine_cannot_do_is_said_in_one_line() -> None:
     for given, says in (
         (toys.COUNTER.system(), "counter has no kernel"),
         (mutant, "no mutants"),
-        (system.with_properties(["RecordIsCommitted"]), "cannot check RecordIsCommitted"),
+        (system.with_properties(["QuorumIsLastDecision"]), "cannot check QuorumIsLastDecision"),
     ):
         with pytest.raises(NoKernel, match=says):
             kernel_for(given)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impl.packed.layout import WORD_BITS, Layout, LayoutError, layout
+from impl.packed.layout import STATE_BITS, WORD_BITS, Layout, LayoutError, layout
 
-fields = st.tuples(st.integers(1, 40), st.integers(1, 3))
+fields = st.tuples(st.integers(1, 40), st.integers(1, 2))
 
 
 @st.composite
@@ -62,3 +62,9 @@ def test_a_word_that_is_too_long_is_refused() -> None:
     layout([("long", 2, WORD_BITS)])
     with pytest.raises(LayoutError, match="takes 64 bits"):
         layout([("long", 2, WORD_BITS + 1)])
+
+
+def test_a_state_that_is_too_long_is_refused() -> None:
+    layout([("one", 2, 63)], [("two", 2, 63)], [("three", 2, STATE_BITS - 126)])
+    with pytest.raises(LayoutError, match="takes 128 bits, 127 at most"):
+        layout([("one", 2, 63)], [("two", 2, 63)], [("three", 2, 2)])

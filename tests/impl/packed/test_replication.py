@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import impl.packed.replication as packed
+from checkers.engines import has_kernel
 from impl.packed.compiled import Words
 from impl.packed.kernel import NoKernel
 from impl.packed.kernels import kernel_for
@@ -53,14 +54,10 @@ def test_every_state_of_larger_bounds_has_the_same_successors_and_failures(
 
 
 walks = st.lists(st.integers(0, 1 << 16), max_size=60)
-large_bounds = st.fixed_dictionaries(
-    {
-        "brokers": st.integers(1, 5),
-        "log_size": st.integers(1, 4),
-        "max_records": st.integers(1, 4),
-        "max_epoch": st.integers(0, 5),
-    }
+any_bounds = st.fixed_dictionaries(
+    {b.name: st.integers(b.low, b.high) for b in REPLICATION.bound_ranges()}
 )
+large_bounds = any_bounds.filter(lambda bounds: has_kernel(REPLICATION.system(bounds=bounds)))
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,0 +1,304 @@
+"""The native engine beside rumur (Murphi compiled to C), on the same bounds in the same run.
+
+    python -m benchmarks.explore [--large] [--json] [--picture growth.svg]
+
+Both explore Kafka's replication (kip-320), each as often as the other and in turns; what is
+printed is the best time of each. On a machine that does other work the ratio says little: there
+both lose, and not equally. rumur checks one property, we check all three. `shell` is from the
+shell's prompt to its return; `explore` is the exploration alone. Compiling stands apart: we
+compile once, for all bounds, and rumur for each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.peers import rumur
+from benchmarks.picture import Line, log_log
+
+Bounds = Mapping[str, int]
+
+
+def bounds(brokers: int, log_size: int, max_records: int, max_epoch: int) -> Bounds:
+    """All bounds, in the order in which the tables name them."""
+    return {
+        "brokers": brokers,
+        "log_size": log_size,
+        "max_records": max_records,
+        "max_epoch": max_epoch,
+    }
+
+
+SIZES = (bounds(3, 2, 2, 1), bounds(3, 2, 2, 2), bounds(3, 3, 3, 2))
+LARGE = bounds(3, 3, 3, 3)
+GROWTH = (bounds(2, 3, 3, 3), bounds(3, 1, 1, 2), bounds(3, 2, 2, 1), bounds(3, 1, 1, 3))
+"""Further sizes for the picture."""
+PATIENCE = 60
+"""A size that has taken so many seconds is not run again."""
+
+
+# -- running --------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Ran:
+    """A process that ended well."""
+
+    seconds: float
+    cpu: float
+    """Seconds of all its cores together."""
+    peak_bytes: int
+    said: str
+
+
+def measured(command: Sequence[str | Path], **environment: str) -> Ran:
+    """Run a command to its end."""
+    with tempfile.TemporaryFile("w+") as output:
+        begun = time.perf_counter()
+        process = subprocess.Popen(command, stdout=output, env=os.environ | environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - begun
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        said = output.read()
+    if process.returncode != 0:
+        raise SystemExit(f"{command[0]} ended with {process.returncode}:\n{said[-2000:]}")
+    peak = usage.ru_maxrss if sys.platform == "darwin" else usage.ru_maxrss * 1024
+    return Ran(seconds, usage.ru_utime + usage.ru_stime, peak, said)
+
+
+def kspec(size: Bounds, workers: int, *options: str, **environment: str) -> tuple[Ran, Any]:
+    """`kspec check` as at the prompt, and what it answers."""
+    given = [f"--set={name}={value}" for name, value in size.items()]
+    command = [sys.executable, "-m", "checkers.cli", "check", "replication", *given, *options]
+    run = measured([*command, "--engine=native", f"--workers={workers}", "--json"], **environment)
+    return run, json.loads(run.said)
+
+
+@attrs.frozen
+class Measured:
+    """The best of several runs of one checker on one size."""
+
+    who: str
+    size: Bounds
+    states: int
+    explore: float
+    """Seconds of the exploration alone; of rumur, of its verifier."""
+    shell: float
+    """Seconds from the prompt to its return."""
+    cpu: float
+    """Seconds of all cores together, from the prompt to its return."""
+    load: float
+    """Seconds of reading compiled code."""
+    peak_bytes: int
+    workers: int
+
+    @property
+    def per_second(self) -> float:
+        """Distinct states a second."""
+        return self.states / self.explore
+
+    @property
+    def bytes_per_state(self) -> float:
+        """Peak resident memory, all included, by the states found."""
+        return self.peak_bytes / self.states
+
+
+def best(runs: Sequence[Measured]) -> Measured:
+    """The least of each figure."""
+    return attrs.evolve(
+        runs[0],
+        explore=min(run.explore for run in runs),
+        shell=min(run.shell for run in runs),
+        cpu=min(run.cpu for run in runs),
+        load=min(run.load for run in runs),
+        peak_bytes=min(run.peak_bytes for run in runs),
+    )
+
+
+def run_kspec(size: Bounds, workers: int, *options: str) -> Measured:
+    """One run of ours."""
+    run, answer = kspec(size, workers, *options)
+    assert answer["verdict"] == "holds", answer["verdict"]
+    spent = answer["seconds"]
+    return Measured(
+        who=" ".join(["kspec", *options]),
+        size=size,
+        states=answer["distinct"],
+        explore=spent["explore"],
+        shell=run.seconds,
+        cpu=run.cpu,
+        load=spent["compile"],
+        peak_bytes=run.peak_bytes,
+        workers=workers,
+    )
+
+
+def run_rumur(size: Bounds, workers: int, verifier: Path) -> Measured:
+    """One run of rumur's verifier; the C compiler has done its work before."""
+    run = measured([verifier])
+    found = rumur.states(run.said)
+    return Measured(
+        who="rumur",
+        size=size,
+        states=found,
+        explore=run.seconds,
+        shell=run.seconds,
+        cpu=run.cpu,
+        load=0,
+        peak_bytes=run.peak_bytes,
+        workers=workers,
+    )
+
+
+@attrs.frozen
+class Size:
+    """What was measured on one size."""
+
+    ours: Measured
+    theirs: Measured | None
+    seconds_to_build: float
+    """What rumur and the C compiler took to make the verifier."""
+    reduced: Measured | None = None
+    """Ours up to symmetry, where that was asked for."""
+
+
+def measure(size: Bounds, workers: int, repeat: int, folder: Path, *, reduce: bool) -> Size:
+    """Measure both on one size, in turns."""
+    verifier, to_build = None, 0.0
+    if rumur.is_here():
+        verifier, to_build = rumur.build(size, workers, folder / name_of(size))
+    ours: list[Measured] = []
+    reduced: list[Measured] = []
+    theirs: list[Measured] = []
+    begun = time.perf_counter()
+    while len(ours) < repeat and time.perf_counter() - begun < PATIENCE:
+        ours.append(run_kspec(size, workers))
+        if reduce:
+            reduced.append(run_kspec(size, workers, "--symmetry"))
+        if verifier:
+            theirs.append(run_rumur(size, workers, verifier))
+        print(".", end="", file=sys.stderr, flush=True)
+    for run in theirs:
+        assert run.states == ours[0].states, "not the same model"
+    return Size(
+        best(ours), best(theirs) if theirs else None, to_build, best(reduced) if reduced else None
+    )
+
+
+# -- what is printed ------------------------------------------------------------------------------
+
+
+def name_of(size: Bounds) -> str:
+    """The bounds in short."""
+    return "-".join(str(value) for value in size.values())
+
+
+def show(sizes: Sequence[Size], seconds_first_run: float | None, console: Console) -> None:
+    """The tables."""
+    measures = ("states", "explore", "ratio", "states/s", "B/state", "cores", "CPU", "shell")
+    table = Table("bounds", "checker", *measures)
+    for size in sizes:
+        ours = size.ours
+        for run in (ours, size.reduced, size.theirs):
+            if run:
+                table.add_row(
+                    name_of(run.size) if run is ours else "",
+                    run.who,
+                    f"{run.states:,}",
+                    f"{run.explore:.2f} s",
+                    f"{run.explore / ours.explore:.3g}",
+                    f"{run.per_second:,.0f}",
+                    f"{run.bytes_per_state:.1f}",
+                    str(run.workers),
+                    f"{run.cpu:.2f} s",
+                    f"{run.shell:.2f} s",
+                )
+        table.add_section()
+    console.print(table)
+    console.print("bounds: brokers-log_size-max_records-max_epoch; ratio: to kspec's exploration.")
+    apart = Table("apart from exploring", "kspec", "rumur")
+    builds = [size.seconds_to_build for size in sizes if size.theirs]
+    built = f"{min(builds):.1f} to {max(builds):.1f} s, for each bounds" if builds else "-"
+    first = "-" if seconds_first_run is None else f"{seconds_first_run:.1f} s, once for all bounds"
+    apart.add_row("compiling", first, built)
+    ours = min((size.ours for size in sizes), key=lambda run: run.states)
+    apart.add_row("reading compiled code", f"{ours.load:.2f} s", "-")
+    apart.add_row("imports, start and end", f"{ours.shell - ours.explore - ours.load:.2f} s", "-")
+    console.print(apart)
+
+
+def draw(sizes: Sequence[Size], file: Path, console: Console) -> None:
+    """How time and memory grow with the states, one picture beside the other."""
+    seconds: dict[str, list[tuple[float, float]]] = {}
+    memory: dict[str, list[tuple[float, float]]] = {}
+    for size in sizes:
+        for run in (size.ours, size.theirs):
+            if run:
+                seconds.setdefault(f"{run.who}, exploration", []).append((run.states, run.explore))
+                memory.setdefault(run.who, []).append((run.states, run.peak_bytes / 2**20))
+        shell = seconds.setdefault("kspec, from the prompt", [])
+        shell.append((size.ours.states, size.ours.shell))
+    for lines, what, up in ((seconds, "seconds", "seconds"), (memory, "memory", "MiB")):
+        drawn = [Line(name, points) for name, points in lines.items()]
+        picture = file.with_name(f"{file.stem}-{what}{file.suffix}")
+        picture.write_text(log_log(drawn, across="distinct states", up=up), "utf-8")
+        console.print(f"drawn to {picture}")
+
+
+def first_run(workers: int) -> float:
+    """Seconds that a first run takes longer than exploring, with nothing compiled."""
+    with tempfile.TemporaryDirectory() as empty:
+        _, answer = kspec(SIZES[0], workers, XDG_CACHE_HOME=empty)
+    return float(answer["seconds"]["compile"])
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--workers", type=int, default=2, help="cores for each (2)")
+    parser.add_argument("--repeat", type=int, default=3, help="runs of each, if quick (3)")
+    parser.add_argument("--large", action="store_true", help="also 64,739,578 states; minutes")
+    parser.add_argument("--symmetry", action="store_true", help="ours up to symmetry as well")
+    parser.add_argument("--no-compile", action="store_true", help="leave out the first run")
+    parser.add_argument("--json", action="store_true", help="print one JSON object, no tables")
+    parser.add_argument("--picture", type=Path, metavar="SVG", help="more sizes, and draw growth")
+    options = parser.parse_args()
+    console = Console(width=110, stderr=options.json)
+    if not rumur.is_here():
+        console.print(f"rumur is not here. To get it: {rumur.HOW_TO_GET}")
+    wanted = [*SIZES, *([LARGE] if options.large else [])]
+    if options.picture:
+        wanted = [*wanted, *(size for size in GROWTH if size not in wanted)]
+    seconds_first_run = None if options.no_compile else first_run(options.workers)
+    kspec(SIZES[0], options.workers)  # so that all later runs find compiled code
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = [
+            measure(size, options.workers, options.repeat, Path(folder), reduce=options.symmetry)
+            for size in wanted
+        ]
+    print(file=sys.stderr)
+    if options.json:
+        runs = [r for size in sizes for r in (size.ours, size.reduced, size.theirs) if r]
+        print(json.dumps([attrs.asdict(run) for run in runs], indent=1))
+    else:
+        show(sizes, seconds_first_run, console)
+    if options.picture:
+        draw(sizes, options.picture, console)
+
+
+if __name__ == "__main__":
+    main()

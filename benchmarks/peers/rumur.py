@@ -1,0 +1,51 @@
+"""rumur: a model checker that makes C of a Murphi model, here of `replication_kip320.m`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+MODEL = Path(__file__).with_name("replication_kip320.m")
+BOUNDS = {"brokers": "R", "log_size": "L", "max_records": "M", "max_epoch": "E"}
+"""Our bounds, and what the model calls them."""
+HOW_TO_GET = "apt-get install rumur gcc"
+
+
+def is_here() -> bool:
+    """Whether rumur and a C compiler are installed."""
+    return bool(shutil.which("rumur") and shutil.which("cc"))
+
+
+def model(bounds: Mapping[str, int]) -> str:
+    """The model with these bounds."""
+    text = MODEL.read_text("utf-8")
+    for name, value in bounds.items():
+        constant = BOUNDS[name]
+        text, found = re.subn(rf"\b{constant}: \d+;", f"{constant}: {value};", text, count=1)
+        assert found, f"the model has no bound {constant}"
+    return text
+
+
+def build(bounds: Mapping[str, int], threads: int, folder: Path) -> tuple[Path, float]:
+    """Make the verifier for these bounds; how many seconds that took."""
+    folder.mkdir(parents=True, exist_ok=True)
+    murphi, source, verifier = (folder / name for name in ("model.m", "verifier.c", "verifier"))
+    murphi.write_text(model(bounds), "utf-8")
+    begun = time.perf_counter()
+    to_c = ["rumur", "--deadlock-detection", "off", "--threads", str(threads)]
+    subprocess.run([*to_c, "--output", source, murphi], check=True)
+    to_binary = ["cc", "-std=c11", "-O3", "-march=native", "-o", verifier, source]
+    subprocess.run([*to_binary, "-lpthread", "-latomic"], check=True)
+    return verifier, time.perf_counter() - begun
+
+
+def states(said: str) -> int:
+    """How many states a verifier says that it found."""
+    found = re.search(r"(\d+) states, \d+ rules fired", said)
+    if found is None or "No error found" not in said:
+        raise SystemExit(f"rumur did not explore the model:\n{said[-2000:]}")
+    return int(found[1])

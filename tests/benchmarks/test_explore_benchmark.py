@@ -1,0 +1,42 @@
+"""The benchmark of the engine gives rumur the bounds that it says, and both find the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.explore import SIZES, Measured, best, bounds, measure
+from benchmarks.peers import rumur
+
+
+def test_the_model_gets_the_bounds_that_are_asked_for() -> None:
+    first = rumur.model(bounds(4, 5, 6, 7)).splitlines()[0]
+    assert first == "const R: 4; L: 5; M: 6; E: 7;"
+
+
+def test_what_rumur_says_is_read() -> None:
+    assert rumur.states("No error found.\n\t39619 states, 102219 rules fired in 1s.") == 39_619
+
+
+def test_an_error_that_rumur_finds_is_no_figure() -> None:
+    with pytest.raises(SystemExit, match="rumur did not explore the model"):
+        rumur.states("1 error(s) found.\n\t39619 states, 102219 rules fired in 1s.")
+
+
+def test_the_best_of_several_runs_is_the_least_of_each_figure() -> None:
+    def run(explore: float, shell: float) -> Measured:
+        return Measured("kspec", SIZES[0], 10, explore, shell, shell, 0.1, 1000, 2)
+
+    assert best([run(2, 3), run(1, 4)]) == run(1, 3)
+    assert best([run(2, 3)]).per_second == 5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not rumur.is_here(), reason=f"needs rumur: {rumur.HOW_TO_GET}")
+def test_both_find_as_many_states(tmp_path: Path) -> None:
+    measured = measure(SIZES[0], 2, 1, tmp_path, reduce=True)
+    assert measured.theirs is not None
+    assert measured.reduced is not None
+    assert measured.ours.states == measured.theirs.states == 39_619
+    assert measured.reduced.states == 6_713

@@ -1,0 +1,82 @@
+"""Whatever the bounds: the answer of the reference engine, or none."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from checkers.engines import has_kernel, run
+from checkers.limits import Limits
+from checkers.verdict import Verdict
+from impl.packed.kernel import NoKernel
+from impl.packed.kernels import kernel_for
+from spec.replication import REPLICATION
+
+any_variant = st.sampled_from([v.name for v in REPLICATION.variants])
+any_bounds = st.fixed_dictionaries(
+    {b.name: st.integers(b.low, b.high) for b in REPLICATION.bound_ranges()}
+)
+
+
+def answers(verdict: Verdict) -> object:
+    """What two engines must agree on."""
+    return (
+        verdict.verdict,
+        list(verdict.levels),
+        verdict.generated,
+        {name: count.fired for name, count in verdict.rules.items()},
+        {v.name: v.states for v in verdict.violations},
+    )
+
+
+def compare(variant: str, bounds: dict[str, int], states: int) -> None:
+    """Explore the first levels, up to about so many states, with both engines."""
+    system = REPLICATION.system(variant, bounds)
+    if not has_kernel(system):
+        return
+    probe = run("reference", system, Limits(max_states=states))
+    limits = Limits(max_depth=max(1, probe.depth - 1), keep_going=True)
+    expected = run("reference", system, limits)
+    assert answers(run("auto", system, limits, 2)) == answers(expected)
+
+
+@settings(max_examples=4)
+@given(any_variant, any_bounds)
+def test_the_first_levels_of_any_bounds_are_those_of_the_reference_engine(
+    variant: str, bounds: dict[str, int]
+) -> None:
+    compare(variant, bounds, 100)
+
+
+@pytest.mark.slow
+@settings(max_examples=150)
+@given(any_variant, any_bounds)
+def test_more_levels_of_any_bounds_are_those_of_the_reference_engine(
+    variant: str, bounds: dict[str, int]
+) -> None:
+    compare(variant, bounds, 2000)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "says"),
+    [
+        ({"brokers": 5, "log_size": 4, "max_records": 4, "max_epoch": 5}, "a state takes 181 bits"),
+        ({"brokers": 1, "max_epoch": 8}, "there are 9 epochs"),
+        ({"brokers": 1, "log_size": 8, "max_records": 8}, "a log takes 32 bits"),
+        ({"brokers": 5, "log_size": 5, "max_records": 4}, "a state takes .* bits|word 0"),
+    ],
+    ids=str,
+)
+def test_bounds_without_room_are_refused_in_one_line(bounds: dict[str, int], says: str) -> None:
+    with pytest.raises(NoKernel, match=f"no room for these bounds: ({says})"):
+        kernel_for(REPLICATION.system(bounds=bounds))
+
+
+@pytest.mark.parametrize("brokers", [1, 2, 3])
+def test_the_last_epoch_with_room_is_explored_rightly(brokers: int) -> None:
+    """A byte of a mask and three bits of an origin hold eight epochs, and not one more."""
+    bounds = {"brokers": brokers, "log_size": 1, "max_records": 1, "max_epoch": 7}
+    assert has_kernel(REPLICATION.system(bounds=bounds))
+    compare("kip-320", bounds, 300)
+    assert not has_kernel(REPLICATION.system(bounds=bounds | {"max_epoch": 8}))

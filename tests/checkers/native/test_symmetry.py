@@ -1,0 +1,163 @@
+"""Up to symmetry: fewer states, the same verdicts, and counterexamples that are real."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from checkers.engines import run
+from checkers.limits import Limits
+from checkers.native.search import explore
+from impl.packed.kernel import Kernel, NoKernel, up_to_symmetry
+from impl.packed.kernels import kernel_for
+from spec.core import SpecError, System
+from spec.replication import REPLICATION
+from spec.replication.state import NO_LEADER, Cluster, LeaderAndIsr
+from tests.checkers.native.test_native import assert_real, lengths
+from tests.impl.packed.agreement import reachable
+
+VARIANTS = [v.name for v in REPLICATION.variants]
+
+
+def named(broker: int, names: tuple[int, ...]) -> int:
+    """A broker's new name."""
+    return broker if broker == NO_LEADER else names[broker]
+
+
+def renamed(s: Cluster, names: tuple[int, ...]) -> Cluster:
+    """The state with other names, said plainly."""
+
+    def of(request: LeaderAndIsr) -> LeaderAndIsr:
+        isr = frozenset(names[b] for b in request.isr)
+        return LeaderAndIsr(request.epoch, named(request.leader, names), isr)
+
+    old = sorted(range(len(names)), key=lambda b: names[b])
+    views = [s.views[b] for b in old]
+    return attrs.evolve(
+        s,
+        logs=tuple(s.logs[b] for b in old),
+        views=tuple(
+            attrs.evolve(v, leader=named(v.leader, names), isr=frozenset(names[b] for b in v.isr))
+            for v in views
+        ),
+        quorum=of(s.quorum),
+        requests=tuple(of(request) for request in s.requests),
+    )
+
+
+def orbit(s: Cluster) -> set[Cluster]:
+    """All states that differ from this one by names only."""
+    return {renamed(s, names) for names in permutations(range(len(s.logs)))}
+
+
+def orbit_size(kernel: Kernel[Any], s: Cluster) -> int:
+    """How many states the kernel says that a state's orbit has."""
+    represent = kernel.representatives
+    assert represent is not None
+    return represent(np.array(kernel.pack(s), np.int64)[:, None], 1)
+
+
+def assert_one_representative(system: System[Cluster], s: Cluster) -> None:
+    """One representative stands for the whole orbit, and is one of it."""
+    kernel = up_to_symmetry(kernel_for(system))
+    whole = orbit(s)
+    assert len({kernel.pack(other) for other in whole}) == 1
+    assert kernel.unpack(kernel.pack(s)) in whole
+    assert orbit_size(kernel, s) == len(whole)
+
+
+walks = st.lists(st.integers(0, 1 << 16), max_size=40)
+
+
+@given(st.sampled_from(VARIANTS), st.sampled_from([1, 2, 3, 4]), st.integers(0, 3), walks)
+def test_one_representative_stands_for_all_states_with_other_names(
+    variant: str, brokers: int, max_epoch: int, walk: list[int]
+) -> None:
+    system = REPLICATION.system(variant, {"brokers": brokers, "max_epoch": max_epoch})
+    [state] = system.initial()
+    for choice in walk:
+        steps = [after for _, _, after in system.steps(state)]
+        state = steps[choice % len(steps)] if steps else state
+    assert_one_representative(system, state)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_state_of_small_bounds_has_the_representative_of_its_orbit(variant: str) -> None:
+    system = REPLICATION.system(variant, {"max_epoch": 0})
+    for state in reachable(system):
+        assert_one_representative(system, state)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("keep_going", [True, False])
+def test_verdicts_are_the_same_and_counterexamples_real(variant: str, keep_going: bool) -> None:
+    system = REPLICATION.system(variant)
+    whole = explore(system, keep_going=keep_going)
+    reduced = explore(system, keep_going=keep_going, symmetry=True)
+    assert lengths(reduced) == lengths(whole)
+    assert_real(system, reduced)
+
+
+@pytest.mark.parametrize(
+    ("variant", "bounds"),
+    [(variant, {}) for variant in VARIANTS]
+    + [
+        ("kip-320", {"max_epoch": 2}),
+        ("kip-320", {"brokers": 4, "log_size": 1, "max_records": 1, "max_epoch": 1}),
+        ("kip-101", {"brokers": 2, "max_epoch": 2}),
+        ("kip-101", {"brokers": 1}),
+    ],
+    ids=str,
+)
+def test_orbits_stand_for_all_states_of_every_level(variant: str, bounds: dict[str, int]) -> None:
+    system = REPLICATION.system(variant, bounds)
+    whole = explore(system, keep_going=True)
+    reduced = explore(system, keep_going=True, symmetry=True)
+    assert reduced.stands_for == whole.levels
+    assert reduced.distinct <= whole.distinct
+
+
+@pytest.mark.slow
+def test_five_brokers_have_orbits_of_up_to_a_hundred_and_twenty_states() -> None:
+    bounds = {"brokers": 5, "log_size": 1, "max_records": 1, "max_epoch": 1}
+    system = REPLICATION.system("kip-320", bounds)
+    whole = explore(system, max_depth=14)
+    reduced = explore(system, max_depth=14, symmetry=True)
+    assert reduced.stands_for == whole.levels
+    assert whole.distinct > 80 * reduced.distinct
+
+
+def test_the_number_of_workers_changes_nothing() -> None:
+    system = REPLICATION.system("truncate-to-hw")
+    one, three = (explore(system, workers=n, symmetry=True) for n in (1, 3))
+    assert (one.levels, one.generated, one.violations) == (
+        three.levels,
+        three.generated,
+        three.violations,
+    )
+
+
+def test_the_verdict_says_how_many_states_the_orbits_stand_for() -> None:
+    verdict = run("auto", REPLICATION.system(), Limits(), symmetry=True)
+    told = verdict.to_json(0)
+    assert (told["symmetry"], told["distinct"], told["stands_for"]) == (True, 6_713, 39_619)
+    plain = run("auto", REPLICATION.system(), Limits()).to_json(0)
+    assert (plain["symmetry"], plain["stands_for"]) == (False, None)
+
+
+def test_the_reference_engine_refuses_it() -> None:
+    with pytest.raises(SpecError, match="the reference engine knows no symmetry"):
+        run("reference", REPLICATION.system(), Limits(), symmetry=True)
+
+
+def test_a_model_without_symmetry_refuses_it() -> None:
+    kernel = attrs.evolve(kernel_for(REPLICATION.system()), representatives=None)
+    with pytest.raises(NoKernel, match="no symmetry"):
+        up_to_symmetry(kernel)

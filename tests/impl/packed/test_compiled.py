@@ -1,0 +1,182 @@
+"""Compiled code is kept where the user may write, and only there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from impl.packed import compiled
+from impl.packed.compiled import cache_folder, made_ready
+
+ROOT = Path(__file__).parents[3]
+EXPLORE = """
+from checkers.native.search import explore
+from spec.replication import REPLICATION
+print(explore(REPLICATION.system(), compiling=lambda: print("compiling")).distinct)
+"""
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache directory of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def no_folder(tmp_path: Path) -> str:
+    """A path under which nobody can make a folder, not even root."""
+    (tmp_path / "file").write_text("no folder")
+    return str(tmp_path / "file" / "below")
+
+
+def test_the_cache_is_where_the_user_says(cache: Path) -> None:
+    folder = cache_folder()
+    assert folder is not None
+    assert folder.parent == cache / "kspec"
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_without_a_cache_directory_it_is_in_the_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    folder = cache_folder()
+    assert folder is not None
+    assert folder.parent == tmp_path / ".cache" / "kspec"
+
+
+def test_without_a_home_it_is_among_temporary_files(
+    tmp_path: Path, no_folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", no_folder)
+    monkeypatch.setenv("HOME", no_folder)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = cache_folder()
+    assert folder is not None
+    assert folder.parent == tmp_path / f"kspec-{os.getuid()}"
+
+
+def test_a_user_whom_the_system_does_not_know_has_no_home(
+    tmp_path: Path, no_folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", no_folder)
+    monkeypatch.setattr(Path, "home", nobody)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert cache_folder() is not None
+
+
+def test_where_nothing_can_be_written_there_is_no_cache(
+    no_folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", no_folder)
+    monkeypatch.setenv("HOME", no_folder)
+    monkeypatch.setattr("tempfile.tempdir", no_folder)
+    assert cache_folder() is None
+
+
+def test_a_folder_in_which_others_can_write_is_not_trusted(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (cache / "kspec").mkdir(parents=True)
+    (cache / "kspec").chmod(0o777)
+    folder = cache_folder()
+    assert folder is not None
+    assert cache not in folder.parents
+
+
+def test_it_is_said_once_that_something_is_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "CACHE", tmp_path)
+    said = []
+    for part in ("engine", "engine", "another"):
+        with made_ready(part, lambda part=part: said.append(part)):  # type: ignore[misc]
+            pass
+    assert said == ["engine", "another"]
+
+
+def test_what_could_not_be_compiled_is_not_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "CACHE", tmp_path)
+    said = []
+    for _ in range(2):
+        with (
+            pytest.raises(KeyboardInterrupt),
+            made_ready("engine", lambda: said.append("compiling")),
+        ):
+            raise KeyboardInterrupt
+    assert said == ["compiling", "compiling"]
+
+
+def test_who_wants_the_same_at_the_same_time_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "CACHE", tmp_path)
+    said, order = [], []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with made_ready("engine", lambda: said.append("first")):
+            begun.set()
+            go_on.wait(10)
+            order.append("first")
+
+    def second() -> None:
+        with made_ready("engine", lambda: said.append("second")):
+            order.append("second")
+
+    threads = [threading.Thread(target=first), threading.Thread(target=second)]
+    threads[0].start()
+    assert begun.wait(10)
+    threads[1].start()
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert (said, order) == (["first"], ["first", "second"])
+
+
+def start(folder: Path, **environment: str) -> subprocess.Popen[str]:
+    """A process that explores, with the project in that folder."""
+    without_bytecode = {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-c", EXPLORE],
+        cwd=folder,
+        env=os.environ | without_bytecode | environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.slow
+def test_several_processes_at_once_compile_once(cache: Path) -> None:
+    processes = [start(ROOT, XDG_CACHE_HOME=str(cache)) for _ in range(3)]
+    said = sorted(process.communicate(timeout=300)[0] for process in processes)
+    assert said == ["39619\n", "39619\n", "compiling\n39619\n"]
+
+
+@pytest.mark.slow
+def test_nothing_is_written_where_it_is_installed(cache: Path, tmp_path: Path) -> None:
+    installed = tmp_path / "installed"
+    for package in ("checkers", "impl", "spec", "traces"):
+        no_bytecode = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, installed / package, ignore=no_bytecode)
+    before = sorted(installed.rglob("*"))
+    for path in before:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    answer = start(installed, XDG_CACHE_HOME=str(cache)).communicate(timeout=300)[0]
+    assert answer == "compiling\n39619\n"
+    assert sorted(installed.rglob("*")) == before
+    assert start(installed, XDG_CACHE_HOME=str(cache)).communicate(timeout=60)[0] == "39619\n"
