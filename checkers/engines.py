@@ -17,6 +17,7 @@ from checkers.verdict import (
     Verdict,
     Violation,
     conclude,
+    fails,
     not_shown,
 )
 from spec.core import Always, Reachable, SpecError, System
@@ -67,10 +68,13 @@ def has_kernel(system: System[Any]) -> bool:
     if system.model.name not in KERNELS:
         return False  # and nothing heavy is imported to find it out
     from impl.packed.kernel import NoKernel
-    from impl.packed.kernels import kernel_for
+    from impl.packed.kernels import Edited, kernel_for
 
     try:
         kernel_for(system)
+    except Edited as error:
+        print(f"kspec: {error}, so the reference engine explores", file=sys.stderr)
+        return False
     except NoKernel:
         return False
     return True
@@ -171,6 +175,6 @@ def as_violation(system: System[Any], found: Any) -> Violation:
     return Violation(
         found.property,
         EXIT_ALWAYS,
-        f"{found.property} fails at {where}",
+        fails(found.property, where),
         Trace(system, trace.states, trace.steps, found.property, where),
     )

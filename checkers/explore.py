@@ -9,11 +9,13 @@ level in which it was found, so that what it counts does not depend on the order
 from __future__ import annotations
 
 import time
+import traceback
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
-from checkers.limits import Limits, OnProgress, Progress
+from checkers.limits import INTERRUPTED, Limits, OnProgress, Progress
 from checkers.memory import peak_resident_bytes, resident_bytes
 from checkers.verdict import (
     DEADLOCK,
@@ -25,6 +27,7 @@ from checkers.verdict import (
     Verdict,
     Violation,
     conclude,
+    fails,
     kinds,
     not_shown,
 )
@@ -37,7 +40,9 @@ class RuleFailed(SpecError):
 
     def __init__(self, what: str, error: Exception, trace: Trace) -> None:
         """Say what failed, and how."""
-        super().__init__(f"{what} raised {type(error).__name__}: {error}")
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}, line {frame.lineno}"
+        super().__init__(f"{what} raised {type(error).__name__}: {error} ({where})")
         self.trace = trace
 
 
@@ -83,7 +88,7 @@ class Exploration:
             if not self.stopped_by and not self.ended_early():
                 self.judge_whole_graph()
         except KeyboardInterrupt:
-            self.stopped_by = "interrupted"
+            self.stopped_by = INTERRUPTED
         return self.verdict(peak_resident_bytes() - memory)
 
     # -- breadth first ------------------------------------------------------------------------
@@ -130,7 +135,7 @@ class Exploration:
                         self.violations[prop.name] = Violation(
                             prop.name,
                             EXIT_ALWAYS,
-                            f"{prop.name} fails at {where}",
+                            fails(prop.name, where),
                             self.trace_to(state, prop.name, where),
                         )
             if self.ended_early():
@@ -140,6 +145,8 @@ class Exploration:
                     asked = shown.name
                     if shown.body(state):
                         self.witnesses[shown.name] = self.trace_to(state, shown.name)
+        except SpecError:
+            raise
         except Exception as error:
             raise self.failed(f"property {asked}", error, state) from error
 
@@ -161,7 +168,14 @@ class Exploration:
                     continue
                 taken += 1
                 self.fired[rule.name] += 1
-                if after not in came_from:
+                try:
+                    is_new = after not in came_from
+                except TypeError as error:
+                    raise SpecError(
+                        f"rule {rule.name} leads to a state that has no hash ({error}): "
+                        "tuples and frozensets have one, lists and sets do not"
+                    ) from error
+                if is_new:
                     came_from[after] = state
                     self.found.append(after)
                     self.new[rule.name] += 1

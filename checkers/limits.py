@@ -9,6 +9,9 @@ import attrs
 
 from checkers.memory import MOST, machine_bytes, size_text
 
+INTERRUPTED = "interrupted"
+"""What stopped a run that somebody ended with Ctrl-C, or a signal."""
+
 
 @attrs.frozen
 class Limits:
@@ -22,7 +25,9 @@ class Limits:
     """In bytes; if nothing is said, so much that the run ends before the machine does."""
 
     def says(self, name: str) -> str:
-        """A limit as it is told where it ended a run."""
+        """What ended a run, as it is told: a limit with its value, or whatever else it was."""
+        if name not in attrs.fields_dict(Limits):
+            return name
         value = getattr(self, name)
         told = size_text(value) if name == "max_memory" else value
         return f"{name.replace('_', '-')} {told}"

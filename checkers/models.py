@@ -29,7 +29,9 @@ def find_model(reference: str) -> Model[Any]:
     A module or file is code, and is executed.
     """
     if reference in BUILT_IN:
-        reference = BUILT_IN[reference]
+        place, _, attribute = BUILT_IN[reference].partition(":")
+        built_in: Model[Any] = getattr(importlib.import_module(place), attribute)
+        return built_in
     place, _, attribute = reference.rpartition(":")
     if not place:
         place, attribute = attribute, ""
@@ -38,6 +40,8 @@ def find_model(reference: str) -> Model[Any]:
     elif ":" in reference:
         module = load(place, from_name)
     else:
+        if Path(f"{reference}.py").is_file():
+            raise SpecError(f"no model named {reference!r}: did you mean {reference}.py?")
         look_up("model", reference, BUILT_IN)
         raise AssertionError("look_up raises where there is no such name")
     models = {name: value for name, value in vars(module).items() if isinstance(value, Model)}
@@ -74,7 +78,7 @@ def load(place: str, how: Any) -> ModuleType:
 def from_name(name: str) -> ModuleType:
     """Import by name, from this folder as well."""
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))
+        sys.path.append(str(Path.cwd()))  # at the end: nothing here may stand before our own
     return importlib.import_module(name)
 
 
@@ -82,8 +86,8 @@ def from_file(name: str) -> ModuleType:
     """Import a file, which may import its neighbours."""
     path = Path(name)
     if not path.is_file():
-        raise SpecError(f"no file {name}")
-    sys.path.insert(0, str(path.resolve().parent))
+        raise SpecError(f"{name} is a directory" if path.is_dir() else f"no file {name}")
+    sys.path.append(str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise SpecError(f"{name} is no Python file")

@@ -11,16 +11,16 @@ until one shows the difference.
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from itertools import islice
 from typing import Any, TypeAlias
 
 import attrs
 
 from checkers.explore import RuleFailed, explore
-from checkers.limits import Limits
+from checkers.limits import INTERRUPTED, Limits
 from spec.core import Blocked, Limit, Model, Rule, System, Variant
 from traces.trace import settings
 
@@ -223,6 +223,8 @@ class Report:
     outcomes: Sequence[Outcome]
     stale: Sequence[str]
     """Explanations of survivors that do not exist or were killed."""
+    not_asked: Sequence[str]
+    """Properties that fail in the unbroken rules, and so can catch nothing."""
     seconds: float
 
     def having(self, fate: str) -> list[Outcome]:
@@ -248,13 +250,18 @@ def mutate(
         if on_progress:
             on_progress(len(outcomes), len(run.mutants))
     survived = {o.mutant for o in outcomes if o.fate != KILLED}
-    stale = [] if rules else [name for name in variant.survivors if name not in survived]
+    stale = [
+        name
+        for name in variant.survivors
+        if name not in survived and (not run.only or name.split()[0] in run.only)
+    ]
     return Report(
         model.name,
         variant.name,
         [settings(original.system.bounds) for original in run.originals],
         outcomes,
         stale,
+        sorted({name for original in run.originals for name in original.fails}),
         time.perf_counter() - started,
     )
 
@@ -266,6 +273,8 @@ class Original:
     system: System[Any]
     distinct: int
     generated: int
+    fails: Sequence[str] = ()
+    """The properties that it violates itself, which are not asked about."""
 
 
 class Run:
@@ -281,6 +290,7 @@ class Run:
         """Find the mutants, and count the states of the original."""
         self.model = model
         self.variant = variant
+        self.only = rules
         self.originals = [self.original(b) for b in bounds]
         found: dict[str, Mutant] = {}
         for original in self.originals:
@@ -292,10 +302,12 @@ class Run:
         """The unbroken system in these bounds, explored."""
         system = self.system(bounds)
         verdict = explore(system, Limits(keep_going=True))
+        if verdict.stopped_by == INTERRUPTED:
+            raise KeyboardInterrupt
         broken = {violation.name for violation in verdict.violations}
         holds = tuple(p for p in system.properties if p.name not in broken)
         kept = attrs.evolve(system, properties=holds)
-        return Original(kept, verdict.distinct, verdict.generated)
+        return Original(kept, verdict.distinct, verdict.generated, sorted(broken))
 
     def system(self, bounds: Mapping[str, int]) -> System[Any]:
         """The variant in these bounds, asked about everything its model states."""
@@ -309,8 +321,8 @@ class Run:
         fork = multiprocessing.get_context("fork")  # rules are functions, and cannot be sent
         global _run
         _run = self
-        with ProcessPoolExecutor(workers, mp_context=fork) as pool:
-            yield from pool.map(_judge, range(len(self.mutants)))
+        with fork.Pool(workers, initializer=_leave_interrupts_to_the_parent) as pool:
+            yield from pool.imap(_judge, range(len(self.mutants)))
 
     def judge(self, mutant: Mutant) -> Outcome:
         """Explore the mutant in one set of bounds after the other, until one shows it."""
@@ -339,6 +351,8 @@ class Run:
             return attrs.evolve(
                 outcome, fate=KILLED, killed_by=str(error), states=len(error.trace.states)
             )
+        if verdict.stopped_by == INTERRUPTED:
+            raise KeyboardInterrupt
         if verdict.violations:
             caught = verdict.violations[0]
             return attrs.evolve(outcome, fate=KILLED, killed_by=caught.name, states=caught.states)
@@ -352,6 +366,12 @@ class Run:
 
 
 _run: Run
+
+
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches every process; the one that waits for all ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _judge(index: int) -> Outcome:

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from checkers.explore import RuleFailed
-from checkers.limits import OnProgress, Progress
+from checkers.limits import INTERRUPTED, OnProgress, Progress
 from checkers.verdict import (
     DEADLOCK,
     DEADLOCK_SAYS,
@@ -26,6 +26,7 @@ from checkers.verdict import (
     Verdict,
     Violation,
     conclude,
+    fails,
     kinds,
 )
 from spec.core import Blocked, Choice, Rule, System
@@ -82,7 +83,7 @@ class Simulation:
             while len(self.lengths) < self.sampling.walks and self.violation is None:
                 self.walk()
         except KeyboardInterrupt:
-            self.stopped_by = "interrupted"
+            self.stopped_by = INTERRUPTED
         return self.verdict()
 
     def walk(self) -> None:
@@ -147,7 +148,7 @@ class Simulation:
         trace = self.as_trace(start, walked, name, where)
         if name == DEADLOCK:
             return Violation(name, EXIT_DEADLOCK, DEADLOCK_SAYS, trace)
-        return Violation(name, EXIT_ALWAYS, f"{name} fails at {where}", trace)
+        return Violation(name, EXIT_ALWAYS, fails(name, where), trace)
 
     def without_some_steps(self, start: Any, walked: Walk, name: str) -> Walk:
         """Leave out runs of steps, long ones first, while the same property still fails."""

@@ -16,6 +16,14 @@ DEADLOCK = "deadlock"
 """The name under which a deadlock stands among the violations."""
 DEADLOCK_SAYS = "A deadlock: no rule can be taken, and this is no end"
 
+
+def fails(name: str, where: str) -> str:
+    """That a property fails, and where, in a sentence."""
+    if where in ("", "here"):
+        return f"{name} fails" + (" here" if where else "")
+    return f"{name} fails at {where}"
+
+
 EXIT_OK, EXIT_USAGE, EXIT_REJECTED, EXIT_INCONCLUSIVE = 0, 2, 3, 4
 EXIT_DEADLOCK, EXIT_ALWAYS, EXIT_LEADS_TO, EXIT_BAD_INPUT = 11, 12, 13, 151
 

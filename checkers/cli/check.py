@@ -32,6 +32,7 @@ from checkers.cli.output import (
     say_json,
     say_story,
 )
+from checkers.limits import INTERRUPTED
 from checkers.verdict import (
     DEADLOCK,
     EXIT_BAD_INPUT,
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="What explores; `auto` takes the fastest that the model has.",
 )
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Cores to use.")
+@click.option("--workers", type=click.IntRange(1, 256), metavar="N", help="Cores to use.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop at so many.")
 @click.option("--max-depth", type=click.IntRange(min=1), metavar="N", help="Stop at this depth.")
 @click.option(
@@ -194,6 +195,8 @@ class StoryFiles:
 
     def __init__(self, out_itf: Path | None, html: Path | None) -> None:
         """Make sure that they can be written."""
+        if out_itf and html and out_itf.absolute() == html.absolute():
+            raise SpecError(f"--out-itf and --html are one file: {html}")
         self.itf = OutputFile(out_itf) if out_itf else None
         self.html = OutputFile(html) if html else None
 
@@ -277,6 +280,7 @@ def show_what_blocks(trace: Trace) -> None:
             blocked = rule.attempt(state, choice)
             if isinstance(blocked, Blocked):
                 say(f"    {' '.join([rule.name, chosen]).rstrip()} is blocked by: {blocked.guard}")
+    say("    (Where a behaviour may end for good, the model says so with `final=`.)")
 
 
 def outcome(verdict: Verdict) -> str:
@@ -289,7 +293,9 @@ def outcome(verdict: Verdict) -> str:
     if verdict.verdict == SAMPLED:
         return f"No walk violated anything, which proves nothing. Asked about: {asked}."
     if verdict.verdict == INCONCLUSIVE:
-        return f"Inconclusive, stopped by {verdict.stopped_by}. Nothing violated so far: {asked}."
+        stopped = verdict.stopped_by
+        why = stopped if stopped == INTERRUPTED else f"stopped by {stopped}"
+        return f"Inconclusive, {why}. Nothing violated so far: {asked}."
     told = ", ".join(
         f"{v.name} ({v.states} states)" if v.trace else v.name for v in verdict.violations
     )

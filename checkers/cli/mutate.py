@@ -102,6 +102,9 @@ def tell(report: Report, *, everything: bool) -> None:
     killed, explained, survived = (
         report.having(fate) for fate in ("killed", "explained", "survived")
     )
+    if report.not_asked:
+        names = ", ".join(report.not_asked)
+        say_wrapped(f"Not asked, since they fail in the rules as they stand: {names}.")
     for o in killed:
         needs_its_own = o.bounds not in report.bounds
         if everything or needs_its_own:

@@ -93,6 +93,8 @@ def parse_settings(settings: Sequence[str]) -> dict[str, int]:
         name, equals, value = setting.partition("=")
         if not equals:
             raise click.UsageError(f"--set takes name=value, such as brokers=2, not {setting!r}")
+        if name.strip() in bounds:
+            raise click.UsageError(f"{name} is set twice")
         try:
             bounds[name.strip()] = int(value)
         except ValueError:

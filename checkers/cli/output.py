@@ -77,6 +77,8 @@ def stop_talking() -> None:
 
 def finish_output(code: int) -> int:
     """Say what is left to say, and leave with this code even if nobody listens any more."""
+    if sys.stdout is None:  # closed from the beginning
+        return code
     try:
         sys.stdout.flush()
     except BrokenPipeError:

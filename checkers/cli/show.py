@@ -10,7 +10,7 @@ import click
 from checkers.cli.options import json_option
 from checkers.cli.output import OutputFile, complain, say, say_json, say_story
 from checkers.models import BUILT_IN, find_model
-from checkers.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_BAD_INPUT, EXIT_REJECTED
+from checkers.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_BAD_INPUT, EXIT_REJECTED, fails
 from spec.core import Reachable, SpecError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def what_it_shows(trace: Trace, *, violated: bool) -> str:
         return DEADLOCK_SAYS
     if not violated:
         return f"{trace.property} is reached" if trace.property else "a behaviour"
-    return f"{trace.property} fails" + (f" at {trace.where}" if trace.where else "")
+    return fails(trace.property, trace.where)
 
 
 def as_record(document: Document, trace: Trace | None) -> dict[str, object]:

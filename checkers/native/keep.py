@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from checkers.limits import Keep
+from checkers.limits import INTERRUPTED, Keep
 from checkers.native import checkpoint
 from checkers.native.blocks import Part, assert_whole, read_part, write_part
 from checkers.native.checkpoint import Level, Manifest, Way
@@ -208,7 +208,7 @@ class Keeper:
                 raise SpecError(f"{names}: {found:,} states, and {states:,} in the manifest")
             search.tell_progress()
             if search.interrupted():
-                search.stopped = "interrupted"
+                search.stopped = INTERRUPTED
                 break
         self.seconds += time.perf_counter() - begun
 

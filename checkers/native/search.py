@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 from checkers.interrupt import noted
-from checkers.limits import Keep, Progress
+from checkers.limits import INTERRUPTED, Keep, Progress
 from checkers.memory import peak_resident_bytes, resident_bytes
 from checkers.native.behaviour import behaviour
 from checkers.native.codes import Coding, coding_of, encode
@@ -295,7 +295,7 @@ class Search(Generic[S]):
                 self.stopped = "max_states"
                 return False
             if self.interrupted():
-                self.stopped = "interrupted"
+                self.stopped = INTERRUPTED
                 return False
         if found:
             self.report(expanded)

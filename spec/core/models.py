@@ -40,6 +40,13 @@ class Variant(Generic[S]):
     seen_only_in: Mapping[str, Mapping[str, int]] = attrs.field(factory=dict)
     """Mutants that the model's `mutation_bounds` are too small to show, and bounds that do."""
 
+    def __attrs_post_init__(self) -> None:
+        rules: tuple[object, ...] = self.rules
+        for given in rules:
+            if not isinstance(given, Rule):
+                name = getattr(given, "__name__", repr(given))
+                raise SpecError(f"{name} in {self.name} is no rule: decorate it with @rule(by=...)")
+
     def derive(
         self,
         name: str,
@@ -57,6 +64,8 @@ class Variant(Generic[S]):
         for gone in [*replace, *remove]:
             if gone not in self.rules:
                 raise SpecError(f"{self.name} has no rule {gone.name} for {name} to replace")
+        same = {r.name for r in self.rules if r not in replace and r not in remove}
+        inherited = {m: why for m, why in self.survivors.items() if m.split()[0] in same}
         kept = [replace.get(r, r) for r in self.rules if r not in remove]
         return Variant(
             name=name,
@@ -64,7 +73,7 @@ class Variant(Generic[S]):
             why=why,
             violates=violates or {},
             parent=self.name,
-            survivors=survivors or {},
+            survivors=inherited | dict(survivors or {}),
             seen_only_in=seen_only_in or {},
         )
 
@@ -101,6 +110,12 @@ class Model(Generic[S]):
     """How a state is drawn, given the step that led to it."""
     mutation_bounds: Sequence[Mapping[str, int]] = ({},)
     """Bounds in which mutants are looked at, one after the other while a mutant survives."""
+
+    def __attrs_post_init__(self) -> None:
+        known = {p.name: p for p in (*self.properties, *self.sanity)} | {"deadlock": None}
+        for variant in self.variants:
+            for name in variant.violates:
+                look_up(f"property of {self.name}, in violates of {variant.name},", name, known)
 
     def variant(self, name: str | None = None) -> Variant[S]:
         """The variant of that name, or the default one."""

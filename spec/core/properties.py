@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeAlias
 
 import attrs
 
+from spec.core.errors import SpecError
 from spec.core.rules import Rule, S
 from spec.core.text import first_paragraph
 
@@ -31,11 +32,17 @@ class Always(Generic[S]):
         """The place where the property fails in this state, or None where it holds."""
         claims = self.body(s)
         if type(claims) is not GeneratorType:
-            return None if claims else "here"
+            return None if self.judged(claims) else "here"
         for place, true in claims:
-            if not true:
+            if not self.judged(true):
                 return str(place)
         return None
+
+    def judged(self, claim: object) -> bool:
+        """A claim, which is True or False and nothing else: None is a forgotten `return`."""
+        if isinstance(claim, bool):
+            return claim
+        raise SpecError(f"property {self.name} claims {claim!r}, and should claim True or False")
 
 
 @attrs.frozen(eq=False)

@@ -87,7 +87,11 @@ class Rule(Generic[S]):
             try:
                 while True:
                     guard, holds = next(step)
-                    if not holds and guard not in self.ignored:
+                    if holds is True:
+                        continue
+                    if holds is not False:
+                        raise not_a_guard(self.name, guard, holds)
+                    if guard not in self.ignored:
                         if beyond_limits and isinstance(guard, Limit):
                             continue
                         return Blocked(guard)
@@ -109,6 +113,13 @@ class Rule(Generic[S]):
                 if not holds:
                     break
         return asked
+
+
+def not_a_guard(name: str, guard: object, holds: object) -> SpecError:
+    """What to say of a rule that yields something else than a guard."""
+    return SpecError(
+        f"rule {name} yields ({guard!r}, {holds!r}): a guard is its name, and True or False"
+    )
 
 
 def rule(

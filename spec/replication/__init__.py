@@ -14,14 +14,8 @@ from spec.replication.kip_320_first_try import KIP_320_FIRST_TRY
 from spec.replication.picture import picture
 from spec.replication.properties import LeaderInIsr, StrongIsr, WeakIsr
 from spec.replication.sanity import SANITY
-from spec.replication.state import NO_LEADER, Bounds, Cluster, initial
+from spec.replication.state import Bounds, initial, nobody_is_left
 from spec.replication.truncate_to_hw import TRUNCATE_TO_HW
-
-
-def nobody_is_left(s: Cluster) -> bool:
-    """Whether the ISR is empty and nobody leads: only an unclean election would go on."""
-    return s.quorum.leader == NO_LEADER and not s.quorum.isr
-
 
 REPLICATION = Model(
     name="replication",

@@ -151,6 +151,11 @@ def initial(bounds: Bounds) -> list[Cluster]:
     ]
 
 
+def nobody_is_left(s: Cluster) -> bool:
+    """Whether the ISR is empty and nobody leads: only an unclean election would go on."""
+    return s.quorum.leader == NO_LEADER and not s.quorum.isr
+
+
 # -- what rules choose from -----------------------------------------------------------------
 
 

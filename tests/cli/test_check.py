@@ -187,7 +187,7 @@ def test_a_rule_that_raises_is_shown_with_the_way_to_it(kspec: Kspec) -> None:
     Path("own.py").write_text(OWN)
     ran = kspec("check", "own.py", "--html", "t.html")
     assert ran.code == 151
-    assert ran.err == "kspec: rule step raised KeyError: 2, in state 3\n"
+    assert ran.err == "kspec: rule step raised KeyError: 2 (own.py, line 11), in state 3\n"
     assert "   3  step" in ran.out
     assert Path("t.html").exists()
 
