@@ -230,8 +230,9 @@ def test_the_two_commands_name_what_there_is() -> None:
     assert [len(b.lines) for b in bash] == [1, 1]
     first, second = ([shlex.split(part) for part in b.lines[0].split(" && ")] for b in bash)
     venv = ["python3", "-m", "venv", ".venv"]
-    assert first[:2] == [venv, [".venv/bin/pip", "install", "."]]
-    assert second == [venv, [".venv/bin/pip", "install", "-e", ".[test]"], [".venv/bin/pytest"]]
+    assert first[:2] == [venv, [".venv/bin/pip", "install", "-e", "."]]
+    install = [".venv/bin/pip", "install", "-e", ".[test]"]
+    assert second == [venv, install, [".venv/bin/pytest", "-n", "auto"]]
     assert "test" in project["optional-dependencies"]
     check = first[2]
     assert check[0] == ".venv/bin/kspec"

@@ -1,0 +1,98 @@
+"""Models of one's own: what goes wrong in them is told in one line, and shadows nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Kspec
+
+OWN = """
+import attrs
+from spec.core import Model, Variant, Violated, always, rule
+
+@attrs.frozen
+class State:
+    n: object = 0
+
+@rule(by="nobody")
+def step(s):
+    {step}
+
+@always
+def Fine(s):
+    {fine}
+
+MODEL = Model(name="own", doc="", initial=lambda b: [State()], properties=(Fine,),
+              variants=(Variant("own", ({rules},), why=""{more}),))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"step": 'yield s.n == 0, "named last"; return s'}, "a guard is its name, and True or"),
+        ({"step": "return State([1])"}, "has no hash"),
+        ({"step": "yield 'once', s.n == 0"}, "returns no state"),
+        ({"fine": "s.n == 0"}, "property Fine claims None"),
+        ({"rules": "len"}, "len in own is no rule"),
+        ({"more": ', violates={"Fien": Violated(1)}'}, "did you mean Fine?"),
+        ({"step": "return State({}[s.n])"}, "(own.py, line 11)"),
+    ],
+)
+def test_a_mistake_in_a_model_is_told_in_one_line(
+    kspec: Kspec, given: dict[str, str], says: str
+) -> None:
+    parts = {"step": "return s", "fine": "return True", "rules": "step", "more": ""} | given
+    Path("own.py").write_text(OWN.format(**parts))
+    ran = kspec("check", "own.py")
+    assert ran.code == 151
+    assert says in ran.err
+    assert ran.err.count("\n") == 1
+
+
+def test_a_forgotten_ending_is_guessed(kspec: Kspec) -> None:
+    Path("counter2.py").write_text("")
+    assert "did you mean counter2.py?" in kspec("check", "counter2").err
+
+
+def test_what_lies_in_the_folder_shadows_nothing_of_ours(tmp_path: Path) -> None:
+    for name in ("impl", "secrets", "spec"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('shadowed')")
+    script = "from checkers.cli import main; main(['check', 'replication', '--set', 'brokers=2'])"
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_ctrl_c_ends_a_mutation_and_its_workers(tmp_path: Path) -> None:
+    running = subprocess.Popen(
+        [sys.executable, "-P", "-m", "checkers.cli", "mutate", "replication", "--workers", "2"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    time.sleep(4)
+    os.killpg(running.pid, signal.SIGINT)
+    _, said = running.communicate(timeout=15)
+    assert (running.returncode, said.strip()) == (130, "kspec: interrupted")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(running.pid, 0)
+
+
+def test_an_edited_rule_is_explored_by_itself_and_that_is_said(
+    kspec: Kspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("impl.packed.kernels.fingerprint", lambda files: "of another text")
+    ran = kspec("check", "replication", "--set", "brokers=2")
+    assert (ran.code, "reference engine" in ran.out) == (0, True)
+    assert ran.err.count("\n") == 1
+    assert "were edited since" in ran.err
