@@ -119,7 +119,8 @@ def test_killed_ten_times_it_finds_what_it_finds_unharmed(tmp_path: Path) -> Non
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("keep", [True, False])
 def test_a_signal_ends_it_with_what_was_found(tmp_path: Path, number: int, keep: bool) -> None:
-    bounds = ("replication", "--set", "max_epoch=3", "--json")
+    larger = ("--set", "max_epoch=4", "--set", "log_size=3", "--set", "max_records=3")
+    bounds = ("replication", *larger, "--json")  # no machine is done with that in four seconds
     folder = tmp_path / "run"
     with start(*bounds, *(["--checkpoint", str(folder)] if keep else [])) as process:
         time.sleep(4)
