@@ -34,9 +34,9 @@ class Group:
         }
         """How many partitions each topic has: those subscribed to that have any."""
 
-    def subscribed(self) -> Iterable[str]:
+    def subscribed(self) -> list[str]:
         """Topics in the order of the members."""
-        return dict.fromkeys(chain.from_iterable(self.kinds))
+        return list(dict.fromkeys(chain.from_iterable(self.kinds)))
 
 
 class Subscribers:
@@ -53,10 +53,10 @@ class Subscribers:
         firsts: list[int] = []
         others_of: dict[int, list[int]] = {}
         for names in group.kinds.values():
-            if len(names) == 1:
-                first = place[names[0]]
-            else:
-                first, *others_of[first] = sorted(map(place.__getitem__, names))
+            first = place[names[0]]
+            if len(names) > 1:
+                first, *others = sorted(map(place.__getitem__, names))
+                others_of[first] = others
             firsts.append(first)
         kinds_of: dict[str, list[int]] = defaultdict(list)
         for first, topics in sorted(zip(firsts, group.kinds, strict=True), key=itemgetter(0)):
