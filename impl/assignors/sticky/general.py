@@ -26,7 +26,7 @@ def assign_general(
     """The same as the specification's, faster."""
     board = lay_out(group, places)
     numbering = Numbering(board, group.sizes)
-    claims = {name: numbering.claims(name, member) for name, member in group.members.items()}
+    claims = numbering.claims(group.members)
     owned, _ = settle_claims(group.members, claims)
     must_revoke = False
     leaving = numbering.foreign
@@ -86,18 +86,19 @@ class Numbering:
         self.foreign: dict[str, set[int]] = {}
         """Of some members, the claimed partitions whose topics they do not subscribe to."""
 
-    def claims(self, name: str, member: Member) -> list[int]:
-        """What a member claims of the topics that are shared out."""
-        owned = member.owned
-        if not owned:
-            return []
+    def claims(self, members: Mapping[str, Member]) -> dict[str, list[int]]:
+        """What each member claims of the topics that are shared out."""
         begin, size = self._begin, self._sizes.get
-        # For a few, looking through the topics is quicker than making a set of them.
-        subscribed = member.topics if len(owned) < 8 else set(member.topics)
-        numbers = [begin[t] + i for t, i in owned if t in subscribed and 0 <= i < size(t, 0)]
-        if len(numbers) < len(owned):
-            return list(self._look_closely(name, owned, set(member.topics)))
-        return numbers
+        claims: dict[str, list[int]] = {}
+        for name, member in members.items():
+            owned = member.owned
+            # For a few, looking through the topics is quicker than making a set of them.
+            topics = member.topics if len(owned) < 8 else set(member.topics)
+            numbers = [begin[t] + i for t, i in owned if t in topics and 0 <= i < size(t, 0)]
+            if len(numbers) < len(owned):
+                numbers = list(self._look_closely(name, owned, set(member.topics)))
+            claims[name] = numbers
+        return claims
 
     def _look_closely(
         self, name: str, owned: Iterable[TopicPartition], subscribed: set[str]
