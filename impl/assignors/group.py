@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -16,7 +17,7 @@ from spec.vocabulary import InvalidGroup, Member, TopicPartition
 class Group:
     """The topics that count, and which members subscribe to the same list of topics."""
 
-    __slots__ = ("kinds", "members", "sizes", "subscribed")
+    __slots__ = ("kinds", "members", "sizes")
 
     def __init__(self, partitions: Mapping[str, int | None], members: Mapping[str, Member]) -> None:
         for topic, size in partitions.items():
@@ -26,64 +27,75 @@ class Group:
         self.kinds: dict[tuple[str, ...], list[str]] = {}
         """Members by the list of topics that they subscribe to."""
         for name, member in members.items():
-            alike = self.kinds.get(member.topics)
-            if alike is None:
-                self.kinds[member.topics] = [name]
-            else:
-                alike.append(name)
-        self.subscribed = list(dict.fromkeys(chain.from_iterable(self.kinds)))
-        """Topics in the order of the members."""
+            self.kinds.setdefault(member.topics, []).append(name)
+        subscribed = set().union(*self.kinds)
         self.sizes: dict[str, int] = {
-            topic: size for topic in self.subscribed if (size := partitions.get(topic))
+            topic: size for topic, size in partitions.items() if size and topic in subscribed
         }
         """How many partitions each topic has: those subscribed to that have any."""
 
+    def subscribed(self) -> list[str]:
+        """Topics in the order of the members."""
+        return list(dict.fromkeys(chain.from_iterable(self.kinds)))
+
 
 class Subscribers:
-    """For each topic, the places of its subscribers; topics with the same ones share one list."""
+    """For each topic, the places of its subscribers; topics with the same ones share one list.
 
-    __slots__ = ("_kinds_of", "_lists", "_others_of")
+    A list is made when it is asked for: of many topics, nothing is ever asked.
+    """
+
+    __slots__ = ("_group", "_kinds_of", "_lists", "_lists_of", "_others_of")
 
     def __init__(self, group: Group, in_order: list[str]) -> None:
-        place = {name: number for number, name in enumerate(in_order)}.__getitem__
+        place = dict(zip(in_order, range(len(in_order)), strict=True))
         # A kind goes by the place of its first member. In that order, lists come out sorted.
         firsts: list[int] = []
         others_of: dict[int, list[int]] = {}
         for names in group.kinds.values():
-            first, *others = sorted(map(place, names)) if len(names) > 1 else (place(names[0]),)
-            firsts.append(first)
-            if others:
+            first = place[names[0]]
+            if len(names) > 1:
+                first, *others = sorted(map(place.__getitem__, names))
                 others_of[first] = others
-        kinds_of: dict[str, list[int]] = {topic: [] for topic in group.subscribed}
-        adds = {topic: kinds.append for topic, kinds in kinds_of.items()}
+            firsts.append(first)
+        kinds_of: dict[str, list[int]] = defaultdict(list)
         for first, topics in sorted(zip(firsts, group.kinds, strict=True), key=itemgetter(0)):
-            for add in map(adds.__getitem__, topics):
-                add(first)
-        lists: dict[tuple[int, ...], list[int]] = {}
-        self._lists: dict[str, list[int]] = {}
-        for topic, kinds in kinds_of.items():
-            # A kind is in there as often as it names the topic.
-            different = tuple(dict.fromkeys(kinds))
-            found = lists.get(different)
-            if found is None:
-                found = lists[different] = list(different)
-                for first in others_of.keys() & different:
-                    found += others_of[first]
-                found.sort()
-            self._lists[topic] = found
+            for topic in topics:
+                kinds_of[topic].append(first)
+        self._group = group
         self._kinds_of = kinds_of
         self._others_of = others_of
+        self._lists: dict[tuple[int, ...], list[int]] = {}
+        self._lists_of: dict[str, list[int]] = {}
 
     def of(self, topic: str) -> list[int]:
         """The subscribers of a topic, ascending; the same object for the same subscribers."""
-        return self._lists[topic]
+        found = self._lists_of.get(topic)
+        if found is None:
+            found = self._lists_of[topic] = self._list_of(topic)
+        return found
 
-    def how_often(self, topic: str) -> int:
-        """How many times the topic is subscribed to: twice by a member that names it twice."""
-        kinds = self._kinds_of[topic]
-        if not self._others_of:
-            return len(kinds)
-        return len(kinds) + sum(len(self._others_of.get(first, ())) for first in kinds)
+    def _list_of(self, topic: str) -> list[int]:
+        # A kind is in there as often as it names the topic.
+        different = dict.fromkeys(self._kinds_of[topic])
+        kinds = tuple(different)
+        found = self._lists.get(kinds)
+        if found is None:
+            found = self._lists[kinds] = list(kinds)
+            if several := self._others_of.keys() & different.keys():
+                for first in several:
+                    found += self._others_of[first]
+                found.sort()
+        return found
+
+    def how_often(self) -> dict[str, int]:
+        """How many times each topic is subscribed to: twice by a member that names it twice."""
+        often = {topic: len(kinds) for topic, kinds in self._kinds_of.items()}
+        for topics, names in self._group.kinds.items():
+            if len(names) > 1:
+                for topic in topics:
+                    often[topic] += len(names) - 1
+        return often
 
 
 def static_first(members: Mapping[str, Member]) -> list[str]:

@@ -31,7 +31,7 @@ def assign_range(
             return {name: tuple(by_rack[name]) for name in members}
     assigned: list[list[TopicPartition]] = [[] for _ in in_order]
     # The names go through a set, in the order of the members, and then through a map.
-    topics = hash_order([t for t in hash_order(group.subscribed) if t in group.sizes])
+    topics = hash_order([t for t in hash_order(group.subscribed()) if t in group.sizes])
     for topic, uncut in zip(topics, partitions_of(group.sizes, topics), strict=True):
         places = subscribers.of(topic)
         length, longer = divmod(len(uncut), len(places))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, repeat
 
 from impl.assignors.group import Group, Subscribers, partitions_of, static_first
 from impl.assignors.java import sort_names
@@ -27,41 +27,38 @@ def assign_roundrobin(
     topics = sort_names(group.sizes)
     parts = list(zip(topics, partitions_of(group.sizes, topics), strict=True))
     subscribed = [members[name].topics for name in in_order]
-    rest, turn = walk(parts, subscribed, assigned)
+    rest = walk(parts, subscribed, assigned)
     if rest:
-        deal_in_slices(rest, Subscribers(group, in_order), turn, assigned)
+        deal_in_slices(rest, Subscribers(group, in_order), assigned)
     result = dict(zip(in_order, map(tuple, assigned), strict=True))
     return {name: result[name] for name in members}
 
 
 def walk(
     parts: Parts, subscribed: Sequence[tuple[str, ...]], assigned: list[list[TopicPartition]]
-) -> tuple[Parts, int]:
-    """Deal out one by one, asking each member in turn; say what is left, and whose turn it is.
+) -> Parts:
+    """Deal out one by one, asking each member in turn; say what is left.
 
     With few partitions that is done before it is known who subscribes to what. With many, or if
-    most are passed over, it gives up after a few times round.
+    most are passed over, it gives up after a few times round, when it is the first one's turn.
     """
-    members = len(subscribed)
-    steps_left = 16 * members
-    turn = 0
+    turns = chain.from_iterable(repeat(list(zip(assigned, subscribed, strict=True)), 16))
     for number, (topic, whole) in enumerate(parts):
         for index, tp in enumerate(whole):
-            while topic not in subscribed[turn]:
-                turn = turn + 1 if turn + 1 < members else 0
-                steps_left -= 1
-            assigned[turn].append(tp)
-            turn = turn + 1 if turn + 1 < members else 0
-            steps_left -= 1
-            if steps_left <= 0:
-                return [(topic, whole[index + 1 :]), *parts[number + 1 :]], turn
-    return [], turn
+            for mine, topics in turns:
+                if topic in topics:
+                    mine.append(tp)
+                    break
+            else:
+                return [(topic, whole[index:]), *parts[number + 1 :]]
+    return []
 
 
 def deal_in_slices(
-    parts: Parts, subscribers: Subscribers, turn: int, assigned: list[list[TopicPartition]]
+    parts: Parts, subscribers: Subscribers, assigned: list[list[TopicPartition]]
 ) -> None:
     """Deal out runs of topics with the same subscribers, a slice to each of them."""
+    turn = 0
     places_of = ((subscribers.of(topic), whole) for topic, whole in parts if whole)
     for _, run in groupby(places_of, key=lambda part: id(part[0])):
         same = list(run)

@@ -15,7 +15,7 @@ from itertools import chain
 
 from impl.assignors.sticky.board import Board
 from impl.assignors.sticky.movements import Movements
-from impl.assignors.sticky.plainly import PlainBalancing
+from impl.assignors.sticky.plainly import Parts, PlainBalancing
 from spec.vocabulary import KafkaRaises, TopicPartition
 
 
@@ -32,12 +32,12 @@ def balance(
     if not contested:
         return board.lists
     aside = board.settled(unreal)
-    odd = board.twice or any(not aside.isdisjoint(board.candidates[t]) for t in contested if aside)
+    odd = board.twice or any(not aside.isdisjoint(board.candidates(t)) for t in contested if aside)
     state = PlainBalancing(board, aside) if odd else Balancing(board, aside)
     if new_first:
-        state.move_while_it_helps(list(board.by_topic(free, contested)))
-    everything = range(len(board.owner))
-    moved = state.move_while_it_helps(list(board.by_topic(everything, contested)))
+        state.move_while_it_helps(list(board.by_topic(free, board.contested_from)))
+    everything = [(t, range(board.begin[t], board.begin[t + 1])) for t in contested]
+    moved = state.move_while_it_helps(everything)
     taking_part = [member for member in range(len(board.names)) if member not in aside]
     if (
         moved
@@ -72,6 +72,8 @@ class Balancing:
         self._with_load = Counter(loads)
         self._least, self._most = min(loads), max(loads)
         self._witness: tuple[int, int] | None = None
+        self._balanced = False
+        """Whether no witness was found: then nothing moves any more."""
         self._looked_last = len(board.topics) - 1
         self._candidates: dict[int, frozenset[int]] = {}
 
@@ -81,14 +83,14 @@ class Balancing:
             return self._board.lists
         return [list(numbers) for numbers in self._held]
 
-    def move_while_it_helps(self, parts: list[tuple[int, Sequence[int]]]) -> bool:
+    def move_while_it_helps(self, parts: Parts) -> bool:
         """Go over the partitions, topic by topic, until nothing moves; say if any moved."""
         rounds = 0
         while self._one_round(parts):
             rounds += 1
         return rounds > 0
 
-    def _one_round(self, parts: list[tuple[int, Sequence[int]]]) -> bool:
+    def _one_round(self, parts: Parts) -> bool:
         moved = False
         for topic, numbers in parts:
             if self._is_balanced():
@@ -101,16 +103,17 @@ class Balancing:
         """Whether any of a topic's partitions can move as things stand."""
         if self._board.earlier:
             return True
-        count = self.count
-        least = min(map(count.__getitem__, self._board.candidates[topic]))
-        owner = self._owner
-        return max(count[m] for m in {owner[n] for n in numbers}) > least + 1
+        count = self.count.__getitem__
+        most = max(map(count, set(map(self._owner.__getitem__, numbers))))
+        if most <= self._least + 1:
+            return False
+        return most > min(map(count, self._board.candidates(topic))) + 1
 
     def _round_of_topic(self, topic: int, numbers: Sequence[int]) -> bool:
         """Look at the partitions of one topic, one after the other."""
         count, owner, earlier = self.count, self._owner, self._board.earlier
         members = len(count)
-        candidates = self._board.candidates[topic]
+        candidates = self._board.candidates(topic)
         may_have = self._candidates.setdefault(id(candidates), frozenset(candidates))
         # Fewest first, then by id. An entry with an outdated load is dropped when it comes up.
         waiting = [count[member] * members + member for member in candidates]
@@ -178,15 +181,16 @@ class Balancing:
 
     def _is_balanced(self) -> bool:
         """Whether all have the same, give or take one, or no single move would even anything."""
-        if self._most - self._least <= 1:
+        if self._balanced or self._most - self._least <= 1:
             return True
         if self._witness is not None:
             number, member = self._witness
             load = self.count[member]
-            if load != self._board.capacity[member] and self.count[self._owner[number]] > load + 1:
+            if self.count[self._owner[number]] > load + 1 and load != self._board.capacity(member):
                 return False
         self._witness = self._find_witness()
-        return self._witness is None
+        self._balanced = self._witness is None
+        return self._balanced
 
     def _find_witness(self) -> tuple[int, int] | None:
         """A partition, and a member with room that has two fewer than its owner.
@@ -203,7 +207,7 @@ class Balancing:
             holder = max(set(owners), key=count.__getitem__)
             if count[holder] <= self._least + 1:
                 continue
-            candidates = board.candidates[topic]
+            candidates = board.candidates(topic)
             if id(candidates) not in with_room:
                 with_room[id(candidates)] = self._least_with_room(candidates)
             member = with_room[id(candidates)]
@@ -216,7 +220,7 @@ class Balancing:
         """Of those that may have more, one with the fewest."""
         count, capacity = self.count, self._board.capacity
         least = min(candidates, key=count.__getitem__)
-        if count[least] != capacity[least]:
+        if count[least] != capacity(least):
             return least
-        with_room = (member for member in candidates if count[member] != capacity[member])
+        with_room = (member for member in candidates if count[member] != capacity(member))
         return min(with_room, key=count.__getitem__, default=None)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
+from impl.assignors.group import Group, Subscribers
 from impl.assignors.racks import Places
 from spec.vocabulary import TopicPartition
 
@@ -17,28 +18,25 @@ class Board:
         self,
         *,
         names: list[str],
-        joined: Iterable[str],
+        group: Group,
         topics: list[str],
-        sizes: list[int],
-        candidates: list[list[int]],
+        subscribers: Subscribers,
         contested_from: int,
-        capacity: list[int],
         places: Places | None,
     ) -> None:
         self.names = names
         self.number = {name: number for number, name in enumerate(names)}
-        self.joined = [self.number[name] for name in joined]
+        self.joined = [self.number[name] for name in group.members]
         """The members in the order in which they were given."""
         self.topics = topics
-        self.candidates = candidates
-        """For each topic, the members that may have its partitions, by number."""
         self.contested_from = contested_from
         """The first topic that more than one may have; all later ones are like it."""
-        self.capacity = capacity
-        """How many partitions each member may have."""
         self.places = places
         """Where members and replicas stand, if that matters."""
-        self.begin = [0, *accumulate(sizes)]
+        self._group = group
+        self._subscribers = subscribers
+        self._capacity: dict[tuple[str, ...], int] = {}
+        self.begin = [0, *accumulate(map(group.sizes.__getitem__, topics))]
         """The number of the first partition of each topic; in the end, how many there are."""
         self.owner = [-1] * self.begin[-1]
         self.count = [0] * len(names)
@@ -49,19 +47,35 @@ class Board:
         self.twice = False
         """Whether some partition is held twice: Kafka's mistake, see the specification."""
 
-    def hold(self, name: str, kept: list[int]) -> None:
-        """Let a member keep what it owned."""
-        member = self.number[name]
-        self.lists[member] = list(kept)
-        self.count[member] = len(kept)
+    def candidates(self, topic: int) -> list[int]:
+        """The members that may have the partitions of a topic, by number."""
+        return self._subscribers.of(self.topics[topic])
+
+    def capacity(self, member: int) -> int:
+        """How many partitions a member may have."""
+        kind = self._group.members[self.names[member]].topics
+        capacity = self._capacity.get(kind)
+        if capacity is None:
+            sizes = [size for topic in kind if (size := self._group.sizes.get(topic))]
+            # As many topics as there are pass for all, even if one is named twice.
+            capacity = len(self.owner) if len(sizes) == len(self.topics) else sum(sizes)
+            self._capacity[kind] = capacity
+        return capacity
+
+    def hold(self, owned: Mapping[str, list[int]]) -> None:
+        """Let members keep what they owned."""
         owner, total = self.owner, len(self.owner)
-        for number in kept:
-            if number < total:
-                owner[number] = member
+        for name, kept in owned.items():
+            member = self.number[name]
+            self.lists[member] = list(kept)
+            self.count[member] = len(kept)
+            for number in kept:
+                if number < total:
+                    owner[number] = member
 
     def in_member_order(self, topic: int) -> list[int]:
         """The candidates for a topic, in the order in which the members were given."""
-        candidates = set(self.candidates[topic])
+        candidates = set(self.candidates(topic))
         return [member for member in self.joined if member in candidates]
 
     def on_racks_of(self, topic: int, number: int) -> set[int]:
@@ -72,7 +86,7 @@ class Board:
         rack_of = self.places.of_member.get
         if rack_of(self.names[self.owner[number]]) not in racks:
             return set()
-        return {m for m in self.candidates[topic] if rack_of(self.names[m]) in racks}
+        return {m for m in self.candidates(topic) if rack_of(self.names[m]) in racks}
 
     def left_over(self, unreal: Sequence[TopicPartition]) -> Sequence[int]:
         """The partitions that nobody keeps, ascending.
@@ -92,14 +106,15 @@ class Board:
         return [n for n, member in enumerate(self.owner) if member < 0 or n >= stuck]
 
     def by_topic(
-        self, numbers: Sequence[int], topics: Iterable[int]
+        self, numbers: Sequence[int], first_topic: int = 0
     ) -> Iterator[tuple[int, Sequence[int]]]:
         """Cut ascending partitions into those of each topic; topics without any are left out."""
-        for topic in topics:
-            first = bisect_left(numbers, self.begin[topic])
+        first = bisect_left(numbers, self.begin[first_topic])
+        while first < len(numbers):
+            topic = bisect_right(self.begin, numbers[first]) - 1
             last = bisect_left(numbers, self.begin[topic + 1], first)
-            if first < last:
-                yield topic, numbers[first:last]
+            yield topic, numbers[first:last]
+            first = last
 
     def settled(self, unreal: Sequence[TopicPartition]) -> set[int]:
         """Members that have all they may have, none of it contested: they stand aside."""
@@ -109,7 +124,9 @@ class Board:
         return {
             member
             for member, numbers in enumerate(self.lists)
-            if len(numbers) >= self.capacity[member]
+            # Whoever has anything has something contested, if all is.
+            if (self.contested_from or not numbers)
+            and len(numbers) >= self.capacity(member)
             and not any(
                 unreal[n - total].topic in contested if n >= total else n >= first for n in numbers
             )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapreplace
 from itertools import chain
-from operator import itemgetter
 
 from impl.assignors.group import Group, Subscribers, partitions_of
 from impl.assignors.java import sort_names
@@ -27,7 +26,7 @@ def assign_general(
     """The same as the specification's, faster."""
     board = lay_out(group, places)
     numbering = Numbering(board, group.sizes)
-    claims = {name: numbering.claims(name, member) for name, member in group.members.items()}
+    claims = numbering.claims(group.members)
     owned, _ = settle_claims(group.members, claims)
     must_revoke = False
     leaving = numbering.foreign
@@ -38,8 +37,7 @@ def assign_general(
         must_revoke |= len(kept) < len(owned[name])
         owned[name] = kept
     board.earlier = earlier_owners(group.members, claims, board, seen_generation)
-    for name, kept in owned.items():
-        board.hold(name, kept)
+    board.hold(owned)
 
     from_scratch = not any(owned.values())
     free = board.left_over(numbering.unreal)
@@ -63,23 +61,14 @@ def lay_out(group: Group, places: Places | None) -> Board:
     names = sort_names(group.members)
     subscribers = Subscribers(group, names)
     # As often as members name it: that is how Kafka counts who may have a topic.
-    counted = {topic: subscribers.how_often(topic) for topic in group.sizes}
-    topics = sorted(sort_names(counted), key=counted.__getitem__)
-    total = sum(group.sizes.values())
-    size_of = {topic: group.sizes.get(topic, 0) for topic in group.subscribed}.__getitem__
-    capacity = {kind: sum(map(size_of, kind)) for kind in group.kinds}
-    for kind in group.kinds:
-        # As many topics as there are pass for all, even if one is named twice.
-        if len(kind) >= len(topics) and sum(map(bool, map(size_of, kind))) == len(topics):
-            capacity[kind] = total
+    counted = subscribers.how_often()
+    topics = sorted(sort_names(group.sizes), key=counted.__getitem__)
     return Board(
         names=names,
-        joined=group.members,
+        group=group,
         topics=topics,
-        sizes=[group.sizes[topic] for topic in topics],
-        candidates=[subscribers.of(topic) for topic in topics],
-        contested_from=sum(many <= 1 for many in counted.values()),
-        capacity=[capacity[group.members[name].topics] for name in names],
+        subscribers=subscribers,
+        contested_from=sum(counted[topic] <= 1 for topic in topics),
         places=places,
     )
 
@@ -97,17 +86,19 @@ class Numbering:
         self.foreign: dict[str, set[int]] = {}
         """Of some members, the claimed partitions whose topics they do not subscribe to."""
 
-    def claims(self, name: str, member: Member) -> list[int]:
-        """What a member claims of the topics that are shared out."""
-        if not member.owned:
-            return []
-        begin = self._begin
-        size = self._sizes.get
-        numbers = [begin[t] + i for t, i in member.owned if 0 <= i < size(t, 0)]
-        foreign = set(map(itemgetter(0), member.owned)).difference(member.topics)
-        if foreign or len(numbers) < len(member.owned):
-            return list(self._look_closely(name, member.owned, set(member.topics)))
-        return numbers
+    def claims(self, members: Mapping[str, Member]) -> dict[str, list[int]]:
+        """What each member claims of the topics that are shared out."""
+        begin, size = self._begin, self._sizes.get
+        claims: dict[str, list[int]] = {}
+        for name, member in members.items():
+            owned = member.owned
+            # For a few, looking through the topics is quicker than making a set of them.
+            topics = member.topics if len(owned) < 8 else set(member.topics)
+            numbers = [begin[t] + i for t, i in owned if t in topics and 0 <= i < size(t, 0)]
+            if len(numbers) < len(owned):
+                numbers = list(self._look_closely(name, owned, set(member.topics)))
+            claims[name] = numbers
+        return claims
 
     def _look_closely(
         self, name: str, owned: Iterable[TopicPartition], subscribed: set[str]
@@ -171,8 +162,8 @@ def give_to_those_not_far(board: Board, free: Sequence[int], places: Places) -> 
     # For each list of candidates and each rack, those on it, fewest partitions first.
     heaps: dict[int, dict[str | None, list[int]]] = {}
     left: list[int] = []
-    for topic, numbers in board.by_topic(free, range(len(board.topics))):
-        candidates = board.candidates[topic]
+    for topic, numbers in board.by_topic(free):
+        candidates = board.candidates(topic)
         if id(candidates) not in heaps:
             by_rack: dict[str | None, list[int]] = {}
             for member in sorted(candidates, key=count.__getitem__):
@@ -208,8 +199,8 @@ def give_to_least_loaded(board: Board, free: Sequence[int]) -> None:
     lists, owner = board.lists, board.owner
     members = len(board.count)
     loads = [count * members + member for member, count in enumerate(board.count)]
-    for topic, numbers in board.by_topic(free, range(len(board.topics))):
-        receivers = in_turn(loads, board.candidates[topic], len(numbers))
+    for topic, numbers in board.by_topic(free):
+        receivers = in_turn(loads, board.candidates(topic), len(numbers))
         for number, member in zip(numbers, receivers, strict=True):
             lists[member].append(number)
             owner[number] = member

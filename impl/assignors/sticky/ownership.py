@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import islice
+from itertools import chain, islice
 
 from impl.assignors.group import Group
 from spec.vocabulary import Member
@@ -35,13 +35,9 @@ def settle_claims(
     members: Mapping[str, Member], claims: dict[str, list[int]]
 ) -> tuple[dict[str, list[int]], set[int]]:
     """What each member keeps of its claims, and what two claim in one generation."""
-    union: set[int] = set()
-    total = 0
-    for claimed in claims.values():
-        union.update(claimed)
-        total += len(claimed)
-        if len(union) < total:
-            return _settle_conflicts(members, claims)
+    claimed = list(chain.from_iterable(claims.values()))
+    if len(set(claimed)) < len(claimed):
+        return _settle_conflicts(members, claims)
     return dict(claims), set()
 
 

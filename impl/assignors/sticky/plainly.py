@@ -13,6 +13,9 @@ from impl.assignors.sticky.board import Board
 from impl.assignors.sticky.movements import Movements
 from spec.vocabulary import KafkaRaises
 
+Parts = Sequence[tuple[int, Sequence[int]]]
+"""Topics, and the partitions of each that may move."""
+
 
 class PlainBalancing:
     """Where the balancing stands; lists may name a partition twice."""
@@ -32,18 +35,18 @@ class PlainBalancing:
         """What each member has, in order."""
         return self._held
 
-    def move_while_it_helps(self, parts: list[tuple[int, Sequence[int]]]) -> bool:
+    def move_while_it_helps(self, parts: Parts) -> bool:
         """Go over the partitions until nothing moves; say if any moved."""
         rounds = 0
         while self._one_round(parts):
             rounds += 1
         return rounds > 0
 
-    def _one_round(self, parts: list[tuple[int, Sequence[int]]]) -> bool:
+    def _one_round(self, parts: Parts) -> bool:
         board = self._board
         moved = False
         for topic, numbers in parts:
-            candidates = board.candidates[topic]
+            candidates = board.candidates(topic)
             for number in numbers:
                 if self._is_balanced():
                     return moved
@@ -94,11 +97,11 @@ class PlainBalancing:
             return True
         holder = {number: member for member in taking_part for number in self._held[member]}
         for member, load in zip(taking_part, loads, strict=True):
-            if load == board.capacity[member]:
+            if load == board.capacity(member):
                 continue
             has = set(self._held[member])
-            for topic, candidates in enumerate(board.candidates):
-                if member not in candidates:
+            for topic in range(len(board.topics)):
+                if member not in board.candidates(topic):
                     continue
                 for number in range(board.begin[topic], board.begin[topic + 1]):
                     if number not in has and len(self._held[holder[number]]) > load + 1:
