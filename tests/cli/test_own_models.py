@@ -80,7 +80,7 @@ def test_ctrl_c_ends_a_mutation_and_its_workers(tmp_path: Path) -> None:
         text=True,
         start_new_session=True,
     )
-    time.sleep(4)
+    time.sleep(6)
     os.killpg(running.pid, signal.SIGINT)
     _, said = running.communicate(timeout=15)
     assert (running.returncode, said.strip()) == (130, "kspec: interrupted")
