@@ -72,6 +72,7 @@ def test_what_lies_in_the_folder_shadows_nothing_of_ours(tmp_path: Path) -> None
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_mutation_and_its_workers(tmp_path: Path) -> None:
     running = subprocess.Popen(
         [sys.executable, "-P", "-m", "checkers.cli", "mutate", "replication", "--workers", "2"],
