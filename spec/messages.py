@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 
@@ -267,7 +267,8 @@ class GroupMetadata:
 class Record:
     """One record of the offsets topic. The latest of a key wins; no value is a tombstone."""
 
-    key: tuple[str, ...] | tuple[str, TopicPartition]
-    """The group, and for an offset its partition as well."""
-    value: Any = None
-    """GroupMetadata, an Offset, or None."""
+    group: str
+    partition: TopicPartition | None
+    """What it is the offset of; None for the group itself. With the group, the record's key."""
+    value: GroupMetadata | Offset | None
+    """None is a tombstone: what stood under this key is gone."""
