@@ -1,0 +1,113 @@
+"""What a group is for: every partition has one reader, and only a reader commits for it."""
+
+from __future__ import annotations
+
+from spec.core import Claims, always
+from spec.group.world import Phase, World
+from spec.messages import NO_GENERATION, GroupState
+
+LEGAL = frozenset(
+    (GroupState(before), GroupState(after))
+    for before, afters in {
+        "Empty": ("PreparingRebalance", "Dead"),
+        "PreparingRebalance": ("CompletingRebalance", "Empty", "Dead"),
+        "CompletingRebalance": ("Stable", "PreparingRebalance", "Dead"),
+        "Stable": ("PreparingRebalance", "Dead"),
+        # Not a transition of one coordinator: the next one begins with what it loads.
+        "Dead": ("Empty", "Stable"),
+    }.items()
+    for after in afters
+)
+"""The transitions that Kafka allows. Kafka: `ClassicGroupState`, each state's predecessors."""
+
+
+def owners(s: World, partition: int) -> list[str]:
+    """The members that the coordinator says own a partition."""
+    return [m.id for m in s.group.members if partition in tuple(m.assignment)]  # type: ignore[arg-type]
+
+
+@always
+def LegalTransitions(s: World) -> Claims:
+    """A group only ever goes from one state to another as Kafka allows it."""
+    step = (s.group.previous, s.group.state)
+    yield f"from {step[0]} to {step[1]}, coordinator", step in LEGAL
+
+
+@always
+def LeaderIsAMember(s: World) -> Claims:
+    """A group has a leader exactly while it has members, and it is one of them."""
+    ids = [m.id for m in s.group.members]
+    yield "coordinator", s.group.leader in ids if ids else s.group.leader is None
+
+
+@always
+def OneOwnerByTheCoordinatorsWord(s: World) -> Claims:
+    """The coordinator never gives a partition to two members of one generation."""
+    for partition in range(s.partitions):
+        yield f"partition {partition}", len(owners(s, partition)) <= 1
+
+
+@always
+def OneOwnerInAGeneration(s: World) -> Claims:
+    """Two consumers that believe to be in one generation never both hold a partition.
+
+    In different generations they may: one that was put out, and has not heard of it.
+    """
+    holding = [(n, c) for n, c in enumerate(s.consumers) if c.generation != NO_GENERATION]
+    for index, (number, c) in enumerate(holding):
+        for other, d in holding[index + 1 :]:
+            for partition in c.owned:
+                both = partition in d.owned and c.generation == d.generation
+                yield f"partition {partition} of consumers {number} and {other}", not both
+
+
+@always
+def EveryPartitionHasAnOwner(s: World) -> Claims:
+    """In a stable group each partition that was there to share out has exactly one owner."""
+    if s.group.state is GroupState.STABLE:
+        for partition in range(s.bounds.partitions):
+            yield f"partition {partition}", len(owners(s, partition)) == 1
+
+
+@always
+def NoOldCommit(s: World) -> Claims:
+    """No commit of an older generation is accepted."""
+    yield "coordinator", s.ghosts.commit_behind == 0
+
+
+@always
+def OutsidersCommitToAnEmptyGroup(s: World) -> Claims:
+    """A consumer that shares the group's id, and is no member, commits only while it is empty."""
+    yield "coordinator", not s.ghosts.commit_beside
+
+
+@always
+def GenerationsOnlyGrow(s: World) -> Claims:
+    """No generation in which anybody was assigned partitions comes again.
+
+    A generation that nobody was assigned in is not written down, and its number may be used
+    again after a failover.
+    """
+    dead = s.group.state is GroupState.DEAD
+    yield "coordinator", dead or s.group.generation >= s.ghosts.assigned
+
+
+@always
+def HoldersHaveAGeneration(s: World) -> Claims:
+    """A consumer that reads and does not mean to join again knows its generation."""
+    for number, c in enumerate(s.consumers):
+        reads = c.phase is Phase.STABLE and bool(c.owned)
+        yield f"consumer {number}", not reads or c.generation != NO_GENERATION
+
+
+PROPERTIES = (
+    LegalTransitions,
+    LeaderIsAMember,
+    OneOwnerByTheCoordinatorsWord,
+    OneOwnerInAGeneration,
+    EveryPartitionHasAnOwner,
+    NoOldCommit,
+    OutsidersCommitToAnEmptyGroup,
+    GenerationsOnlyGrow,
+    HoldersHaveAGeneration,
+)
