@@ -14,6 +14,7 @@ from spec.core import Model, SpecError, look_up
 
 BUILT_IN = {
     "replication": "spec.replication:REPLICATION",
+    "group": "spec.group:GROUP",
     "watermarks": "spec.watermarks:WATERMARKS",
     "counter": "spec.toys:COUNTER",
     "die-hard": "spec.toys:DIE_HARD",

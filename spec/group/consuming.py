@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any, TypeAlias
 
-from spec.core import Step, rule
+from spec.core import Step, limit, rule
 from spec.group.coordinator import refusal
 from spec.group.coordinator.committing import commit
 from spec.group.coordinator.heartbeats import heartbeat
 from spec.group.world import (
-    GONE,
     NAMES,
     REBALANCE_TIMEOUT,
     SESSION_TIMEOUT,
@@ -244,8 +243,6 @@ def consumer_gives_up(s: World, consumer: int) -> Step[World]:
     Kafka: `request.timeout.ms`, or a connection that breaks. While an answer would still come,
     giving up counts as early.
     """
-    from spec.core import limit
-
     c = s.consumers[consumer]
     yield "consumer polls", c.runs and c.polls
     yield "consumer waits", c.phase in (Phase.JOINING, Phase.SYNCING)
@@ -321,6 +318,3 @@ def consumer_hears_error(s: World, consumer: int) -> Step[World]:
     if c.beat_is_old:
         return heard
     return starts_over(heard, consumer, error)
-
-
-assert GONE  # consumers that are gone take no rule here

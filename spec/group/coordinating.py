@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Generator
 
+import attrs
+
 from spec.core import Step, limit, rule
-from spec.group.coordinator import Outcome, refusal
+from spec.group.coordinator import HUNG_UP, Caller, Outcome, refusal
 from spec.group.coordinator.committing import commit
 from spec.group.coordinator.handling import handler
 from spec.group.coordinator.joining import (
@@ -16,7 +18,6 @@ from spec.group.coordinator.joining import (
     give_id,
     rejoin,
     replace_member,
-    replace_member_in_place,
 )
 from spec.group.coordinator.loading import load, resign
 from spec.group.coordinator.rebalance import complete_rebalance
@@ -60,10 +61,8 @@ def taken(s: World, ask: Ask) -> World:
     return s.with_consumer(ask.consumer, **({"late": None} if ask.late else {"call": None}))
 
 
-def caller(s: World, ask: Ask) -> object:
+def caller(ask: Ask) -> Caller:
     """Who waits for the answer."""
-    from spec.group.coordinator import HUNG_UP
-
     return HUNG_UP if ask.late else ask.consumer
 
 
@@ -100,7 +99,7 @@ def coordinator_gives_id(s: World, ask: Ask) -> Step[World]:
     """
     yield from arrives(s, ask)
     yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
-    outcome = yield from give_id(s.group, join_of(s, ask), caller(s, ask), next_id(s, ask))
+    outcome = yield from give_id(s.group, join_of(s, ask), caller(ask), next_id(s, ask))
     return with_id(taken(s, ask), ask).after(outcome)
 
 
@@ -116,7 +115,7 @@ def coordinator_adds_member(s: World, ask: Ask) -> Step[World]:
     static = request.instance is not None
     yield limit("an id is left"), not static or s.consumers[ask.consumer].ids < s.bounds.ids
     member_id = next_id(s, ask) if static else request.member
-    outcome = yield from add_member(s.group, request, caller(s, ask), member_id)
+    outcome = yield from add_member(s.group, request, caller(ask), member_id)
     yield from fits(s, outcome)
     world = taken(s, ask)
     return (with_id(world, ask) if static else world).after(outcome)
@@ -129,7 +128,7 @@ def coordinator_takes_rejoin(s: World, ask: Ask) -> Step[World]:
     Kafka: `updateMemberThenRebalanceOrCompleteJoin`.
     """
     yield from arrives(s, ask)
-    outcome = yield from rejoin(s.group, join_of(s, ask), caller(s, ask))
+    outcome = yield from rejoin(s.group, join_of(s, ask), caller(ask))
     yield from fits(s, outcome)
     return taken(s, ask).after(outcome)
 
@@ -143,19 +142,7 @@ def coordinator_replaces_member(s: World, ask: Ask) -> Step[World]:
     """
     yield from arrives(s, ask)
     yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
-    outcome = yield from replace_member(s.group, join_of(s, ask), caller(s, ask), next_id(s, ask))
-    yield from fits(s, outcome)
-    return with_id(taken(s, ask), ask).after(outcome)
-
-
-@rule(by="coordinator", ask=replacements)
-def coordinator_replaces_member_in_place(s: World, ask: Ask) -> Step[World]:
-    """The same as it was before KAFKA-9801: no new round while assignments are being made."""
-    yield from arrives(s, ask)
-    yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
-    outcome = yield from replace_member_in_place(
-        s.group, join_of(s, ask), caller(s, ask), next_id(s, ask)
-    )
+    outcome = yield from replace_member(s.group, join_of(s, ask), caller(ask), next_id(s, ask))
     yield from fits(s, outcome)
     return with_id(taken(s, ask), ask).after(outcome)
 
@@ -171,7 +158,7 @@ def coordinator_takes_sync(s: World, ask: Ask) -> Step[World]:
     yield from arrives(s, ask)
     request = requested(s, ask)
     assert isinstance(request, SyncGroup), "only syncs are chosen from"
-    outcome = yield from sync(s.group, request, caller(s, ask))
+    outcome = yield from sync(s.group, request, caller(ask))
     return taken(s, ask).after(outcome.then(lambda g: plan_is_stored(g, g.generation)))
 
 
@@ -185,7 +172,7 @@ def coordinator_cannot_store(s: World, ask: Ask) -> Step[World]:
     yield from arrives(s, ask)
     request = requested(s, ask)
     assert isinstance(request, SyncGroup), "only syncs are chosen from"
-    outcome = yield from sync(s.group, request, caller(s, ask))
+    outcome = yield from sync(s.group, request, caller(ask))
     yield "leader brings the assignments", outcome.group.plan is not None
     error = Error.COORDINATOR_NOT_AVAILABLE
     failed = plan_is_stored(outcome.group, outcome.group.generation, error)
@@ -201,7 +188,7 @@ def coordinator_refuses(s: World, ask: Ask) -> Step[World]:
     """
     request = requested(s, ask)
     if ask.late or s.finds(ask.consumer):
-        error = refusal(handler(s.group, caller(s, ask), request, "new"))
+        error = refusal(handler(s.group, caller(ask), request, "new"))
     else:
         error = Error.NOT_COORDINATOR
     yield "a check fails", error is not None
@@ -336,8 +323,6 @@ def successor_loads(s: World) -> Step[World]:
     Kafka: `onLoaded`. Simplification: it loads in one step; nobody is told
     COORDINATOR_LOAD_IN_PROGRESS.
     """
-    import attrs
-
     yield "nobody coordinates", s.group.state is GroupState.DEAD
     loaded = load(s.stored, MODEL_SETTINGS)
     return attrs.evolve(s, group=loaded, coordinator=s.coordinator + 1)

@@ -13,7 +13,7 @@ from spec.messages import NO_GENERATION, NOBODY, LeaveGroup, Leaver
 
 
 def leaving(s: World, consumer: int) -> Outcome:
-    """What comes of a LeaveGroup of a consumer; static ones send none, as they mean to come back."""
+    """What comes of a consumer's LeaveGroup; a static one sends none, as it means to come back."""
     c = s.consumers[consumer]
     if s.instance(consumer) is not None or c.member == NOBODY or not s.finds(consumer):
         return Outcome(s.group)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec.core import Claims, always
-from spec.group.world import Phase, World
+from spec.group.world import NAMES, Phase, World, consumers
 from spec.messages import NO_GENERATION, GroupState
 
 LEGAL = frozenset(
@@ -83,13 +83,14 @@ def OutsidersCommitToAnEmptyGroup(s: World) -> Claims:
 
 @always
 def GenerationsOnlyGrow(s: World) -> Claims:
-    """No generation in which anybody was assigned partitions comes again.
+    """A group never falls behind a generation in which its members were assigned partitions.
 
     A generation that nobody was assigned in is not written down, and its number may be used
     again after a failover.
     """
+    written = 0 if s.stored is None else s.stored.generation
     dead = s.group.state is GroupState.DEAD
-    yield "coordinator", dead or s.group.generation >= s.ghosts.assigned
+    yield "coordinator", dead or s.group.generation >= written
 
 
 @always
@@ -98,6 +99,14 @@ def HoldersHaveAGeneration(s: World) -> Claims:
     for number, c in enumerate(s.consumers):
         reads = c.phase is Phase.STABLE and bool(c.owned)
         yield f"consumer {number}", not reads or c.generation != NO_GENERATION
+
+
+@always
+def OneMemberPerConsumer(s: World) -> Claims:
+    """Retrying does not fill the group: a consumer is one member, and its dead selves besides."""
+    for number in consumers(s):
+        selves = sum(m.id.startswith(NAMES[number]) for m in s.group.members)
+        yield f"consumer {number}", selves <= 1 + s.faults.crashes + s.faults.stalls
 
 
 PROPERTIES = (
@@ -110,4 +119,5 @@ PROPERTIES = (
     OutsidersCommitToAnEmptyGroup,
     GenerationsOnlyGrow,
     HoldersHaveAGeneration,
+    OneMemberPerConsumer,
 )

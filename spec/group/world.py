@@ -134,8 +134,6 @@ class Faults:
 class Ghosts:
     """What nobody in Kafka remembers, and a property speaks of."""
 
-    assigned: int = 0
-    """The latest generation in which any member was told its assignment."""
     commit_behind: int = 0
     """By how many generations an accepted commit was ever behind the group's."""
     commit_beside: bool = False
@@ -218,9 +216,6 @@ class World:
                 continue
             if isinstance(answer, Joined | Synced):
                 world = world.with_consumer(caller, call=answer)
-            if isinstance(answer, Synced) and answer.error is Error.NONE:
-                latest = max(self.ghosts.assigned, outcome.group.generation)
-                world = attrs.evolve(world, ghosts=attrs.evolve(world.ghosts, assigned=latest))
         return world
 
     def gives_up(self, consumer: int, **changes: Any) -> World:

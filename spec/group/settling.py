@@ -1,0 +1,58 @@
+"""That a group settles, once nothing more goes wrong; and how it did not, before KAFKA-12890."""
+
+from __future__ import annotations
+
+from spec.core import leads_to
+from spec.group import consuming, coordinating
+from spec.group.world import Phase, World
+from spec.messages import GroupState
+
+
+def is_settled(s: World) -> bool:
+    """Whether all who poll read in the current generation, and nobody else is waited for."""
+    return (
+        s.group.state is GroupState.STABLE
+        and all(map(s.is_heard, (m.id for m in s.group.members)))
+        and all(
+            c.phase is Phase.STABLE
+            and c.told is None
+            and not c.wants_to_rejoin
+            and c.generation == s.group.generation
+            and s.group.member(c.member) is not None
+            for c in s.consumers
+            if c.runs and c.polls
+        )
+    )
+
+
+@leads_to(
+    weakly_fair=(
+        coordinating.coordinator_gives_id,
+        coordinating.coordinator_adds_member,
+        coordinating.coordinator_takes_rejoin,
+        coordinating.coordinator_replaces_member,
+        coordinating.coordinator_takes_sync,
+        coordinating.coordinator_refuses,
+        coordinating.initial_delay_is_over,
+        coordinating.join_timer_fires,
+        coordinating.sync_timer_fires,
+        coordinating.session_times_out,
+        coordinating.pending_id_times_out,
+        coordinating.successor_loads,
+        consuming.consumer_finds_coordinator,
+        consuming.consumer_joins,
+        consuming.consumer_takes_join_answer,
+        consuming.consumer_takes_sync_answer,
+        consuming.consumer_takes_assignment,
+        consuming.consumer_gives_up,
+        consuming.consumer_heartbeats,
+        consuming.consumer_hears_error,
+    )
+)
+def GroupSettles(s: World) -> tuple[bool, bool]:
+    """While some consumer polls, its group comes to rest, with every partition being read.
+
+    What goes wrong is bounded, so at some point nothing more does; and whoever can go on does.
+    A consumer that stalls need not come back, nor leave: then the timers must see to it.
+    """
+    return any(c.runs and c.polls for c in s.consumers), is_settled(s)
