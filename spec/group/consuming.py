@@ -259,10 +259,10 @@ def consumer_gives_up(s: World, consumer: int) -> Step[World]:
 
 @rule(by="consumer", consumer=consumers)
 def consumer_heartbeats(s: World, consumer: int) -> Step[World]:
-    """The heartbeat thread asks whether all is well, and the answer is that it is not.
+    """The heartbeat thread asks whether all is well; an answer that it is changes nothing.
 
-    Kafka: `HeartbeatThread`. A heartbeat that is answered with NONE changes nothing here: that
-    it keeps the session alive is what `session_times_out` looks at.
+    Kafka: `HeartbeatThread`. That heartbeats keep the session alive is what `session_times_out`
+    looks at. They may go on for ever, and with them a group that waits in vain.
     """
     c = s.consumers[consumer]
     yield "consumer sends heartbeats", c.beats
@@ -271,7 +271,6 @@ def consumer_heartbeats(s: World, consumer: int) -> Step[World]:
     if s.finds(consumer):
         request = Heartbeat(c.member, c.generation, s.instance(consumer))
         error = refusal(heartbeat(s.group, request, consumer))
-    yield "the answer is an error", error is not None
     return s.with_consumer(consumer, beat=error, beat_is_old=False)
 
 

@@ -25,6 +25,12 @@ def is_settled(s: World) -> bool:
     )
 
 
+def is_at_the_edge(s: World) -> bool:
+    """Whether the bounds have no more ids or generations to go on with."""
+    out_of_ids = any(c.ids == s.bounds.ids for c in s.consumers)
+    return out_of_ids or s.group.generation == s.bounds.generations
+
+
 @leads_to(
     weakly_fair=(
         coordinating.coordinator_gives_id,
@@ -50,9 +56,10 @@ def is_settled(s: World) -> bool:
     )
 )
 def GroupSettles(s: World) -> tuple[bool, bool]:
-    """While some consumer polls, its group comes to rest, with every partition being read.
+    """A group comes to rest, with every partition being read, or nobody is left who polls.
 
     What goes wrong is bounded, so at some point nothing more does; and whoever can go on does.
     A consumer that stalls need not come back, nor leave: then the timers must see to it.
     """
-    return any(c.runs and c.polls for c in s.consumers), is_settled(s)
+    somebody_polls = any(c.runs and c.polls for c in s.consumers)
+    return somebody_polls, is_settled(s) or not somebody_polls or is_at_the_edge(s)
