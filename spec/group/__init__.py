@@ -8,6 +8,7 @@ implementation. `world` puts consumers and a network around it; `coordinating`, 
 from __future__ import annotations
 
 from spec.core import Model
+from spec.group.cooperative import BEFORE_KAFKA_12984, COOPERATIVE
 from spec.group.eager import EAGER
 from spec.group.properties import PROPERTIES
 from spec.group.settling import GroupSettles
@@ -21,7 +22,7 @@ GROUP = Model(
     initial=initial,
     properties=PROPERTIES,
     sanity=(GroupSettles,),
-    variants=(EAGER, *FAILED),
+    variants=(EAGER, *FAILED, COOPERATIVE, BEFORE_KAFKA_12984),
     default_variant="eager",
     final=everybody_is_gone,
 )
