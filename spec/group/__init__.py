@@ -25,4 +25,10 @@ GROUP = Model(
     variants=(EAGER, *FAILED, COOPERATIVE, BEFORE_KAFKA_12984),
     default_variant="eager",
     final=everybody_is_gone,
+    mutation_bounds=(
+        {"consumers": 1, "crashes": 0, "failovers": 1, "losses": 0, "early": 0},
+        {"consumers": 2, "crashes": 0, "failovers": 0, "ids": 1},
+        {"consumers": 1, "failovers": 0, "static": 1},
+        {"consumers": 1, "crashes": 0, "failovers": 0, "stalls": 1, "losses": 1, "early": 1},
+    ),
 )
