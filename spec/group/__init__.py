@@ -15,6 +15,9 @@ from spec.group.settling import GroupSettles
 from spec.group.variants import FAILED
 from spec.group.world import Bounds, everybody_is_gone, initial
 
+ALONE = {"consumers": 1, "ids": 1, "generations": 2, "crashes": 0, "failovers": 0}
+"""A small world; each of those that mutants are looked at in has something more."""
+
 GROUP = Model(
     name="group",
     doc="A consumer group, its coordinator and its members: joining, assigning, committing.",
@@ -26,9 +29,10 @@ GROUP = Model(
     default_variant="eager",
     final=everybody_is_gone,
     mutation_bounds=(
-        {"consumers": 1, "crashes": 0, "failovers": 1, "losses": 0, "early": 0},
-        {"consumers": 2, "crashes": 0, "failovers": 0, "ids": 1},
-        {"consumers": 1, "failovers": 0, "static": 1},
-        {"consumers": 1, "crashes": 0, "failovers": 0, "stalls": 1, "losses": 1, "early": 1},
+        ALONE | {"failovers": 1, "ids": 2},
+        ALONE | {"crashes": 1, "static": 1, "ids": 2},
+        ALONE | {"early": 1, "losses": 1, "stalls": 1},
+        ALONE | {"leaves": 1, "growths": 1, "partitions": 1},
+        ALONE | {"consumers": 2, "generations": 3},
     ),
 )
