@@ -25,6 +25,7 @@ from spec.messages import (
     Left,
     OffsetCommit,
     Request,
+    Settings,
     Synced,
     SyncGroup,
 )
