@@ -23,6 +23,8 @@ from spec.messages import (
 )
 from spec.vocabulary import TopicPartition
 
+NONE = Error.NONE
+
 
 @attrs.define(eq=False)
 class Parked:
@@ -163,10 +165,11 @@ class Group:
 
     def why_not(self, member: str, instance: str | None, generation: int) -> Error:
         """What is wrong with who says to be this member, in this generation."""
-        error = self.why_not_member(member, instance)
-        if error is Error.NONE and generation != self.generation:
-            return Error.ILLEGAL_GENERATION
-        return error
+        if instance is not None or member not in self.members:
+            error = self.why_not_member(member, instance)
+            if error is not NONE:
+                return error
+        return NONE if generation == self.generation else Error.ILLEGAL_GENERATION
 
     def rebalance_timeout(self) -> int:
         """How long the slowest member may take to join."""

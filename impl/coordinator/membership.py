@@ -105,6 +105,11 @@ def syncs_are_overdue(desk: Desk, group: Group) -> None:
 
 # -- Heartbeat -----------------------------------------------------------------------------
 
+# Nearly all requests are heartbeats, and nearly all are answered so.
+NONE = Error.NONE
+ALL_IS_WELL = BEATEN[Error.NONE]
+JOIN_AGAIN = BEATEN[Error.REBALANCE_IN_PROGRESS]
+
 
 def heartbeat(desk: Desk, group_id: str, caller: Caller, request: Heartbeat) -> Beaten:
     """A member is alive; it learns whether it should join again."""
@@ -112,10 +117,10 @@ def heartbeat(desk: Desk, group_id: str, caller: Caller, request: Heartbeat) -> 
     if group is None:
         return BEATEN[Error.UNKNOWN_MEMBER_ID]
     error = group.why_not(request.member, request.instance, request.generation)
-    if error is not Error.NONE:
+    if error is not NONE:
         return BEATEN[error]
     desk.expect_sign_of_life(group.members[request.member])
-    return BEATEN[Error.REBALANCE_IN_PROGRESS if group.state is PREPARING else Error.NONE]
+    return JOIN_AGAIN if group.state is PREPARING else ALL_IS_WELL
 
 
 # -- LeaveGroup ----------------------------------------------------------------------------

@@ -30,6 +30,9 @@ class TimerKind(StrEnum):
     PENDING = "pending"
     """A client that was given a member id, and has not joined with it."""
 
+    # As text has it: that of enumerations is computed in Python, for every heartbeat.
+    __hash__ = str.__hash__
+
 
 class TimerKey(NamedTuple):
     """One timer; equal to the plain tuple. Arming it again replaces its deadline."""
