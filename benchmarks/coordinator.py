@@ -63,7 +63,7 @@ class Members:
         self.spent += time.process_time() - start
         return outcomes
 
-    def ask_all(self, requests: Sequence[JoinGroup] | Sequence[SyncGroup]) -> list[Outcome]:
+    def ask_all(self, requests: Sequence[JoinGroup | SyncGroup]) -> list[Outcome]:
         """Each client asks one thing."""
         handle = self.coordinator.handle
         outcomes = self.timed(lambda: [handle(GROUP, i, r) for i, r in enumerate(requests)])

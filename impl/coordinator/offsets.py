@@ -123,7 +123,7 @@ def expire_offsets(desk: Desk, now: int, retention: int) -> None:
     for group in list(desk.groups.values()):
         _drop(desk, group, list(_expired(desk, group, now, retention)))
         if group.state is EMPTY and not group.offsets and not group.commits:
-            desk.write(Record(group.id, None, None, now))
+            desk.write(Record(group.id, None, None, desk.clock()))
             dissolve(desk, group)
 
 
