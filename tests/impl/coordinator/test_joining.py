@@ -185,6 +185,7 @@ def test_the_last_one_to_join_completes_the_round() -> None:
     assert scene.state is PREPARING
     scene.joins("s", member=S, instance="s")
     assert (scene.state, scene.group.generation) == (COMPLETING, 2)
+    assert ("join",) not in scene.timers()
 
 
 def test_a_given_id_that_has_not_joined_is_waited_for() -> None:
@@ -323,6 +324,17 @@ def test_a_leader_that_comes_back_need_not_assign(
     assert (answer.member, answer.leader, answer.skip_assignment) == ("s-2", leader, skips)
     assert answer.members == ((("s-2", "s", b"range"),) if skips else ())
     assert scene.group.leader == "s-2"
+
+
+def test_a_leader_that_comes_back_leads_though_it_comes_last() -> None:
+    scene = Scene()
+    scene.joins("s", instance="s")
+    scene.joins("b")
+    scene.fire("initial delay")
+    scene.fire("initial delay")
+    scene.joins("again", instance="s")
+    assert list(scene.group.members) == [B, "s-3"]
+    assert scene.group.leader == "s-3"
 
 
 def test_a_new_id_that_cannot_be_stored_is_taken_back() -> None:

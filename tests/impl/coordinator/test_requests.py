@@ -326,6 +326,7 @@ def test_a_static_member_leaves_by_its_name(leaver: Leaver, error: Error) -> Non
     scene = stable()
     assert leaves(scene, leaver) == [error]
     assert (S in scene.group.members) == (error is not NONE)
+    assert ("s" in scene.group.instances) == (error is not NONE)
     assert (scene.state is GroupState.STABLE) == (error is not NONE)
 
 

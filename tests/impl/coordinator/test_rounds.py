@@ -53,8 +53,10 @@ def delay(scene: Scene, kind: TimerKind, member: str = "") -> int | None:
 def test_a_round_blanks_assignments_and_fails_those_who_wait_for_theirs() -> None:
     scene = completing()
     scene.syncs("b", B)
+    scene.fire("member", B)
     scene.joins("d")
     assert scene.last("b") == Synced(Error.REBALANCE_IN_PROGRESS)
+    assert ("member", B) in scene.timers(), "it waits no more, and is expected again"
     assert {m.assignment for m in scene.group.members.values()} == {NO_ASSIGNMENT}
     assert not scene.group.pending_syncs
     assert ("sync",) not in scene.timers()
