@@ -256,7 +256,9 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
             return False
         role = replica.role
         assert isinstance(role, Follower)
+        rounds = Rounds()
         while isinstance(request_ := role.next_request(at_most=0), EpochQuestion):
+            rounds.another()
             if self.generation.is_fenced:
                 role.take(leader.answer(request_, subject.now))
             else:  # whoever is asked answers, whether it knows that it leads or not
@@ -337,7 +339,9 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         role = subject[follower].role
         assert isinstance(role, Follower)
         answer: Any = None
+        rounds = Rounds()
         while isinstance(request := role.next_request(at_most=0), FetchRequest):
+            rounds.another()
             if request.last_epoch is None:
                 break
             with waiting(subject[leader]):
@@ -358,6 +362,18 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         unknown = latest is not None and leader.end_of_epoch(latest).offset < 0
         if self.generation is KIP_279 and unknown:
             raise NotModelled(UNKNOWN_EPOCH)
+
+
+class Rounds:
+    """Questions and answers of one truncation: no more than there can be epochs."""
+
+    def __init__(self) -> None:
+        self.left = 20
+
+    def another(self) -> None:
+        self.left -= 1
+        if not self.left:
+            raise RuntimeError("the conversation never ends")
 
 
 @contextmanager
