@@ -101,15 +101,15 @@ class AnythingAdapter(Adapter[Account, Subject]):
 
 CALLERS = ("v", "w", "x", "y", "z")
 INSTANCES = ("s", "t")
-RANGE, STICKY = Protocol("range", b"r"), Protocol("sticky", b"s")
+RANGE, STICKY = Protocol("range", "r"), Protocol("sticky", "s")
 PROTOCOLS = (
     (RANGE, STICKY),
     (RANGE, STICKY),
     (STICKY, RANGE),
     (RANGE,),
-    (Protocol("range", b"other"), STICKY),
+    (Protocol("range", "other"), STICKY),
     (STICKY,),
-    (Protocol("unheard of"),),
+    (Protocol("unheard of", ""),),
     (),
 )
 PARTITIONS = (TopicPartition("t", 0), TopicPartition("t", 1))
