@@ -5,8 +5,40 @@ from __future__ import annotations
 from spec.core import Variant, Violated
 from spec.delivery import committing as c
 from spec.delivery import group as g
+from spec.delivery.state import Delivery
 
-COMMIT_SYNC: Variant[c.Delivery] = Variant(
+CUT_OFF = "A member that is cut off is given up like one that is slow; no promise tells them apart."
+AGAIN = "What is committed once more is what is committed."
+OUT = "A member that owns nothing and is out joins again."
+
+SURVIVORS = {
+    "session_ends without the guard 'member has crashed'": CUT_OFF,
+    "session_ends without the guard 'member is in the group'": "Who is out owns nothing.",
+    "session_ends loses a member of group": OUT,
+    "poll_interval_ends without the guard 'member is in the group'": "Who is out owns nothing.",
+    "poll_interval_ends without the guard 'something is in hand'": CUT_OFF,
+    "poll_interval_ends loses a member of group": OUT,
+    "member_joins without the guard 'nothing is in hand'": (
+        "What is given up unprocessed is not committed either, and the next owner reads it. "
+        "Where commits come first, as in commit-first, it would be skipped."
+    ),
+    "member_polls without the guard 'member owns the partition'": (
+        "Who has lost a partition may read on in it, and process twice; it cannot commit."
+    ),
+    "member_polls without the guard 'nothing is in hand'": (
+        "More is in hand, as of a larger batch; it is committed when all of it is processed."
+    ),
+    "member_commits without the guard 'something is new'": AGAIN,
+    "member_commits forgets hands.sent": AGAIN,
+    "member_commits makes hands.sent one less": AGAIN,
+    "member_commits forgets hands": "Who was refused and does not let go is refused again.",
+    "member_commits forgets refused": (
+        "NoCommitFails, which asks for it, fails in the rules as they are."
+    ),
+}
+"""What mutants may do in `listener`, and why it matters to no promise."""
+
+COMMIT_SYNC: Variant[Delivery] = Variant(
     "commit-sync",
     rules=(*g.GROUP_RULES, c.member_commits),
     why=(
@@ -27,6 +59,13 @@ LISTENER = COMMIT_SYNC.derive(
         "commitSync alone forgets what was processed since, when a partition is taken back. A "
         "rebalance listener commits at that moment. Crashes and lost partitions still double."
     ),
+    survivors=SURVIVORS,
+    seen_only_in={
+        "coordinator_assigns without the guard 'member is running'": {
+            "partitions": 2,
+            "records": 1,
+        },
+    },
     violates={
         "NoCommitFails": Violated(states=6),
         "NothingDoubled": Violated(states=8),

@@ -39,8 +39,8 @@ def CoordinatorHasWhatWasWritten(s: OffsetsTopic) -> Claims:
         simple = s.group is None or s.group.protocol_type is None
         rebalances = s.group is not None and s.group.has_members and not s.is_in(GroupState.STABLE)
         if not rebalances:
-            wanted = group_of(s.written[0]) if s.written[0] else None
-            same = simple if wanted is None else s.group == wanted
+            stored = s.written[0]
+            same = simple if stored is None else s.group == group_of(stored)
             yield f"{place_of(None)}, in memory", same
 
 
