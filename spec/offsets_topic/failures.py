@@ -118,10 +118,6 @@ SURVIVORS = {
         "It is written, so the next coordinator makes it Stable; until then the members wait, "
         "which is a matter of the group, not of its records."
     ),
-    "last_member_leaves without the guard 'group prepares a rebalance'": (
-        "That a group goes through PreparingRebalance is a matter of the group; what is written "
-        "is the same."
-    ),
     "standalone_commits without the guard 'group has no members'": (
         "No record says who committed. What becomes of a group with a stranger's commits, the "
         "model `delivery` shows."
@@ -136,10 +132,6 @@ SURVIVORS = {
     "offsets_expire without the guard 'something has expired'": "Then nothing is written.",
     "coordinator_fails without the guard 'something was written'": (
         "An empty log is read at once, and leads back."
-    ),
-    "coordinator_fails forgets coordinator.group": (
-        "Nothing is written while a coordinator loads, so what was read of the group is still "
-        "true when it is read again."
     ),
     **{
         f"coordinator_reads_on {what}": "Where a record stood does not matter once it is read."
@@ -204,7 +196,7 @@ EMPTY_UNWRITTEN = KIP_211.derive(
     "empty-unwritten",
     replace={rules.last_member_leaves: last_member_leaves_unwritten},
     why="A group whose end is not written is Stable again after a failover, and never expires.",
-    violates={"CoordinatorHasWhatWasWritten": Violated(states=6)},
+    violates={"CoordinatorHasWhatWasWritten": Violated(states=3)},
 )
 
 TOMBSTONES_BY_AGE = KIP_211.derive(
