@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spec.core import Taken
 from spec.messages import GroupMetadata, Offset
-from spec.offsets_topic.properties import keys, place_of
+from spec.offsets_topic.properties import in_memory, keys
 from spec.offsets_topic.records import Entry
 from spec.offsets_topic.state import Loading, OffsetsTopic, partitions
 from spec.picture import Arrow, Cell, Lane, Mark, Picture
@@ -49,7 +49,7 @@ def coordinator_lane(s: OffsetsTopic) -> Lane:
         if s.group.since is not None:
             facts["since"] = str(s.group.since)
     cells = [
-        Cell(text_of(entry) if entry else "", colour=index, place=f"{place_of(partition)}, there")
+        Cell(text_of(entry) if entry else "", colour=index, place=in_memory(partition))
         for index, (partition, entry) in enumerate(
             zip(partitions(s), s.coordinator.commits, strict=True), 1
         )
@@ -61,16 +61,14 @@ def log_lane(s: OffsetsTopic) -> Lane:
     """The records that are left, at their offsets."""
     entries = {entry.offset: entry for entry in s.log}
     cells = []
-    latest = {entry.key: entry.offset for entry in s.log}
     for offset in range(s.end):
         entry = entries.get(offset)
         if entry is None:
             cells.append(Cell("", title=f"offset {offset}: removed by compaction"))
             continue
         partition = entry.record.partition
-        place = place_of(partition) if latest[entry.key] == offset else ""
         title = f"offset {offset}, written at {entry.time}"
-        cells.append(Cell(text_of(entry), keys(s).index(partition), place, title))
+        cells.append(Cell(text_of(entry), keys(s).index(partition), f"log offset {offset}", title))
     marks = [Mark("end", s.end)]
     if isinstance(s.coordinator, Loading):
         marks.insert(0, Mark("read", s.coordinator.position))

@@ -11,8 +11,13 @@ from spec.vocabulary import TopicPartition
 
 
 def place_of(partition: TopicPartition | None) -> str:
-    """What a key is called, in verdicts and pictures."""
-    return f"group {GROUP}" if partition is None else f"offset of {partition}"
+    """Where a key stands, in verdicts and pictures: somewhere in the log."""
+    return f"log, group {GROUP}" if partition is None else f"log, offset of {partition}"
+
+
+def in_memory(partition: TopicPartition) -> str:
+    """What the coordinator's own copy of an offset is called."""
+    return f"offset of {partition} in memory"
 
 
 def keys(s: OffsetsTopic) -> list[TopicPartition | None]:
@@ -35,13 +40,13 @@ def CoordinatorHasWhatWasWritten(s: OffsetsTopic) -> Claims:
         for partition, kept, wanted in zip(
             partitions(s), s.coordinator.commits, s.written[1:], strict=True
         ):
-            yield f"{place_of(partition)}, in memory", kept == wanted
+            yield in_memory(partition), kept == wanted
         simple = s.group is None or s.group.protocol_type is None
         rebalances = s.group is not None and s.group.has_members and not s.is_in(GroupState.STABLE)
         if not rebalances:
             stored = s.written[0]
             same = simple if stored is None else s.group == group_of(stored)
-            yield f"{place_of(None)}, in memory", same
+            yield "coordinator, its group", same
 
 
 @always
