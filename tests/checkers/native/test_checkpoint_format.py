@@ -59,7 +59,9 @@ def test_every_owner_reads_its_own_states(pieces: int, count: int, owners: int, 
     "system",
     [
         REPLICATION.system("kip-101", {"brokers": 2}),
-        REPLICATION.system("kip-320", {"brokers": 2, "max_epoch": 7, "log_size": 4, "max_records": 4}),
+        REPLICATION.system(
+            "kip-320", {"brokers": 2, "max_epoch": 7, "log_size": 4, "max_records": 4}
+        ),
         DIALS.system(bounds={"first": 7, "apart": 8}),
     ],
     ids=["no high bits", "a word of them", "three words of them"],
