@@ -14,6 +14,7 @@ Where a state has many high bits, they stand in a second row, `rest`.
 from __future__ import annotations
 
 import mmap
+from collections.abc import Callable
 
 import numpy as np
 
@@ -206,7 +207,9 @@ NO_SLOTS: Words = np.empty(0, np.int64)
 class Table:
     """The states found by one worker."""
 
-    def __init__(self, high_bits: int, most_bytes: int) -> None:
+    def __init__(
+        self, high_bits: int, most_bytes: int, reserve: Callable[[int], Words] = reserve
+    ) -> None:
         self.apart = high_bits > INSIDE
         self.inside = 0 if self.apart else high_bits
         # Entries and buckets together must tell the whole upper half of a code.

@@ -1,0 +1,339 @@
+"""What Spark's workers do with packed states: expand them, drop what is known, look back.
+
+Tasks exchange rows of `ROWS`: states of one owner as arrays, so that a row is a megabyte and not
+a state. What a task has to say beside its states (how often each rule fired, which properties
+are violated) goes the same way, as a row with a `note`; so it is counted once, however often
+Spark has to try.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+
+from checkers.native.blocks import (
+    ROWS_TOGETHER,
+    SCHEMA,
+    Part,
+    as_rows,
+    as_states,
+    assert_whole,
+    read_part,
+)
+from checkers.native.codes import PIECE_BITS, Coding, Pieces, coding_of
+from checkers.native.search import warm_up
+from checkers.native.worker import Chunk, Memory, Worker, lesser, send, shards_of
+from impl.packed.compiled import Words, made_ready
+from impl.packed.kernel import Kernel
+from impl.packed.kernels import kernel_for
+from spark_check.known import Known, known
+from spec.core import SpecError, System
+
+ROWS = "owner int, codes binary, highs binary, note binary"
+LEVEL_ROWS = "shard int, codes binary, highs binary, note binary"
+SENT = pa.schema(
+    [("owner", pa.int32()), ("codes", pa.binary()), ("highs", pa.binary()), ("note", pa.binary())]
+)
+WRITTEN = SCHEMA.append(pa.field("note", pa.binary()))
+OUTBOX_BITS = 19
+"""A task sends its candidates when it has about so many, as a power of two."""
+RECENT_BITS = 20
+"""It remembers so many, as a power of two, so as not to send them again."""
+
+
+@attrs.frozen
+class Model:
+    """What is explored, in words that find it again in another process."""
+
+    name: str
+    variant: str
+    bounds: tuple[tuple[str, int], ...]
+    properties: tuple[str, ...]
+
+    @classmethod
+    def of(cls, system: System[Any]) -> Model:
+        """The words for a system of a model that kspec brings."""
+        return cls(
+            system.model.name,
+            system.variant.name,
+            tuple(attrs.asdict(system.bounds).items()),
+            tuple(p.name for p in system.properties),
+        )
+
+    def system(self) -> System[Any]:
+        """The system."""
+        from checkers.models import find_model
+
+        system = find_model(self.name).system(self.variant, dict(self.bounds))
+        return system.with_properties(self.properties)
+
+
+@attrs.frozen
+class Job:
+    """What all tasks of a job are told."""
+
+    run: str
+    """Names this run of the engine, and no other."""
+    model: Model
+    folder: Path
+    owners: int
+    levels: tuple[tuple[Part, ...], ...]
+    """The files of each level so far; the job expands the last one."""
+    counts: tuple[int, ...] | None
+    """How many states of the last level each owner has, if this run has made it."""
+
+    @property
+    def last(self) -> int:
+        """The level that is expanded."""
+        return len(self.levels) - 1
+
+
+@cache
+def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
+    """The compiled kernel, once for each process."""
+    kernel = kernel_for(model.system())
+    coding = coding_of(kernel.layout)
+    with made_ready("engine", None):
+        warm_up(kernel, coding, coverage=False)
+    return kernel, coding
+
+
+@cache
+def worker_for(model: Model) -> Worker:
+    """Room to expand states in, once for each process."""
+    return Worker(0, 1, *kernel_of(model), Memory(0, None))
+
+
+def this_partition() -> int:
+    """The number of this task's partition, which is its owner."""
+    context = TaskContext.get()
+    assert context is not None
+    return context.partitionId()
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+def row(owner: int, codes: Words, pieces: Pieces) -> pa.RecordBatch:
+    """States of one owner; nothing is copied."""
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([owner], pa.int32()),
+            short_column(codes),
+            short_column(pieces),
+            pa.nulls(1, pa.binary()),
+        ],
+        schema=SENT,
+    )
+
+
+def short_column(content: Words | Pieces) -> pa.Array:
+    """One value: an array's bytes."""
+    offsets = pa.py_buffer(np.array([0, content.nbytes], np.int32))
+    return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(content)])
+
+
+def note_row(schema: pa.Schema, note: Mapping[str, Any], owner: int = -1) -> pa.RecordBatch:
+    """What a task has to say beside its states."""
+    values = [[owner], [b""], [b""], [json.dumps(note).encode()]]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(value, field.type) for value, field in zip(values, schema, strict=True)],
+        schema=schema,
+    )
+
+
+def as_pieces(highs: Words, pieces: int) -> Pieces:
+    """High bits as they are stored."""
+    shifts = PIECE_BITS * np.arange(pieces)
+    stored: Pieces = (highs[:, None] >> shifts).astype(np.uint16)
+    return stored
+
+
+# -- a level --------------------------------------------------------------------------------------
+
+
+def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The successors of an owner's states of the last level, to whom they belong."""
+    for _ in batches:
+        pass
+    begun = time.perf_counter()
+    owner = this_partition()
+    kernel, coding = kernel_of(job.model)
+    worker = worker_for(job.model)
+    ready = time.perf_counter()
+    with known(job.run, owner, coding) as memory:
+        level = frontier(job, owner, memory, coding)
+        read = time.perf_counter()
+        away, sent = 0.0, 0
+        worker.levels, worker.position, worker.found = [level, []], (0, 0), 0
+        worker.fired[:] = 0
+        room = (1 << OUTBOX_BITS) // job.owners + (1 << 10)
+        recent: Words = np.zeros(1 << RECENT_BITS, np.int64)
+        recent_highs: Words = np.full(1 << RECENT_BITS, -1, np.int64)
+        highs: Words = np.empty((job.owners, room), np.int64)
+        codes: Words = np.empty((job.owners, room), np.int64)
+        counts: Words = np.zeros(job.owners, np.int64)
+        while worker.position[0] < len(level):
+            worker.expand()
+            begin, end = worker.unsent
+            while begin < end:
+                begin = send(
+                    worker.codes, worker.highs, begin, end, recent, recent_highs,
+                    codes, highs, counts,
+                )  # fmt: skip
+                if begin < end:
+                    leave = time.perf_counter()
+                    for to, count in enumerate(counts.tolist()):
+                        sent += count
+                        yield row(
+                            to, codes[to, :count], as_pieces(highs[to, :count], coding.pieces)
+                        )
+                    codes = np.empty_like(codes)
+                    counts[:] = 0
+                    away += time.perf_counter() - leave
+        leave = time.perf_counter()
+        for to, count in enumerate(counts.tolist()):
+            sent += count
+            yield row(to, codes[to, :count], as_pieces(highs[to, :count], coding.pieces))
+        done = time.perf_counter()
+    seconds = {
+        "prepare": ready - begun,
+        "read": read - ready,
+        "expand": leave - read - away,
+        "send": done - leave + away,
+    }
+    fired = worker.fired.tolist()
+    note = {"found": worker.found, "fired": fired, "sent": sent, "seconds": seconds}
+    yield note_row(SENT, note, owner)
+
+
+def frontier(job: Job, owner: int, memory: Known, coding: Coding) -> list[Chunk]:
+    """An owner's states of the last level: as they are kept here, or from their files."""
+    if job.counts and memory.level == job.last and memory.last == job.counts[owner]:
+        count = memory.last
+        return [Chunk(memory.codes[:count], memory.pieces[:count], count)] if count else []
+    return chunks_of(job, job.last, shards_of(owner, job.owners), coding)
+
+
+def chunks_of(job: Job, level: int, shards: range, coding: Coding) -> list[Chunk]:
+    """The states of some shards of a level, from its files."""
+    return [
+        Chunk(codes, as_pieces(highs, coding.pieces), len(codes))
+        for codes, highs in read_level(job, level, shards, coding)
+        if len(codes)
+    ]
+
+
+def read_level(
+    job: Job, level: int, shards: range, coding: Coding
+) -> Iterator[tuple[Words, Words]]:
+    """The states of some shards of a level; SpecError names a file that is damaged."""
+    for part in job.levels[level]:
+        assert_whole(job.folder, part)
+        yield from read_part(job.folder / part.name, shards, coding.pieces)
+
+
+def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of the states sent to an owner, those that it has not known."""
+    begun = time.perf_counter()
+    owner = this_partition()
+    _, coding = kernel_of(job.model)
+    with known(job.run, owner, coding) as memory:
+        catch_up(job, owner, memory)
+        ready = time.perf_counter()
+        inside = 0.0
+        for batch in batches:
+            for note in batch.column("note").drop_null():
+                yield note_row(WRITTEN, json.loads(note.as_py()))
+            enter = time.perf_counter()
+            memory.take_in(*as_states(batch, coding.pieces))
+            inside += time.perf_counter() - enter
+        taken = time.perf_counter()
+        count = memory.last
+        rows = as_rows(memory.codes[:count], memory.pieces[:count])
+        for found in rows.to_batches(max_chunksize=ROWS_TOGETHER):
+            notes = pa.nulls(len(found), pa.binary())
+            yield pa.RecordBatch.from_arrays([*found.columns, notes], schema=WRITTEN)
+        done = time.perf_counter()
+        seconds = {
+            "catch up": ready - begun,
+            "take in": inside,
+            "receive": taken - ready - inside,
+            "hand on": done - taken,
+        }
+        says = {"owner": owner, "states": count, "rows": len(rows), "bytes": memory.bytes}
+    yield note_row(WRITTEN, {**says, "seconds": seconds})
+
+
+def catch_up(job: Job, owner: int, memory: Known) -> None:
+    """Have an owner know all levels so far, and be ready for the next one."""
+    if memory.level == job.last + 1:
+        return  # somebody has begun, or done, what this task does: it goes on, to the same end
+    shards = shards_of(owner, job.owners)
+    if memory.level > job.last:
+        raise SpecError("a task of a level that is done already was started again")
+    first = memory.level + 1
+    if memory.level == job.last and not (job.counts and memory.last == job.counts[owner]):
+        first = job.last
+    for level in range(first, job.last + 1):
+        if level > memory.level:
+            memory.begin_level(level)
+        for codes, highs in read_level(job, level, shards, memory.coding):
+            memory.take_in(codes, highs)
+    if job.counts and memory.last != job.counts[owner]:
+        names = ", ".join(str(job.folder / part.name) for part in job.levels[job.last])
+        raise SpecError(
+            f"{names}: {memory.last:,} states, and there should be {job.counts[owner]:,}"
+        )
+    memory.begin_level(job.last + 1)
+
+
+# -- looking back ---------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Wanted:
+    """What is looked for in a level: a state that violates a property, or that leads to one."""
+
+    bit: int = 0
+    leads_to: tuple[int, ...] = ()
+
+
+def least(job: Job, level: int, wanted: Wanted, owner: int, owners: int) -> tuple[int, ...] | None:
+    """Of an owner's states of a level that are wanted, the one with the least words."""
+    _, coding = kernel_of(job.model)
+    worker = worker_for(job.model)
+    worker.levels = [chunks_of(job, level, shards_of(owner, owners), coding)]
+    if wanted.leads_to:
+        return worker.least_predecessor(0, wanted.leads_to)
+    return worker.least_violating(0, wanted.bit)
+
+
+def look_back(
+    job: Job, level: int, wanted: Wanted, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The same as a task."""
+    for _ in batches:
+        pass
+    found = least(job, level, wanted, this_partition(), job.owners)
+    yield pa.RecordBatch.from_pydict({"words": pa.array([found] if found else [], WORDS)})
+
+
+WORDS = pa.list_(pa.int64())
+
+
+def least_of_all(found: Sequence[tuple[int, ...] | None]) -> tuple[int, ...] | None:
+    """The least of what tasks answer."""
+    answer = None
+    for one in found:
+        answer = lesser(answer, one)
+    return answer
