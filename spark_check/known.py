@@ -24,11 +24,12 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from checkers.memory import machine_bytes
-from checkers.native.codes import PIECE_BITS, Coding, Pieces
+from checkers.native.codes import PIECE_BITS, Coding
 from checkers.native.table import Table, insert
 from impl.packed.compiled import Words, is_ours_alone
 
@@ -66,7 +67,7 @@ class Known:
         self.codes = reserve(0)
         pieces = reserve(0).view(np.uint16)
         rows = len(pieces) // max(1, coding.pieces)
-        self.pieces: Pieces = pieces[: rows * coding.pieces].reshape(rows, coding.pieces)
+        self.pieces: Any = pieces[: rows * coding.pieces].reshape(rows, coding.pieces)
         if not coding.pieces:
             self.pieces = np.empty((len(self.codes), 0), np.uint16)
         if self.header[IS_OURS] != MAGIC:
@@ -181,7 +182,7 @@ def there_already(name: str, coding: Coding) -> Known | None:
         handle = os.open(link(name), os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
-    if not os.readlink(f"/proc/self/fd/{handle}").startswith(f"/memfd:{name}"):
+    if not str(Path(f"/proc/self/fd/{handle}").readlink()).startswith(f"/memfd:{name}"):
         os.close(handle)  # the process is gone, and another one has its number
         return None
     return Known(handle, coding)

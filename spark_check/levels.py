@@ -21,7 +21,7 @@ def folder_of(level: int, run: str) -> str:
 
 def parts_of(
     folder: Path, name: str, states: Mapping[int, int], rows: Mapping[int, int]
-) -> list[Part]:
+) -> tuple[Part, ...]:
     """The files of a level, given how many states and rows each task has written.
 
     They are on the disk then. Whoever reads them later compares their checksums.
@@ -41,4 +41,4 @@ def parts_of(
             f"{folder} is no folder that the workers share with the driver: what they wrote is "
             "not there; name one with --checkpoint"
         )
-    return parts
+    return tuple(parts)

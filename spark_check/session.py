@@ -20,6 +20,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
@@ -39,18 +40,24 @@ REGISTER_SECONDS = 20
 """How long a standalone master may take to take an application, and its workers to work for it."""
 WORKERS_SECONDS = 180
 """How long other clusters may take: they start machines or containers first."""
+DISK_FULL = ("No space left on device", "Disk quota exceeded")
 LOG = "KSPEC_SPARK_LOG"
 """Names a file for what Spark says (`-`: the terminal); otherwise nobody hears it."""
 
 
 @contextmanager
 def session(
-    master: str | None, app: str, settings: Mapping[str, str] | None = None
+    master: str | None,
+    app: str,
+    settings: Mapping[str, str] | None = None,
+    *,
+    folder: Path | None = None,
 ) -> Iterator[SparkSession]:
     """A session on this master; SpecError says in a line what is wrong, also with what runs in it.
 
-    A session that is there already is used, and left running. Under `spark-submit` the master
-    and whatever else was given there decide; without it and without a master, all cores here do.
+    With `folder`, all workers must see that folder. A session that is there already is used, and
+    left running. Under `spark-submit` the master and whatever else was given there decide; without
+    it and without a master, all cores here do.
     """
     pyspark = assert_pyspark()
     running = pyspark.SparkContext._active_spark_context
@@ -68,7 +75,7 @@ def session(
                 signal.signal(signal.SIGINT, before)  # Spark's own would kill jobs, and not us
             with said_in_a_line():  # while there is a Java to ask for the text
                 if running is None:
-                    assert_workers(spark)
+                    assert_workers(spark, folder)
                 yield spark
         finally:
             if running is None:
@@ -283,7 +290,7 @@ def within(seconds: float, work: Callable[[], T]) -> T:
 # -- the workers ----------------------------------------------------------------------------------
 
 
-def assert_workers(spark: SparkSession) -> None:
+def assert_workers(spark: SparkSession, folder: Path | None) -> None:
     """SpecError where no worker answers, or one with another Python, or without what we need."""
     context = spark.sparkContext
     master = context.master or ""
@@ -292,24 +299,30 @@ def assert_workers(spark: SparkSession) -> None:
     seconds = REGISTER_SECONDS if master.startswith("spark://") else WORKERS_SECONDS
     from spark_check.workers import about_worker
 
-    def ask() -> list[Any]:
+    def answers() -> list[Any]:
         context.setJobGroup("kspec", "kspec: asking the workers for their Python", True)
         tasks = max(2, context.defaultParallelism)
-        rows = spark.range(tasks, numPartitions=tasks).mapInArrow(about_worker, "versions string")
-        return rows.distinct().collect()
+        workers = spark.range(tasks, numPartitions=tasks)
+        ask = partial(about_worker, folder)
+        return workers.mapInArrow(ask, "versions string, sees boolean").distinct().collect()
 
     try:
-        answers = within(seconds, ask)
+        told = within(seconds, answers)
     except TimeoutError:
         context.cancelAllJobs()
         raise SpecError(
             f"{master} gave no workers in {seconds} seconds: are there any with free cores and "
             "enough memory (spark.executor.memory)?"
         ) from None
-    ours = next(iter(about_worker(iter(())))).column(0)[0].as_py()
-    for row in answers:
+    ours = next(about_worker(None, iter(()))).column(0)[0].as_py()
+    for row in told:
         if row.versions != ours:
             raise SpecError(f"a worker has {row.versions}, and the driver {ours}")
+        if not row.sees:
+            raise SpecError(
+                f"the workers do not see {folder}: keep the levels, with --checkpoint, in a folder "
+                "that all machines share"
+            )
 
 
 # -- what went wrong ------------------------------------------------------------------------------
@@ -346,7 +359,7 @@ def in_a_line(told: str) -> str:
             f"the workers' Python has no module {module[1]}: install kspec[spark] there, or ship "
             "it (kspec bundle --with-dependencies)"
         )
-    if "No space left on device" in told or "Disk quota exceeded" in told:
+    if any(said in told for said in DISK_FULL):
         return "no space left on the disk"
     causes = re.findall(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", told, re.MULTILINE)
     lines = [line for line in told.splitlines() if line.strip()]

@@ -1,106 +1,43 @@
-"""What Spark's workers do with packed states: expand them, drop what is known, look back.
-
-Tasks exchange rows of `ROWS`: states of one owner as arrays, so that a row is a megabyte and not
-a state. What a task has to say beside its states (how often each rule fired, which properties
-are violated) goes the same way, as a row with a `note`; so it is counted once, however often
-Spark has to try.
-"""
+"""What Spark's workers do with packed states: expand them, drop what is known, look back."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import attrs
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 
-from checkers.native.blocks import (
-    ROWS_TOGETHER,
-    SCHEMA,
-    Part,
-    as_rows,
-    as_states,
-    assert_whole,
-    read_part,
-)
+from checkers.native.blocks import ROWS_TOGETHER, as_rows, as_states, assert_whole, read_part
 from checkers.native.codes import PIECE_BITS, Coding, Pieces, coding_of
 from checkers.native.search import warm_up
-from checkers.native.worker import Chunk, Memory, Worker, lesser, send, shards_of
+from checkers.native.worker import Chunk, Memory, Worker, send, shards_of
 from impl.packed.compiled import Words, made_ready
 from impl.packed.kernel import Kernel
 from impl.packed.kernels import kernel_for
+from spark_check.jobs import SENT, WRITTEN, Job, Model, Wanted, note_row, this_partition
 from spark_check.known import Known, known
-from spec.core import SpecError, System
+from spec.core import Reachable, SpecError, System
 
-ROWS = "owner int, codes binary, highs binary, note binary"
-LEVEL_ROWS = "shard int, codes binary, highs binary, note binary"
-SENT = pa.schema(
-    [("owner", pa.int32()), ("codes", pa.binary()), ("highs", pa.binary()), ("note", pa.binary())]
-)
-WRITTEN = SCHEMA.append(pa.field("note", pa.binary()))
 OUTBOX_BITS = 19
 """A task sends its candidates when it has about so many, as a power of two."""
 RECENT_BITS = 20
 """It remembers so many, as a power of two, so as not to send them again."""
 
 
-@attrs.frozen
-class Model:
-    """What is explored, in words that find it again in another process."""
-
-    name: str
-    variant: str
-    bounds: tuple[tuple[str, int], ...]
-    properties: tuple[str, ...]
-
-    @classmethod
-    def of(cls, system: System[Any]) -> Model:
-        """The words for a system of a model that kspec brings."""
-        return cls(
-            system.model.name,
-            system.variant.name,
-            tuple(attrs.asdict(system.bounds).items()),
-            tuple(p.name for p in system.properties),
-        )
-
-    def system(self) -> System[Any]:
-        """The system."""
-        from checkers.models import find_model
-
-        system = find_model(self.name).system(self.variant, dict(self.bounds))
-        return system.with_properties(self.properties)
-
-
-@attrs.frozen
-class Job:
-    """What all tasks of a job are told."""
-
-    run: str
-    """Names this run of the engine, and no other."""
-    model: Model
-    folder: Path
-    owners: int
-    levels: tuple[tuple[Part, ...], ...]
-    """The files of each level so far; the job expands the last one."""
-    counts: tuple[int, ...] | None
-    """How many states of the last level each owner has, if this run has made it."""
-
-    @property
-    def last(self) -> int:
-        """The level that is expanded."""
-        return len(self.levels) - 1
+@cache
+def system_of(model: Model) -> System[Any]:
+    """The system, once for each process."""
+    return model.system()
 
 
 @cache
 def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
     """The compiled kernel, once for each process."""
-    kernel = kernel_for(model.system())
+    kernel = kernel_for(system_of(model))
     coding = coding_of(kernel.layout)
     with made_ready("engine", None):
         warm_up(kernel, coding, coverage=False)
@@ -111,13 +48,6 @@ def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
 def worker_for(model: Model) -> Worker:
     """Room to expand states in, once for each process."""
     return Worker(0, 1, *kernel_of(model), Memory(0, None))
-
-
-def this_partition() -> int:
-    """The number of this task's partition, which is its owner."""
-    context = TaskContext.get()
-    assert context is not None
-    return context.partitionId()
 
 
 # -- rows -----------------------------------------------------------------------------------------
@@ -142,20 +72,10 @@ def short_column(content: Words | Pieces) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(content)])
 
 
-def note_row(schema: pa.Schema, note: Mapping[str, Any], owner: int = -1) -> pa.RecordBatch:
-    """What a task has to say beside its states."""
-    values = [[owner], [b""], [b""], [json.dumps(note).encode()]]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(value, field.type) for value, field in zip(values, schema, strict=True)],
-        schema=schema,
-    )
-
-
-def as_pieces(highs: Words, pieces: int) -> Pieces:
+def as_pieces(highs: Words, pieces: int) -> Any:
     """High bits as they are stored."""
     shifts = PIECE_BITS * np.arange(pieces)
-    stored: Pieces = (highs[:, None] >> shifts).astype(np.uint16)
-    return stored
+    return (highs[:, None] >> shifts).astype(np.uint16)
 
 
 # -- a level --------------------------------------------------------------------------------------
@@ -205,15 +125,35 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
             sent += count
             yield row(to, codes[to, :count], as_pieces(highs[to, :count], coding.pieces))
         done = time.perf_counter()
+        worker.levels = [level]
+        shown = shown_in(job, worker)
     seconds = {
         "prepare": ready - begun,
         "read": read - ready,
         "expand": leave - read - away,
         "send": done - leave + away,
     }
-    fired = worker.fired.tolist()
-    note = {"found": worker.found, "fired": fired, "sent": sent, "seconds": seconds}
+    counted = dict(zip(kernel.acts, worker.fired.tolist(), strict=True))
+    fired = {rule.name: counted[rule.name] for rule in system_of(job.model).rules}
+    found = [*kernel.names(worker.found), *shown]
+    note = {"found": found, "fired": fired, "sent": sent, "seconds": seconds}
     yield note_row(SENT, note, owner)
+
+
+def shown_in(job: Job, worker: Worker) -> set[str]:
+    """The properties that some state should show, and one of this worker's first level does.
+
+    Only the specification can tell; that is slow, but what can be shown is mostly shown early.
+    """
+    if not job.unseen:
+        return set()
+    props = [p for p in system_of(job.model).properties if p.name in job.unseen]
+    return {
+        prop.name
+        for state in map(worker.kernel.unpack, worker.states(0))
+        for prop in props
+        if isinstance(prop, Reachable) and prop.body(state)
+    }
 
 
 def frontier(job: Job, owner: int, memory: Known, coding: Coding) -> list[Chunk]:
@@ -300,40 +240,15 @@ def catch_up(job: Job, owner: int, memory: Known) -> None:
 # -- looking back ---------------------------------------------------------------------------------
 
 
-@attrs.frozen
-class Wanted:
-    """What is looked for in a level: a state that violates a property, or that leads to one."""
-
-    bit: int = 0
-    leads_to: tuple[int, ...] = ()
-
-
 def least(job: Job, level: int, wanted: Wanted, owner: int, owners: int) -> tuple[int, ...] | None:
     """Of an owner's states of a level that are wanted, the one with the least words."""
-    _, coding = kernel_of(job.model)
+    kernel, coding = kernel_of(job.model)
     worker = worker_for(job.model)
     worker.levels = [chunks_of(job, level, shards_of(owner, owners), coding)]
     if wanted.leads_to:
         return worker.least_predecessor(0, wanted.leads_to)
-    return worker.least_violating(0, wanted.bit)
-
-
-def look_back(
-    job: Job, level: int, wanted: Wanted, batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """The same as a task."""
-    for _ in batches:
-        pass
-    found = least(job, level, wanted, this_partition(), job.owners)
-    yield pa.RecordBatch.from_pydict({"words": pa.array([found] if found else [], WORDS)})
-
-
-WORDS = pa.list_(pa.int64())
-
-
-def least_of_all(found: Sequence[tuple[int, ...] | None]) -> tuple[int, ...] | None:
-    """The least of what tasks answer."""
-    answer = None
-    for one in found:
-        answer = lesser(answer, one)
-    return answer
+    if wanted.shows in kernel.properties:
+        return worker.least_violating(0, kernel.mask([wanted.shows]))
+    prop = next(p for p in system_of(job.model).properties if p.name == wanted.shows)
+    assert isinstance(prop, Reachable)
+    return min((s for s in worker.states(0) if prop.body(kernel.unpack(s))), default=None)
