@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -100,3 +100,14 @@ def folder_for(keep: Keep | None) -> Iterator[Keep]:
         yield Keep(folder, resume=False)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """`kspec check` on Spark, as a script: `spark-submit spark_check/explore.py MODEL …`."""
+    from checkers.cli import main as kspec
+
+    kspec(["check", *arguments, "--engine", "spark"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -41,24 +41,37 @@ NONE = -1
 """The level of an owner that knows nothing yet."""
 
 
+def mapped(handle: int | None) -> mmap.mmap:
+    """Addresses for four regions, as large as is allowed; memory follows with their use."""
+    size = os.fstat(handle).st_size if handle is not None else 0
+    if size and handle is not None:
+        return mmap.mmap(handle, size)
+    region = machine_bytes() // 2 // mmap.PAGESIZE * mmap.PAGESIZE
+    while True:
+        size = HEADER_BYTES + 4 * region
+        try:
+            if handle is None:
+                return mmap.mmap(-1, size)
+            os.ftruncate(handle, size)
+            return mmap.mmap(handle, size)
+        except OSError:
+            region = region // 2 // mmap.PAGESIZE * mmap.PAGESIZE
+            if region < HEADER_BYTES:
+                raise
+
+
 class Known:
     """The states that an owner knows, and those of its last level in their order."""
 
     def __init__(self, handle: int | None, coding: Coding) -> None:
-        region = machine_bytes() // mmap.PAGESIZE * mmap.PAGESIZE  # memory follows with its use
-        size = HEADER_BYTES + 4 * region
-        if handle is None:
-            memory = mmap.mmap(-1, size)
-        else:
-            if os.fstat(handle).st_size != size:
-                os.ftruncate(handle, size)
-            memory = mmap.mmap(handle, size)
+        memory = mapped(handle)
+        region = (len(memory) - HEADER_BYTES) // 4
         if hasattr(mmap, "MADV_HUGEPAGE"):
             memory.madvise(mmap.MADV_HUGEPAGE)
         self.handle = handle
         self.coding = coding
         self.header: Words = np.frombuffer(memory, np.int64, HEADER_BYTES // 8)
-        regions = iter(range(HEADER_BYTES, size, region))
+        regions = iter(range(HEADER_BYTES, len(memory), region))
 
         def reserve(_: int) -> Words:
             return np.frombuffer(memory, np.int64, region // 8, next(regions))
@@ -134,7 +147,7 @@ def known(run: str, owner: int, coding: Coding) -> Iterator[Known]:
     found = KEPT.get(name) or there_already(name, coding) or begun(name, coding)
     try:
         if not locked(found):
-            found = Known(None, coding)
+            found = Known(anonymous(name), coding)
         elif found.header[BUSY]:
             forget(name)
             link(name).unlink(missing_ok=True)
@@ -146,6 +159,13 @@ def known(run: str, owner: int, coding: Coding) -> Iterator[Known]:
     finally:
         if found.handle is not None:
             fcntl.flock(found.handle, fcntl.LOCK_UN)
+            if KEPT.get(name) is not found:
+                os.close(found.handle)  # nobody finds it again
+
+
+def anonymous(name: str) -> int | None:
+    """A file without a place, if there is such a thing here."""
+    return os.memfd_create(name, os.MFD_CLOEXEC) if hasattr(os, "memfd_create") else None
 
 
 def locked(found: Known) -> bool:
@@ -190,10 +210,10 @@ def there_already(name: str, coding: Coding) -> Known | None:
 
 def begun(name: str, coding: Coding) -> Known:
     """Memory of a new owner, where others find it if that is possible."""
-    if not hasattr(os, "memfd_create"):
-        return KEPT.setdefault(name, Known(None, coding))
-    handle = os.memfd_create(name, os.MFD_CLOEXEC)
+    handle = anonymous(name)
     found = KEPT[name] = Known(handle, coding)
+    if handle is None:
+        return found
     with suppress(OSError):  # without a link, this process alone has use of it
         place = link(name)
         beside = place.with_name(f"{name}.{os.getpid()}")

@@ -197,7 +197,7 @@ class Run(ABC):
         sent, kept = [n for n in notes if "fired" in n], [n for n in notes if "states" in n]
         self.account(notes)
         self.report(index - 1, [name for note in sent for name in note["found"]])
-        if self.violations and not self.limits.keep_going:
+        if self.violations and not self.limits.keep_going and not self.counts_level():
             shutil.rmtree(self.folder / name, ignore_errors=True)
             checkpoint.write_manifest(self.folder, self.manifest)
             return False
@@ -219,6 +219,10 @@ class Run(ABC):
         checkpoint.write_manifest(self.folder, self.manifest)
         self.tell_progress()
         return True
+
+    def counts_level(self) -> bool:
+        """Whether a level counts although its expansion has ended the run."""
+        return False
 
     def make_on_spark(self, name: str) -> list[dict[str, Any]]:
         """Have Spark write a level; answers what its tasks have noted."""
@@ -415,6 +419,10 @@ class RulesRun(Run):
         rules = {rule.name: {"fired": 0} for rule in self.system.rules}
         self.manifest.levels.append(Level(len(states), len(states), rules, (part,)))
         checkpoint.write_manifest(self.folder, self.manifest)
+
+    def counts_level(self) -> bool:
+        """As with the reference engine, that of a deadlock does: it is noticed on the way."""
+        return all(violation.property == DEADLOCK for violation in self.violations)
 
     def pack(self, state: Any) -> tuple[int, ...]:
         """The bytes of a state."""

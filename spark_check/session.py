@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from checkers.bundle import PACKAGES, write_bundle
 from checkers.memory import machine_bytes
 from spec.core import SpecError
 
@@ -291,13 +292,45 @@ def within(seconds: float, work: Callable[[], T]) -> T:
 
 
 def assert_workers(spark: SparkSession, folder: Path | None) -> None:
-    """SpecError where no worker answers, or one with another Python, or without what we need."""
+    """SpecError where no worker answers, or one with another Python, or without what we need.
+
+    Where kspec is missing or another one, ours is sent.
+    """
     context = spark.sparkContext
     master = context.master or ""
     if master.startswith("local") and os.environ.get("PYSPARK_PYTHON") == sys.executable:
         return  # they are this process's own children
-    seconds = REGISTER_SECONDS if master.startswith("spark://") else WORKERS_SECONDS
     from spark_check.workers import about_worker
+
+    ours = next(about_worker(None, iter(()))).column(0)[0].as_py()
+    try:
+        told = ask_workers(spark, folder)
+        other = {theirs.split("kspec ")[0] for theirs, _ in told if theirs != ours}
+        ship = other == {ours.split("kspec ")[0]}
+    except Exception as error:
+        if not re.search(rf"No module named '({'|'.join(PACKAGES)})", str(error)):
+            raise
+        ship = True
+    if ship and not master.startswith("local"):
+        send_code(spark)
+        told = ask_workers(spark, folder)
+    for theirs, sees in told:
+        if theirs != ours:
+            raise SpecError(f"a worker has {theirs}, and the driver {ours}")
+        if not sees:
+            raise SpecError(
+                f"the workers do not see {folder}: keep the levels, with --checkpoint, in a folder "
+                "that all machines share"
+            )
+
+
+def ask_workers(spark: SparkSession, folder: Path | None) -> list[tuple[str, bool]]:
+    """What workers say of themselves, or SpecError if none does."""
+    from spark_check.workers import about_worker
+
+    context = spark.sparkContext
+    master = context.master or ""
+    seconds = REGISTER_SECONDS * 3 if master.startswith("spark://") else WORKERS_SECONDS
 
     def answers() -> list[Any]:
         context.setJobGroup("kspec", "kspec: asking the workers for their Python", True)
@@ -307,22 +340,23 @@ def assert_workers(spark: SparkSession, folder: Path | None) -> None:
         return workers.mapInArrow(ask, "versions string, sees boolean").distinct().collect()
 
     try:
-        told = within(seconds, answers)
+        return [(row.versions, row.sees) for row in within(seconds, answers)]
     except TimeoutError:
         context.cancelAllJobs()
         raise SpecError(
             f"{master} gave no workers in {seconds} seconds: are there any with free cores and "
             "enough memory (spark.executor.memory)?"
         ) from None
-    ours = next(about_worker(None, iter(()))).column(0)[0].as_py()
-    for row in told:
-        if row.versions != ours:
-            raise SpecError(f"a worker has {row.versions}, and the driver {ours}")
-        if not row.sees:
-            raise SpecError(
-                f"the workers do not see {folder}: keep the levels, with --checkpoint, in a folder "
-                "that all machines share"
-            )
+
+
+def send_code(spark: SparkSession) -> None:
+    """Send this kspec to the workers, before whatever is installed there."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder) / "kspec.zip"
+        write_bundle(archive)
+        spark.sparkContext.addArchive(f"{archive}#kspec-sent")
+        includes: Any = spark.sparkContext._python_includes
+        includes.append("kspec-sent")  # as addPyFile does, which takes no folders
 
 
 # -- what went wrong ------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from checkers.bundle import code_version
+
 MUST_AGREE = ("numpy", "pyarrow")
 """Packages whose versions are told beside Python's: a worker without one says so."""
 
@@ -21,6 +23,7 @@ def about_worker(
         pass
     minor = ".".join(platform.python_version_tuple()[:2])
     versions = [f"Python {minor}", *(f"{name} {version(name)}" for name in MUST_AGREE)]
+    versions.append(f"kspec {code_version()}")
     yield pa.RecordBatch.from_pydict(
         {"versions": [", ".join(versions)], "sees": [folder is None or folder.is_dir()]}
     )
