@@ -32,6 +32,7 @@ from checkers.native.checkpoint import Level, Way
 from checkers.native.keep import run_of
 from checkers.native.search import Exploration, Violation, cannot_keep
 from impl.packed.kernel import DEADLOCK
+from impl.packed.kernels import kernel_for
 from spark_check import by_kernel, by_rules
 from spark_check.jobs import CANDIDATES, FOUND, Job, Model, Wanted
 from spark_check.levels import folder_of, parts_of
@@ -84,9 +85,9 @@ class Run(ABC):
         self.stack = ExitStack()
         self.interrupted: Callable[[], bool] = lambda: False
 
-    @property
+    @staticmethod
     @abstractmethod
-    def run_of(self) -> Mapping[str, Any]:
+    def what_is_run(system: System[Any]) -> Mapping[str, Any]:
         """What two runs must agree in."""
 
     @abstractmethod
@@ -115,7 +116,7 @@ class Run(ABC):
         try:
             with noted() as self_interrupted, self.stack:
                 self.interrupted = self_interrupted
-                self.manifest = checkpoint.resume(self.folder, self.run_of)
+                self.manifest = checkpoint.resume(self.folder, self.what_is_run(self.system))
                 self.begin()
                 try:
                     self.explore(here)
@@ -373,10 +374,10 @@ class KernelRun(Run):
 
     tasks = by_kernel
 
-    @property
-    def run_of(self) -> Mapping[str, Any]:
-        """What two runs must agree in."""
-        return run_of(self.system, by_kernel.kernel_of(self.model)[0])
+    @staticmethod
+    def what_is_run(system: System[Any]) -> Mapping[str, Any]:
+        """The same as for the native engine."""
+        return run_of(system, kernel_for(system))
 
     def begin(self) -> None:
         """The native engine has begun."""
@@ -392,16 +393,16 @@ class RulesRun(Run):
 
     tasks = by_rules
 
-    @property
-    def run_of(self) -> Mapping[str, Any]:
-        """What two runs must agree in."""
-        modules = {rule.body.__module__ for rule in self.system.rules}
+    @staticmethod
+    def what_is_run(system: System[Any]) -> Mapping[str, Any]:
+        """The model, the text of its rules, and how states are written."""
+        modules = {rule.body.__module__ for rule in system.rules}
         texts = [inspect.getsource(sys.modules[name]) for name in sorted(modules)]
         return {
-            "model": self.system.model.name,
-            "variant": self.system.variant.name,
-            "bounds": attrs.asdict(self.system.bounds),
-            "properties": sorted(p.name for p in self.system.properties),
+            "model": system.model.name,
+            "variant": system.variant.name,
+            "bounds": attrs.asdict(system.bounds),
+            "properties": sorted(p.name for p in system.properties),
             "rules": hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16],
             "layout": by_rules.LAYOUT,
         }

@@ -12,11 +12,14 @@ import pytest
 from checkers.engines import as_verdict, run
 from checkers.limits import Keep, Limits
 from checkers.native import search
+from checkers.native.checkpoint import read_manifest
 from checkers.native.codes import Coding
 from checkers.verdict import Verdict
 from impl.packed.compiled import Words
+from spark_check.jobs import Job, Model
 from spark_check.known import KEPT, known
 from spark_check.run import KernelRun, RulesRun, nothing_yet
+from spark_check.table import columns_of, kernel_rows, rules_rows
 from spec.core import SpecError, System
 from spec.replication import REPLICATION
 from spec.toys import COUNTER, DIE_HARD, TWO_PHASE_LOCK
@@ -216,3 +219,27 @@ def test_no_class_but_those_that_states_are_made_of_is_called() -> None:
     for name in ("os:system", "subprocess:Popen", "builtins:eval", "nowhere:Thing"):
         with pytest.raises(SpecError, match="no class of its model"):
             class_of(name)
+
+
+@pytest.mark.parametrize("system", [DIE_HARD.system(), REPLICATION.system(None, {"brokers": 2})])
+def test_levels_are_a_table_with_a_column_for_each_field(
+    tmp_path: Path, system: System[Any]
+) -> None:
+    limits = Limits(keep_going=True)
+    if system.model is DIE_HARD:
+        verdict, read = by_rules(system, limits, tmp_path / "run"), rules_rows
+        run_of = RulesRun.what_is_run(system)
+    else:
+        verdict, read = by_tasks(system, limits, tmp_path / "run"), kernel_rows
+        run_of = KernelRun.what_is_run(system)
+    manifest = read_manifest(tmp_path / "run", run_of)
+    parts = tuple(level.parts for level in manifest.levels)
+    job = Job("", Model.of(system), tmp_path / "run", 1, parts, None)
+    names = columns_of(system)
+    rows: set[tuple[Any, ...]] = set()
+    for level in range(len(parts)):
+        for count, columns in read(job, level):
+            assert len(columns) == len(names)
+            assert all(len(column) == count for column in columns)
+            rows |= set(zip(*(column.to_pylist() for column in columns), strict=True))
+    assert len(rows) == verdict.distinct
