@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from functools import cache
+from time import process_time as clock
 from typing import Any
 
 import numpy as np
@@ -85,14 +85,14 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     """The successors of an owner's states of the last level, to whom they belong."""
     for _ in batches:
         pass
-    begun = time.perf_counter()
+    begun = clock()
     owner = this_partition()
     kernel, coding = kernel_of(job.model)
     worker = worker_for(job.model)
-    ready = time.perf_counter()
+    ready = clock()
     with known(job.run, owner, coding) as memory:
         level = frontier(job, owner, memory, coding)
-        read = time.perf_counter()
+        read = clock()
         away, sent = 0.0, 0
         worker.levels, worker.position, worker.found = [level, []], (0, 0), 0
         worker.fired[:] = 0
@@ -111,7 +111,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
                     codes, highs, counts,
                 )  # fmt: skip
                 if begin < end:
-                    leave = time.perf_counter()
+                    leave = clock()
                     for to, count in enumerate(counts.tolist()):
                         sent += count
                         yield row(
@@ -119,12 +119,12 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
                         )
                     codes = np.empty_like(codes)
                     counts[:] = 0
-                    away += time.perf_counter() - leave
-        leave = time.perf_counter()
+                    away += clock() - leave
+        leave = clock()
         for to, count in enumerate(counts.tolist()):
             sent += count
             yield row(to, codes[to, :count], as_pieces(highs[to, :count], coding.pieces))
-        done = time.perf_counter()
+        done = clock()
         worker.levels = [level]
         shown = shown_in(job, worker)
     seconds = {
@@ -184,26 +184,26 @@ def read_level(
 
 def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of the states sent to an owner, those that it has not known."""
-    begun = time.perf_counter()
+    begun = clock()
     owner = this_partition()
     _, coding = kernel_of(job.model)
     with known(job.run, owner, coding) as memory:
         catch_up(job, owner, memory)
-        ready = time.perf_counter()
+        ready = clock()
         inside = 0.0
         for batch in batches:
             for note in batch.column("note").drop_null():
                 yield note_row(WRITTEN, json.loads(note.as_py()))
-            enter = time.perf_counter()
+            enter = clock()
             memory.take_in(*as_states(batch, coding.pieces))
-            inside += time.perf_counter() - enter
-        taken = time.perf_counter()
+            inside += clock() - enter
+        taken = clock()
         count = memory.last
         rows = as_rows(memory.codes[:count], memory.pieces[:count])
         for found in rows.to_batches(max_chunksize=ROWS_TOGETHER):
             notes = pa.nulls(len(found), pa.binary())
             yield pa.RecordBatch.from_arrays([*found.columns, notes], schema=WRITTEN)
-        done = time.perf_counter()
+        done = clock()
         seconds = {
             "catch up": ready - begun,
             "take in": inside,

@@ -7,11 +7,11 @@ The same rows are exchanged as with a kernel, but `codes` are states as bytes (`
 from __future__ import annotations
 
 import json
-import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
+from time import process_time as clock
 from typing import Any
 
 import numpy as np
@@ -103,7 +103,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     """The successors of an owner's states of the last level, to whom they belong."""
     for _ in batches:
         pass
-    begun = time.perf_counter()
+    begun = clock()
     owner = this_partition()
     system, codec = system_of(job.model)
     found: set[str] = set()
@@ -123,7 +123,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
         found |= set(shown_by(system, state, stuck))
     for to, states in enumerate(boxes):
         yield from in_rows(to, states, SENT)
-    seconds = {"expand": time.perf_counter() - begun}
+    seconds = {"expand": clock() - begun}
     note = {"found": sorted(found), "fired": fired, "sent": len(sent), "seconds": seconds}
     yield note_row(SENT, note, owner)
 
@@ -144,7 +144,7 @@ KNOWN: dict[tuple[str, int], tuple[int, set[bytes], list[bytes]]] = {}
 
 def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Of the states sent to an owner, those that it has not known."""
-    begun = time.perf_counter()
+    begun = clock()
     owner = this_partition()
     for other in [key for key in KNOWN if key[0] != job.run]:
         del KNOWN[other]
@@ -172,7 +172,7 @@ def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
         yield batch
     taken = sum(map(len, known)) + sum(map(len, found)) + 100 * (len(known) + len(found))
     says = {"owner": owner, "states": len(found), "rows": rows, "bytes": taken}
-    yield note_row(WRITTEN, {**says, "seconds": {"take in": time.perf_counter() - begun}})
+    yield note_row(WRITTEN, {**says, "seconds": {"take in": clock() - begun}})
 
 
 # -- looking back ---------------------------------------------------------------------------------

@@ -81,7 +81,7 @@ class Run(ABC):
         self.stopped: str | None = None
         self.begun = time.perf_counter()
         self.spent: dict[str, float] = {}
-        """In what the tasks spent the time, in seconds of all cores together."""
+        """In what the workers' Python spent the time of processors, all of them together."""
         self.stack = ExitStack()
         self.interrupted: Callable[[], bool] = lambda: False
 
@@ -215,6 +215,8 @@ class Run(ABC):
         )
         self.counts = tuple(states[owner] for owner in range(len(states)))
         self.bytes = max(self.bytes, sum(n["bytes"] for n in kept))
+        if (self.master or "local").startswith("local") and self.bytes > self.limits.max_memory:
+            self.stopped = "max_memory"
         self.levels.append(level)
         self.manifest.levels.append(level)
         checkpoint.write_manifest(self.folder, self.manifest)

@@ -267,8 +267,11 @@ def end(pyspark: Any) -> None:
             process.wait()
 
 
-def within(seconds: float, work: Callable[[], T]) -> T:
-    """Do something in so many seconds, or raise TimeoutError and leave it behind."""
+def within(seconds: float, work: Callable[[], T], slow: Callable[[], bool] | None = None) -> T:
+    """Do something in so many seconds, or raise TimeoutError and leave it behind.
+
+    Where `slow` then says that it is under way, it gets more time.
+    """
     result: list[T] = []
     failure: list[BaseException] = []
 
@@ -281,6 +284,8 @@ def within(seconds: float, work: Callable[[], T]) -> T:
     thread = threading.Thread(target=attempt, daemon=True)
     thread.start()
     thread.join(seconds)
+    if thread.is_alive() and slow and slow():
+        thread.join(WORKERS_SECONDS)
     if failure:
         raise failure[0]
     if not result:
@@ -330,7 +335,7 @@ def ask_workers(spark: SparkSession, folder: Path | None) -> list[tuple[str, boo
 
     context = spark.sparkContext
     master = context.master or ""
-    seconds = REGISTER_SECONDS * 3 if master.startswith("spark://") else WORKERS_SECONDS
+    seconds = REGISTER_SECONDS if master.startswith("spark://") else WORKERS_SECONDS
 
     def answers() -> list[Any]:
         context.setJobGroup("kspec", "kspec: asking the workers for their Python", True)
@@ -339,8 +344,12 @@ def ask_workers(spark: SparkSession, folder: Path | None) -> list[tuple[str, boo
         ask = partial(about_worker, folder)
         return workers.mapInArrow(ask, "versions string, sees boolean").distinct().collect()
 
+    def some_have_come() -> bool:
+        """Executors, that is; the driver is counted too."""
+        return len(context._jsc.sc().statusTracker().getExecutorInfos()) > 1
+
     try:
-        return [(row.versions, row.sees) for row in within(seconds, answers)]
+        return [(row.versions, row.sees) for row in within(seconds, answers, some_have_come)]
     except TimeoutError:
         context.cancelAllJobs()
         raise SpecError(

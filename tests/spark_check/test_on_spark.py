@@ -20,7 +20,6 @@ from tests.spark_check.conftest import Cluster
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
-BOUNDS = ("replication", "--set", "max_epoch=2", "--json")
 SCRIPT = """
 import json, sys
 from pathlib import Path
@@ -49,8 +48,7 @@ def start(
     bounds: dict[str, int] | None = None,
 ) -> subprocess.Popen[str]:
     """Start an exploration whose levels move to Spark early."""
-    bounds = {"max_epoch": 2} if bounds is None else bounds
-    told = json.dumps([master, str(folder), resume, model, variant, bounds])
+    told = json.dumps([master, str(folder), resume, model, variant, bounds or {}])
     folder.mkdir(exist_ok=True)
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", SCRIPT, told],
@@ -94,7 +92,7 @@ def counts(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def whole() -> dict[str, Any]:
     """What the native engine answers."""
-    return counts(kspec("replication", "--set", "max_epoch=2", "--engine", "native"))
+    return counts(kspec("replication", "--engine", "native"))
 
 
 def wait_for_level(folder: Path, process: subprocess.Popen[str], level: int) -> None:
@@ -108,12 +106,12 @@ def test_spark_answers_what_the_native_engine_does(whole: dict[str, Any], tmp_pa
     assert found["engine"] == "spark"
     assert counts(found) == whole
     assert found["seconds"]["take in"] > 0  # on Spark, not in the driver
-    assert kspec(*BOUNDS[:3], "--resume", str(tmp_path / "run"))["distinct"] == whole["distinct"]
+    assert kspec("replication", "--resume", str(tmp_path / "run"))["distinct"] == whole["distinct"]
 
 
 def test_a_violation_is_found_with_as_many_states(tmp_path: Path) -> None:
     native = counts(kspec("replication", "--variant", "kip-101", "--engine", "native"))
-    found = finish(start(tmp_path / "run", variant="kip-101", bounds={}))
+    found = finish(start(tmp_path / "run", variant="kip-101"))
     assert counts(found) == native
 
 
@@ -131,12 +129,12 @@ def test_a_driver_that_is_killed_is_resumed(whole: dict[str, Any], tmp_path: Pat
     for attempt in range(10):
         folder = tmp_path / str(attempt)
         process = start(folder)
-        wait_for_level(folder, process, 13)
+        wait_for_level(folder, process, 10)
         time.sleep(chance.uniform(0, 4))
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         if attempt % 2:
-            resumed = kspec(*BOUNDS[:3], "--engine", "native", "--resume", str(folder))
+            resumed = kspec("replication", "--engine", "native", "--resume", str(folder))
         else:
             resumed = finish(start(folder, resume=True))
         assert counts(resumed) == whole
@@ -145,7 +143,7 @@ def test_a_driver_that_is_killed_is_resumed(whole: dict[str, Any], tmp_path: Pat
 
 def test_ctrl_c_ends_it_with_what_was_found(whole: dict[str, Any], tmp_path: Path) -> None:
     process = start(tmp_path / "run")
-    wait_for_level(tmp_path / "run", process, 14)
+    wait_for_level(tmp_path / "run", process, 12)
     process.send_signal(signal.SIGINT)
     ended = finish(process)
     assert (ended["verdict"], ended["stopped_by"]) == ("inconclusive", "interrupted")
@@ -156,7 +154,7 @@ def test_ctrl_c_ends_it_with_what_was_found(whole: dict[str, Any], tmp_path: Pat
 def test_a_full_disk_ends_it_and_it_can_be_resumed(whole: dict[str, Any], tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(small)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=900k", "tmpfs", str(small)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("a small file system takes the right to mount one")
     try:
@@ -174,27 +172,32 @@ def test_a_full_disk_ends_it_and_it_can_be_resumed(whole: dict[str, Any], tmp_pa
 
 
 def test_it_is_submitted_to_a_cluster(
-    cluster: Cluster, spark_submit: list[str], whole: dict[str, Any], tmp_path: Path
+    cluster: Cluster, spark_submit: list[str], tmp_path: Path
 ) -> None:
+    larger = ["replication", *(f"--set={name}" for name in ("log_size=3", "max_records=3"))]
+    larger.append("--set=max_epoch=2")  # with levels that are worth a job
     script = str(ROOT / "spark_check" / "explore.py")
+    keep = ["--checkpoint", str(tmp_path / "run")]
     done = subprocess.run(
-        [*spark_submit, "--master", cluster.master, script, *BOUNDS,
-         "--checkpoint", str(tmp_path / "run")],
+        [*spark_submit, "--master", cluster.master, script, *larger, "--json", *keep],
         capture_output=True,
         text=True,
         check=False,
         timeout=600,
         cwd=tmp_path,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr
-    assert counts(json.loads(done.stdout[done.stdout.index("{") :])) == whole
+    found = json.loads(done.stdout[done.stdout.index("{") :])
+    assert (found["engine"], found["workers"]) == ("spark", 2)
+    assert found["seconds"]["take in"] > 0  # on the workers, not in the driver
+    assert counts(found) == counts(kspec(*larger, "--engine", "native"))
 
 
 def test_a_worker_that_dies_changes_nothing(
     cluster: Cluster, whole: dict[str, Any], tmp_path: Path
 ) -> None:
     process = start(tmp_path / "run", master=cluster.master)
-    wait_for_level(tmp_path / "run", process, 15)
+    wait_for_level(tmp_path / "run", process, 12)
     cluster.kill_a_worker()
     found = finish(process)
     cluster.start_a_worker()
