@@ -26,6 +26,7 @@ COMMANDS = {
     "assign": "who in a consumer group gets which partitions, and what moves",
     "coordinator": "which partition and broker a consumer group belongs to",
     "conform": "hold a client's assignors against Kafka's",
+    "bundle": "what Spark's workers need, as one archive",
 }
 """Each command, and what it does. Its module in this folder has the same name."""
 

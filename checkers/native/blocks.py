@@ -113,7 +113,11 @@ def content_of(column: pa.Array) -> memoryview:
 
 def write_part(folder: Path, name: str, codes: Words, pieces: Pieces) -> Part:
     """Write states as a file: all of it, under its name, on the disk."""
-    rows = as_rows(codes, pieces)
+    return write_rows(folder, name, as_rows(codes, pieces), len(codes))
+
+
+def write_rows(folder: Path, name: str, rows: pa.Table, states: int) -> Part:
+    """The same with rows that are made already, of so many states."""
     path, beside = folder / name, folder / f"{name}.tmp"
     try:
         with beside.open("w+b") as file:
@@ -130,7 +134,7 @@ def write_part(folder: Path, name: str, codes: Words, pieces: Pieces) -> Part:
             os.fsync(file.fileno())
             file.seek(0)
             part = Part(
-                name, len(codes), len(rows), beside.stat().st_size,
+                name, states, len(rows), beside.stat().st_size,
                 hashlib.file_digest(file, "sha256").hexdigest(),
             )  # fmt: skip
         beside.replace(path)

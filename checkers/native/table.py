@@ -15,6 +15,7 @@ slot, so that those of a bucket are neighbours, too.
 from __future__ import annotations
 
 import mmap
+from collections.abc import Callable
 
 import numpy as np
 
@@ -211,7 +212,9 @@ def reserve(size: int) -> Words:
 class Table:
     """The states found by one worker."""
 
-    def __init__(self, high_bits: int, most_bytes: int) -> None:
+    def __init__(
+        self, high_bits: int, most_bytes: int, reserve: Callable[[int], Words] = reserve
+    ) -> None:
         apart = high_bits > INSIDE
         self.columns = high_rows(-(-high_bits // PIECE_BITS)) if apart else 0
         """How many words each slot has in `rest`."""
