@@ -1,0 +1,188 @@
+"""Every state and every step within the bounds, as arrays that fit in one machine's memory.
+
+An exploration looks at states and forgets the steps. What asks about steps (each taken at
+least once, all ways of some length) needs the graph: states are numbered in the order in which
+they are found, breadth first, and the steps out of a state stand side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import attrs
+import numpy as np
+
+from checkers.engines import has_kernel
+from checkers.limits import OnProgress, Progress
+from spec.core import SpecError, System, Taken
+
+S = TypeVar("S")
+
+Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+
+MAX_STATES = 5_000_000
+"""A larger graph is refused, unless it is asked for: a state takes about half a kilobyte."""
+
+
+@attrs.frozen(eq=False)
+class Graph(Generic[S]):
+    """The states within the bounds, and the steps between them."""
+
+    system: System[S]
+    keys: Sequence[Any]
+    """By state: what `as_state` makes the state of."""
+    levels: Numbers
+    """By state: how many steps it is from the nearest initial state."""
+    begins: Numbers
+    """By state: its first step; its steps end where those of the next state begin."""
+    to: Numbers
+    """By step: the state that it leads to."""
+    labels: Numbers
+    """By step: what `as_taken` makes the rule and its choices of, given the state before."""
+    as_state: Callable[[Any], S]
+    as_taken: Callable[[int, S], Taken]
+
+    @property
+    def initial(self) -> int:
+        """How many of the states are initial: they are the first."""
+        return int(np.count_nonzero(self.levels == 0))
+
+    @property
+    def origins(self) -> Numbers:
+        """By step: the state that it leads away from."""
+        return np.repeat(np.arange(len(self.keys)), np.diff(self.begins))
+
+    def state(self, number: int) -> S:
+        """The state of that number."""
+        return self.as_state(self.keys[number])
+
+    def taken(self, step: int, before: S) -> Taken:
+        """The rule of a step and what it chose, given the state before it."""
+        return self.as_taken(int(self.labels[step]), before)
+
+    def parents(self) -> Numbers:
+        """By state: the first step that leads there from one level before; -1 if initial."""
+        origins = self.origins
+        forward = np.flatnonzero(self.levels[self.to] == self.levels[origins] + 1)
+        found = np.full(len(self.keys), -1)
+        found[self.to[forward[::-1]]] = forward[::-1]
+        return found
+
+
+def graph_of(
+    system: System[Any],
+    *,
+    by_rules: bool = False,
+    max_states: int = MAX_STATES,
+    on_progress: OnProgress | None = None,
+) -> Graph[Any]:
+    """The graph of a system: by its kernel where there is one, else by the rules themselves."""
+    if by_rules or not has_kernel(system):
+        return graph_by_rules(system, max_states, on_progress)
+    return graph_by_kernel(system, max_states, on_progress)
+
+
+Expand: TypeAlias = Callable[[Sequence[Any]], Iterator[tuple[int, Any, int]]]
+"""For some keys: the place among them, the key after, and the label of every step."""
+
+BATCH = 2048
+
+
+def walk(
+    first: Sequence[Hashable], expand: Expand, max_states: int, on_progress: OnProgress | None
+) -> dict[str, Any]:
+    """Go through all that can be reached, breadth first, and number it."""
+    import time
+
+    begun = time.perf_counter()
+    numbers = {key: number for number, key in enumerate(first)}
+    keys: list[Any] = list(numbers)
+    levels = [0] * len(keys)
+    origins: list[int] = []
+    to: list[int] = []
+    labels: list[int] = []
+    done = 0
+    while done < len(keys):
+        batch = keys[done : done + BATCH]
+        for place, after, label in expand(batch):
+            before = done + place
+            number = numbers.get(after)
+            if number is None:
+                number = numbers[after] = len(keys)
+                keys.append(after)
+                levels.append(levels[before] + 1)
+            origins.append(before)
+            to.append(number)
+            labels.append(label)
+        done += len(batch)
+        if len(keys) > max_states:
+            raise SpecError(
+                f"the graph has more than {max_states:,} states: take smaller bounds, "
+                "or raise --max-states where memory allows"
+            )
+        if on_progress:
+            seconds = time.perf_counter() - begun
+            on_progress(Progress(levels[done - 1] + 1, len(keys), len(keys) - done, seconds))
+    order = np.argsort(np.array(origins, np.int64), kind="stable")
+    counts = np.bincount(np.array(origins, np.int64), minlength=len(keys))
+    return {
+        "keys": keys,
+        "levels": np.array(levels, np.int64),
+        "begins": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        "to": np.array(to, np.int64)[order],
+        "labels": np.array(labels, np.int64)[order],
+    }
+
+
+def graph_by_rules(
+    system: System[S], max_states: int, on_progress: OnProgress | None
+) -> Graph[S]:
+    """The graph by the rules; its labels number the rules with their choices."""
+    table: dict[tuple[str, Any], int] = {}
+    names: list[Taken] = []
+
+    def expand(states: Sequence[S]) -> Iterator[tuple[int, S, int]]:
+        for place, state in enumerate(states):
+            for rule, choice, after in system.steps(state):
+                label = table.setdefault((rule.name, choice), len(names))
+                if label == len(names):
+                    names.append(Taken(rule.name, dict(zip(rule.choices, choice, strict=True))))
+                yield place, after, label
+
+    found = walk(system.initial(), expand, max_states, on_progress)
+    return Graph(
+        system=system,
+        as_state=lambda key: key,
+        as_taken=lambda label, _: names[label],
+        **found,
+    )
+
+
+def graph_by_kernel(
+    system: System[S], max_states: int, on_progress: OnProgress | None
+) -> Graph[S]:
+    """The graph by the kernel; its keys are packed states, its labels what the kernel says."""
+    from impl.packed.kernels import kernel_for
+
+    kernel = kernel_for(system)
+    room = BATCH * kernel.fanout
+    height = len(kernel.layout.widths)
+    todo = np.empty((len(kernel.acts), room), np.int64)
+    successors = np.empty((height, room), np.int64)
+    origins = np.empty(room, np.int64)
+    counts = np.empty(len(kernel.acts), np.int64)
+
+    def expand(keys: Sequence[Any]) -> Iterator[tuple[int, Any, int]]:
+        words = np.array(keys, np.int64).T.copy()
+        done, n = kernel.expand(words, 0, len(keys), todo, successors, origins, counts)
+        assert done == len(keys), "there is room for the successors of a batch"
+        places = (origins[:n] >> 16).tolist()
+        labels = (origins[:n] & 0xFFFF).tolist()
+        yield from zip(places, zip(*successors[:, :n].tolist(), strict=True), labels, strict=True)
+
+    first = [kernel.pack(state) for state in system.initial()]
+    found = walk(first, expand, max_states, on_progress)
+    return Graph(
+        system=system, as_state=kernel.unpack, as_taken=kernel.taken, **found
+    )
