@@ -32,19 +32,12 @@ def edge_cover(graph: Graph[Any], longest: int | None = None) -> list[Steps]:
     return traces if longest is None else list(cut(graph, traces, longest))
 
 
-def shortest_traces(graph: Graph[Any]) -> Iterator[Steps]:
-    """A shortest trace to every state, by its number; that of an initial state has no step."""
-    parents, origins = graph.parents().tolist(), graph.origins.tolist()
-    for state in range(len(parents)):
-        yield way_to(state, parents, origins)
-
-
-def way_to(state: int, parents: Sequence[int], origins: Sequence[int]) -> Steps:
-    """A shortest way to a state, given by which step one comes to each."""
+def way_to(graph: Graph[Any], state: int) -> Steps:
+    """A shortest trace to a state; to an initial one it has no step."""
     steps = []
-    while (step := parents[state]) >= 0:
+    while (step := int(graph.parents[state])) >= 0:
         steps.append(step)
-        state = origins[step]
+        state = int(graph.origins[step])
     return steps[::-1]
 
 
@@ -247,7 +240,6 @@ def cut(graph: Graph[Any], traces: Iterable[Steps], longest: int) -> Iterator[St
     SpecError where a step is further away than that. A piece begins with the next step that no
     trace before has taken.
     """
-    parents, origins = graph.parents().tolist(), graph.origins.tolist()
     furthest = int(graph.levels[graph.origins].max(initial=0)) + 1
     if longest < furthest:
         raise SpecError(f"some steps are {furthest} steps away: no trace of {longest} takes them")
@@ -261,7 +253,7 @@ def cut(graph: Graph[Any], traces: Iterable[Steps], longest: int) -> Iterator[St
             if new is None:
                 rest = []
             else:
-                rest = way_to(origins[rest[new]], parents, origins) + rest[new:]
+                rest = way_to(graph, int(graph.origins[rest[new]])) + rest[new:]
         if rest:
             yield rest
             taken.update(rest)

@@ -7,7 +7,9 @@ they are found, breadth first, and the steps out of a state stand side by side.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import attrs
@@ -48,7 +50,7 @@ class Graph(Generic[S]):
         """How many of the states are initial: they are the first."""
         return int(np.count_nonzero(self.levels == 0))
 
-    @property
+    @cached_property
     def origins(self) -> Numbers:
         """By step: the state that it leads away from."""
         return np.repeat(np.arange(len(self.keys)), np.diff(self.begins))
@@ -61,10 +63,10 @@ class Graph(Generic[S]):
         """The rule of a step and what it chose, given the state before it."""
         return self.as_taken(int(self.labels[step]), before)
 
+    @cached_property
     def parents(self) -> Numbers:
         """By state: the first step that leads there from one level before; -1 if initial."""
-        origins = self.origins
-        forward = np.flatnonzero(self.levels[self.to] == self.levels[origins] + 1)
+        forward = np.flatnonzero(self.levels[self.to] == self.levels[self.origins] + 1)
         found = np.full(len(self.keys), -1)
         found[self.to[forward[::-1]]] = forward[::-1]
         return found
@@ -93,8 +95,6 @@ def walk(
     first: Sequence[Hashable], expand: Expand, max_states: int, on_progress: OnProgress | None
 ) -> dict[str, Any]:
     """Go through all that can be reached, breadth first, and number it."""
-    import time
-
     begun = time.perf_counter()
     numbers = {key: number for number, key in enumerate(first)}
     keys: list[Any] = list(numbers)
