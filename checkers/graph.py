@@ -23,6 +23,9 @@ S = TypeVar("S")
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
+Key: TypeAlias = Hashable
+"""What stands for a state while it is looked for: its words, or the state itself."""
+
 MAX_STATES = 5_000_000
 """A larger graph is refused, unless it is asked for: a state takes about half a kilobyte."""
 
@@ -32,7 +35,7 @@ class Graph(Generic[S]):
     """The states within the bounds, and the steps between them."""
 
     system: System[S]
-    keys: Sequence[Any]
+    keys: Sequence[Key]
     """By state: what `as_state` makes the state of."""
     levels: Numbers
     """By state: how many steps it is from the nearest initial state."""
@@ -72,32 +75,102 @@ class Graph(Generic[S]):
         return found
 
 
+BATCH = 2048
+"""How many states are expanded at a time."""
+
+
+@attrs.frozen(eq=False)
+class Source(Generic[S]):
+    """Where states and steps come from: the rules, or a kernel."""
+
+    first: Sequence[Key]
+    """The initial states."""
+    expand: Callable[[Sequence[Any]], Iterator[tuple[int, Key, int]]]
+    """For some keys: every step, as the place among them, the key after, and a label."""
+    as_state: Callable[[Any], S]
+    as_key: Callable[[S], Key]
+    as_taken: Callable[[int, S], Taken]
+    """What a label says, given the state before."""
+
+
+def source_of(system: System[Any], *, by_rules: bool = False) -> Source[Any]:
+    """The kernel where there is one, else the rules themselves."""
+    return from_rules(system) if by_rules or not has_kernel(system) else from_kernel(system)
+
+
+def from_rules(system: System[S]) -> Source[S]:
+    """States and steps by the rules; labels number the rules with their choices."""
+    table: dict[tuple[str, Any], int] = {}
+    names: list[Taken] = []
+
+    def expand(states: Sequence[S]) -> Iterator[tuple[int, Key, int]]:
+        for place, state in enumerate(states):
+            for rule, choice, after in system.steps(state):
+                label = table.setdefault((rule.name, choice), len(names))
+                if label == len(names):
+                    names.append(Taken(rule.name, dict(zip(rule.choices, choice, strict=True))))
+                yield place, after, label
+
+    def same(state: Any) -> Any:
+        return state
+
+    return Source(system.initial(), expand, same, same, lambda label, _: names[label])
+
+
+def from_kernel(system: System[S]) -> Source[S]:
+    """States and steps by the kernel; keys are packed states, labels what the kernel says."""
+    from impl.packed.kernels import kernel_for
+
+    kernel = kernel_for(system)
+    room = BATCH * kernel.fanout
+    todo = np.empty((len(kernel.acts), room), np.int64)
+    successors = np.empty((len(kernel.layout.widths), room), np.int64)
+    origins = np.empty(room, np.int64)
+    counts = np.empty(len(kernel.acts), np.int64)
+
+    def expand(keys: Sequence[Any]) -> Iterator[tuple[int, Key, int]]:
+        words = np.array(keys, np.int64).T.copy()
+        done, n = kernel.expand(words, 0, len(keys), todo, successors, origins, counts)
+        assert done == len(keys), "there is room for the successors of a batch"
+        places = (origins[:n] >> 16).tolist()
+        labels = (origins[:n] & 0xFFFF).tolist()
+        yield from zip(places, zip(*successors[:, :n].tolist(), strict=True), labels, strict=True)
+
+    first = [kernel.pack(state) for state in system.initial()]
+    return Source(first, expand, kernel.unpack, kernel.pack, kernel.taken)
+
+
+def level_by_level(source: Source[Any], came_from: dict[Key, Key | None]) -> Iterator[list[Key]]:
+    """The states of each level, which is not looked for before it is asked for.
+
+    Notes for each the one that it was found from.
+    """
+    level = list(source.first)
+    came_from.update(dict.fromkeys(level))
+    while level:
+        yield level
+        found: list[Key] = []
+        for begin in range(0, len(level), BATCH):
+            batch = level[begin : begin + BATCH]
+            for place, after, _ in source.expand(batch):
+                if after not in came_from:
+                    came_from[after] = batch[place]
+                    found.append(after)
+        level = found
+
+
 def graph_of(
-    system: System[Any],
+    system: System[S],
     *,
     by_rules: bool = False,
     max_states: int = MAX_STATES,
     on_progress: OnProgress | None = None,
-) -> Graph[Any]:
-    """The graph of a system: by its kernel where there is one, else by the rules themselves."""
-    if by_rules or not has_kernel(system):
-        return graph_by_rules(system, max_states, on_progress)
-    return graph_by_kernel(system, max_states, on_progress)
-
-
-Expand: TypeAlias = Callable[[Sequence[Any]], Iterator[tuple[int, Any, int]]]
-"""For some keys: the place among them, the key after, and the label of every step."""
-
-BATCH = 2048
-
-
-def walk(
-    first: Sequence[Hashable], expand: Expand, max_states: int, on_progress: OnProgress | None
-) -> dict[str, Any]:
+) -> Graph[S]:
     """Go through all that can be reached, breadth first, and number it."""
     begun = time.perf_counter()
-    numbers = {key: number for number, key in enumerate(first)}
-    keys: list[Any] = list(numbers)
+    source = source_of(system, by_rules=by_rules)
+    numbers = {key: number for number, key in enumerate(source.first)}
+    keys = list(numbers)
     levels = [0] * len(keys)
     origins: list[int] = []
     to: list[int] = []
@@ -105,14 +178,13 @@ def walk(
     done = 0
     while done < len(keys):
         batch = keys[done : done + BATCH]
-        for place, after, label in expand(batch):
-            before = done + place
+        for place, after, label in source.expand(batch):
             number = numbers.get(after)
             if number is None:
                 number = numbers[after] = len(keys)
                 keys.append(after)
-                levels.append(levels[before] + 1)
-            origins.append(before)
+                levels.append(levels[done + place] + 1)
+            origins.append(done + place)
             to.append(number)
             labels.append(label)
         done += len(batch)
@@ -125,64 +197,14 @@ def walk(
             seconds = time.perf_counter() - begun
             on_progress(Progress(levels[done - 1] + 1, len(keys), len(keys) - done, seconds))
     order = np.argsort(np.array(origins, np.int64), kind="stable")
-    counts = np.bincount(np.array(origins, np.int64), minlength=len(keys))
-    return {
-        "keys": keys,
-        "levels": np.array(levels, np.int64),
-        "begins": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        "to": np.array(to, np.int64)[order],
-        "labels": np.array(labels, np.int64)[order],
-    }
-
-
-def graph_by_rules(
-    system: System[S], max_states: int, on_progress: OnProgress | None
-) -> Graph[S]:
-    """The graph by the rules; its labels number the rules with their choices."""
-    table: dict[tuple[str, Any], int] = {}
-    names: list[Taken] = []
-
-    def expand(states: Sequence[S]) -> Iterator[tuple[int, S, int]]:
-        for place, state in enumerate(states):
-            for rule, choice, after in system.steps(state):
-                label = table.setdefault((rule.name, choice), len(names))
-                if label == len(names):
-                    names.append(Taken(rule.name, dict(zip(rule.choices, choice, strict=True))))
-                yield place, after, label
-
-    found = walk(system.initial(), expand, max_states, on_progress)
+    degrees = np.bincount(np.array(origins, np.int64), minlength=len(keys))
     return Graph(
         system=system,
-        as_state=lambda key: key,
-        as_taken=lambda label, _: names[label],
-        **found,
-    )
-
-
-def graph_by_kernel(
-    system: System[S], max_states: int, on_progress: OnProgress | None
-) -> Graph[S]:
-    """The graph by the kernel; its keys are packed states, its labels what the kernel says."""
-    from impl.packed.kernels import kernel_for
-
-    kernel = kernel_for(system)
-    room = BATCH * kernel.fanout
-    height = len(kernel.layout.widths)
-    todo = np.empty((len(kernel.acts), room), np.int64)
-    successors = np.empty((height, room), np.int64)
-    origins = np.empty(room, np.int64)
-    counts = np.empty(len(kernel.acts), np.int64)
-
-    def expand(keys: Sequence[Any]) -> Iterator[tuple[int, Any, int]]:
-        words = np.array(keys, np.int64).T.copy()
-        done, n = kernel.expand(words, 0, len(keys), todo, successors, origins, counts)
-        assert done == len(keys), "there is room for the successors of a batch"
-        places = (origins[:n] >> 16).tolist()
-        labels = (origins[:n] & 0xFFFF).tolist()
-        yield from zip(places, zip(*successors[:, :n].tolist(), strict=True), labels, strict=True)
-
-    first = [kernel.pack(state) for state in system.initial()]
-    found = walk(first, expand, max_states, on_progress)
-    return Graph(
-        system=system, as_state=kernel.unpack, as_taken=kernel.taken, **found
+        keys=keys,
+        levels=np.array(levels, np.int64),
+        begins=np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64),
+        to=np.array(to, np.int64)[order],
+        labels=np.array(labels, np.int64)[order],
+        as_state=source.as_state,
+        as_taken=source.as_taken,
     )
