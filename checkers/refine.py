@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -98,7 +98,7 @@ def compare_kernel(
     words = np.array([kernel.pack(state) for state in states], np.int64).T.copy()
     masks = np.empty(len(states), np.int64)
     kernel.check(words, 0, len(states), masks)
-    packed: dict[Any, tuple[int, ...] | None] = {}
+    words_of = packing(kernel)
     for place, state in enumerate(states):
         alone = words[:, place : place + 1].copy()
         outcomes = [
@@ -107,7 +107,7 @@ def compare_kernel(
             for choice in rule.instances(state)
         ]
         found = [
-            *steps_that_differ(kernel, outcomes, state, alone, packed, compared),
+            *steps_that_differ(kernel, outcomes, state, alone, words_of, compared),
             *stops_that_differ(kernel, outcomes, state, alone, compared),
             *failures_that_differ(kernel, system, state, int(masks[place])),
         ]
@@ -122,7 +122,7 @@ def steps_that_differ(
     outcomes: Sequence[Attempt],
     state: Any,
     words: Any,
-    packed: dict[Any, tuple[int, ...] | None],
+    words_of: Callable[[Any], tuple[int, ...] | None],
     compared: Compared,
 ) -> Iterator[Difference]:
     """What only one of the two can do in a state, and what leads to different states."""
@@ -139,12 +139,10 @@ def steps_that_differ(
                 guard = str(outcome.guard)
                 yield Difference((state,), (step,), guard, ("the kernel takes this step",))
             continue
-        if outcome not in packed:
-            packed[outcome] = words_of(kernel, outcome)
         says: Iterable[str] = ()
         if step is None:
             says = ["the kernel does not take this step"]
-        elif found != packed[outcome]:
+        elif found != words_of(outcome):
             says = told(kernel, outcome, found)
         else:
             compared.steps += 1
@@ -168,12 +166,18 @@ def successors(
         yield kernel.taken(origin & 0xFFFF, state), tuple(column)
 
 
-def words_of(kernel: Kernel[Any], state: Any) -> tuple[int, ...] | None:
-    """The words of a state, where the kernel has any."""
-    try:
-        return kernel.pack(state)
-    except LayoutError:
-        return None
+@cache
+def packing(kernel: Kernel[Any]) -> Callable[[Any], tuple[int, ...] | None]:
+    """What packs a state, or answers None where it has no words; several steps lead to each."""
+
+    @lru_cache(1 << 15)
+    def words_of(state: Any) -> tuple[int, ...] | None:
+        try:
+            return kernel.pack(state)
+        except LayoutError:
+            return None
+
+    return words_of
 
 
 def told(kernel: Kernel[Any], after: Any, found: tuple[int, ...]) -> Iterator[str]:
