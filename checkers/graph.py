@@ -10,16 +10,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Generic, TypeAlias, TypeVar
+from itertools import islice
+from typing import Any, Generic, TypeAlias
 
 import attrs
 import numpy as np
 
 from checkers.engines import has_kernel
 from checkers.limits import OnProgress, Progress
-from spec.core import SpecError, System, Taken
-
-S = TypeVar("S")
+from spec.core import Blocked, Choice, Rule, SpecError, System, Taken
+from spec.core.rules import S
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -99,22 +99,30 @@ def source_of(system: System[Any], *, by_rules: bool = False) -> Source[Any]:
 
 
 def from_rules(system: System[S]) -> Source[S]:
-    """States and steps by the rules; labels number the rules with their choices."""
-    table: dict[tuple[str, Any], int] = {}
-    names: list[Taken] = []
+    """States and steps by the rules; a label is the place of a rule and its choices among all
+    that the state offers, so that it means the same in another process.
+    """
 
     def expand(states: Sequence[S]) -> Iterator[tuple[int, Key, int]]:
         for place, state in enumerate(states):
-            for rule, choice, after in system.steps(state):
-                label = table.setdefault((rule.name, choice), len(names))
-                if label == len(names):
-                    names.append(Taken(rule.name, dict(zip(rule.choices, choice, strict=True))))
-                yield place, after, label
+            for label, (rule, choice) in enumerate(offers(system, state)):
+                after = rule.attempt(state, choice)
+                if not isinstance(after, Blocked):
+                    yield place, after, label
+
+    def taken(label: int, before: S) -> Taken:
+        rule, choice = next(islice(offers(system, before), label, None))
+        return Taken(rule.name, dict(zip(rule.choices, choice, strict=True)))
 
     def same(state: Any) -> Any:
         return state
 
-    return Source(system.initial(), expand, same, same, lambda label, _: names[label])
+    return Source(system.initial(), expand, same, same, taken)
+
+
+def offers(system: System[S], state: S) -> Iterator[tuple[Rule[S], Choice]]:
+    """Every rule with all of its choices, whether it is blocked or not."""
+    return ((rule, choice) for rule in system.rules for choice in rule.instances(state))
 
 
 def from_kernel(system: System[S]) -> Source[S]:

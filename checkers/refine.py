@@ -27,7 +27,8 @@ from checkers.graph import Key, Source, level_by_level, source_of
 from checkers.limits import OnProgress, Progress
 from checkers.lockstep import Adapter, Compared, Difference, compare_edges
 from checkers.lockstep.step import Attempt, differing
-from checkers.models import find_model, find_object
+from checkers.models import find_object
+from checkers.named import Named
 from impl.packed.kernel import DEADLOCK, MOST_GUARDS, Kernel
 from impl.packed.layout import LayoutError
 from spec.core import Always, Blocked, SpecError, System, Taken
@@ -252,16 +253,10 @@ def failures_that_differ(
 class Work:
     """What every block is compared for, in words that find it again in another process."""
 
-    model: str
-    """As the commands take it."""
-    variant: str
-    bounds: tuple[tuple[str, int], ...]
-    subject: str
-    at_most: int
-
-    def system(self) -> System[Any]:
-        """The system that is compared."""
-        return find_model(self.model).system(self.variant, dict(self.bounds))
+    name: Named
+    subject: str = KERNEL
+    at_most: int = FEW
+    """Differences that are told."""
 
     def __call__(self, block: Sequence[Key]) -> Compared:
         """Compare all steps from the states of these keys."""
@@ -276,7 +271,7 @@ class Work:
 @cache
 def ready(work: Work) -> tuple[System[Any], Source[Any], Subject]:
     """What it takes to compare blocks, made once in each process."""
-    system = work.system()
+    system = work.name.system()
     return system, source_of(system), subject_of(work.subject, system)
 
 
