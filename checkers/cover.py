@@ -251,9 +251,8 @@ def cut(graph: Graph[Any], traces: Iterable[Steps], longest: int) -> Iterator[St
             taken.update(rest[:longest])
             new = next((i for i, s in enumerate(rest) if i >= longest and s not in taken), None)
             if new is None:
-                rest = []
-            else:
-                rest = way_to(graph, int(graph.origins[rest[new]])) + rest[new:]
-        if rest:
+                break
+            rest = way_to(graph, int(graph.origins[rest[new]])) + rest[new:]
+        else:
             yield rest
             taken.update(rest)

@@ -264,7 +264,9 @@ class Work:
         try:
             states = [source.as_state(key) for key in block]
         except (LayoutError, IndexError, ValueError) as error:
-            raise SpecError(f"the {self.subject} leads to words that are no state: {error}") from None
+            raise SpecError(
+                f"the {self.subject} leads to words that are no state: {error}"
+            ) from None
         return subject(system, states, self.at_most)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 import numpy as np
@@ -20,6 +20,8 @@ from spec.core import SpecError
 
 TOGETHER = 1 << 14
 """How many traces a piece has at the most."""
+
+Counts: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 EXACT = 1 << 53
 """Traces are counted in floats, which are exact up to here."""
@@ -53,6 +55,19 @@ class Piece(Protocol):
         """Make them."""
 
 
+@attrs.frozen
+class TraceSet:
+    """A set of traces: what there is of it, and how it is made."""
+
+    says: str
+    pieces: Sequence[Piece]
+    traces: int
+    steps: int
+    """In all of its traces together."""
+    longest: int
+    """The steps of the longest."""
+
+
 def as_rows(graph: Graph[Any], first: int, traces: Sequence[Steps], ends: Sequence[int]) -> Rows:
     """Traces as rows, given also the state in which each ends."""
     begins = [t[0] if t else -1 for t in traces]
@@ -80,10 +95,11 @@ class ToStates:
         return as_rows(graph, self.first, [way_to(graph, state) for state in states], states)
 
 
-def to_every_state(graph: Graph[Any]) -> list[Piece]:
+def to_every_state(graph: Graph[Any]) -> TraceSet:
     """A shortest trace to every state."""
-    size = len(graph.keys)
-    return [ToStates(n, min(n + TOGETHER, size)) for n in range(0, size, TOGETHER)]
+    size, levels = len(graph.keys), graph.levels
+    pieces = [ToStates(n, min(n + TOGETHER, size)) for n in range(0, size, TOGETHER)]
+    return TraceSet("to every state", pieces, size, int(levels.sum()), int(levels.max(initial=0)))
 
 
 # -- every step ------------------------------------------------------------------------------------
@@ -102,16 +118,19 @@ class Given:
         return as_rows(graph, self.first, self.traces, ends)
 
 
-def over_every_step(graph: Graph[Any], longest: int | None = None) -> list[Piece]:
+def over_every_step(graph: Graph[Any], longest: int | None = None) -> TraceSet:
     """Traces that take every step, in as few steps as there can be."""
     traces = edge_cover(graph, longest)
-    return [Given(n, traces[n : n + TOGETHER]) for n in range(0, len(traces), TOGETHER)]
+    pieces = [Given(n, traces[n : n + TOGETHER]) for n in range(0, len(traces), TOGETHER)]
+    lengths = [len(trace) for trace in traces]
+    most = max(lengths, default=0)
+    return TraceSet("over every step", pieces, len(traces), sum(lengths), most)
 
 
 # -- all of some length ----------------------------------------------------------------------------
 
 
-def traces_onward(graph: Graph[Any], length: int) -> list[np.ndarray[Any, np.dtype[np.float64]]]:
+def traces_onward(graph: Graph[Any], length: int) -> list[Counts]:
     """For up to so many more steps, by state: how many traces go on from there.
 
     A trace ends when it has these steps, or where nothing can happen any more; so none is the
@@ -126,9 +145,18 @@ def traces_onward(graph: Graph[Any], length: int) -> list[np.ndarray[Any, np.dty
     return onward
 
 
-def count_all(graph: Graph[Any], length: int) -> int:
-    """How many traces there are of so many steps at the most; beyond EXACT it is rounded."""
-    return int(traces_onward(graph, length)[length][: graph.initial].sum())
+def extent(graph: Graph[Any], onward: Sequence[Counts]) -> tuple[int, int]:
+    """How many steps all these traces have together, and how many the longest has."""
+    size = len(graph.keys)
+    steps: Counts = np.zeros(size)
+    longest = np.zeros(size, np.int64)
+    for traces in onward[:-1]:
+        weights = (steps + traces)[graph.to]
+        steps = np.bincount(graph.origins, weights=weights, minlength=size)
+        further = np.zeros(size, np.int64)
+        np.maximum.at(further, graph.origins, longest[graph.to] + 1)
+        longest = further
+    return int(steps[: graph.initial].sum()), int(longest[: graph.initial].max(initial=0))
 
 
 @attrs.frozen
@@ -166,7 +194,7 @@ class Onward:
         return Rows(self.first, initial, taken.sum(axis=1), table[taken])
 
 
-def all_up_to(graph: Graph[Any], length: int, limit: int) -> list[Piece]:
+def all_up_to(graph: Graph[Any], length: int, limit: int) -> TraceSet:
     """All traces of so many steps at the most; SpecError if they are more than the limit."""
     onward = traces_onward(graph, length)
     total = int(onward[length][: graph.initial].sum())
@@ -178,6 +206,7 @@ def all_up_to(graph: Graph[Any], length: int, limit: int) -> list[Piece]:
             f"and --limit is {limit:,}: take fewer steps, or raise --limit"
         )
     pieces: list[Piece] = []
+    todo: list[tuple[tuple[int, ...], int, int]]
     todo = [((), state, state) for state in reversed(range(graph.initial))]
     first = 0
     while todo:
@@ -190,4 +219,4 @@ def all_up_to(graph: Graph[Any], length: int, limit: int) -> list[Piece]:
         else:
             out = range(graph.begins[state], graph.begins[state + 1])
             todo += [((*steps, s), initial, int(graph.to[s])) for s in reversed(out)]
-    return pieces
+    return TraceSet(f"all up to {length} steps", pieces, total, *extent(graph, onward))

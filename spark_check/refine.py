@@ -90,7 +90,9 @@ def _leave_interrupts_to_the_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def spread_over(master: str | None, workers: int | None, app: str) -> AbstractContextManager[Spread]:
+def spread_over(
+    master: str | None, workers: int | None, app: str
+) -> AbstractContextManager[Spread]:
     """Spark where it was asked for, else the cores here."""
     if master or "PYSPARK_GATEWAY_PORT" in os.environ:
         return on_spark(master, app)
@@ -144,9 +146,9 @@ def command(
     work = Work(named(model, variant, settings), subject, most)
     system, _, _ = ready(work)
     what = f"{system.model.name}, {system.variant.name}"
-    with spread_over(master, workers, f"kspec refine {what}") as spread:
-        with progress_line(what) as on_progress:
-            found = refine(work, spread, on_progress)
+    spreading = spread_over(master, workers, f"kspec refine {what}")
+    with spreading as spread, progress_line(what) as on_progress:
+        found = refine(work, spread, on_progress)
     write(found, *files)
     if as_json:
         say_json(as_record(found))
@@ -159,7 +161,7 @@ def what_differs(found: Refinement, index: int) -> str:
     """A difference in a line."""
     difference = found.compared.differences[index]
     says = "; ".join(difference.says)
-    if not difference.steps or len(difference.steps) < len(difference.states) and not difference.blocked_by:
+    if len(difference.steps) < len(difference.states) and not difference.blocked_by:
         return f"Here: {says}"
     last = told(difference.steps[-1])
     if difference.blocked_by:
