@@ -148,7 +148,7 @@ def traces_onward(graph: Graph[Any], length: int) -> list[Counts]:
 def extent(graph: Graph[Any], onward: Sequence[Counts]) -> tuple[int, int]:
     """How many steps all these traces have together, and how many the longest has."""
     size = len(graph.keys)
-    steps: Counts = np.zeros(size)
+    steps: Any = np.zeros(size)
     longest = np.zeros(size, np.int64)
     for traces in onward[:-1]:
         weights = (steps + traces)[graph.to]
