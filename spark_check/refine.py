@@ -55,7 +55,7 @@ from traces.story import choice_text, tell
 from traces.trace import settings as bounds_of
 
 WORTH = 8 * BLOCK
-"""A level of fewer states is compared in the driver."""
+"""A level of fewer states is compared in this process."""
 
 
 @contextmanager
@@ -65,14 +65,14 @@ def on_spark(master: str | None, app: str) -> Iterator[Spread]:
         context = spark.sparkContext
         level = 0
 
-        def spread(work: Work, blocks: Sequence[Sequence[Any]]) -> Sequence[Compared] | Any:
+        def spread(work: Work, blocks: Sequence[Sequence[Any]]) -> Iterator[Compared]:
             nonlocal level
             level += 1
             if len(blocks) * BLOCK <= WORTH:
                 return one_by_one(work, blocks)
             context.setJobDescription(f"{app}: level {level}, comparing steps")
             slices = min(len(blocks), 4 * context.defaultParallelism)
-            return context.parallelize(blocks, slices).map(work).collect()
+            return iter(context.parallelize(blocks, slices).map(work).collect())
 
         yield spread
 
@@ -81,13 +81,19 @@ def on_spark(master: str | None, app: str) -> Iterator[Spread]:
 def on_processes(workers: int) -> Iterator[Spread]:
     """Blocks go to processes of this machine."""
     fork = multiprocessing.get_context("fork")
-    with fork.Pool(workers, initializer=_leave_interrupts_to_the_parent) as pool:
-        yield lambda work, blocks: pool.imap(work, blocks)
+    with fork.Pool(workers, initializer=_leave_signals_to_the_parent) as pool:
+
+        def spread(work: Work, blocks: Sequence[Sequence[Any]]) -> Iterator[Compared]:
+            small = len(blocks) * BLOCK <= WORTH
+            return one_by_one(work, blocks) if small else pool.imap(work, blocks)
+
+        yield spread
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C goes to all processes; the parent ends them."""
+def _leave_signals_to_the_parent() -> None:
+    """Ctrl-C goes to all processes; the parent ends them, which is no interruption of theirs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def spread_over(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -61,7 +62,7 @@ def assert_takes_every_step(graph: Graph[Any], traces: Sequence[Sequence[int]]) 
     """Each trace begins in an initial state and goes on from where it is; none is left out."""
     for trace in traces:
         assert graph.origins[trace[0]] < graph.initial
-        assert all(graph.to[a] == graph.origins[b] for a, b in zip(trace, trace[1:], strict=False))
+        assert all(graph.to[a] == graph.origins[b] for a, b in itertools.pairwise(trace))
     assert {step for trace in traces for step in trace} == set(range(len(graph.to)))
 
 

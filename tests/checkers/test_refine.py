@@ -57,6 +57,7 @@ def one_record_less(facts: Facts, tables: Words) -> Facts:
 
 def wrong_properties(kernel: Kernel[Any]) -> Kernel[Any]:
     """The kernel sees WeakIsr violated where the first broker has a record."""
+
     def check(words: Words, begin: int, end: int, masks: Words) -> int:
         masks[begin:end] = words[0, begin:end] & 1
         return int(np.bitwise_or.reduce(masks[begin:end]))

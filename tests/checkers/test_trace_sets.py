@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +13,9 @@ from checkers.models import find_model
 from checkers.trace_sets import TraceSet, all_up_to, over_every_step, to_every_state
 from spec.core import SpecError, System
 
-TWO_BROKERS = find_model("replication").system(bounds={"brokers": 2, "log_size": 1, "max_records": 1})
+TWO_BROKERS = find_model("replication").system(
+    bounds={"brokers": 2, "log_size": 1, "max_records": 1}
+)
 GRAPH = graph_of(TWO_BROKERS)
 
 
@@ -108,7 +111,7 @@ def test_every_step_of_the_default_model_is_taken() -> None:
     traces = states_of(graph, over_every_step(graph))
     initial = set(system.initial())
     assert all(trace[0] in initial for trace in traces)
-    taken = {pair for trace in traces for pair in zip(trace, trace[1:], strict=False)}
+    taken = {pair for trace in traces for pair in itertools.pairwise(trace)}
     allowed, todo, seen = set(), list(initial), set(initial)
     while todo:
         state = todo.pop()

@@ -91,7 +91,7 @@ def test_no_difference_ends_with_0(at_prompt: Callable[..., Ran]) -> None:
     assert json.loads(out)["differences"] == []
 
 
-# -- on Spark ---------------------------------------------------------------------------------------
+# -- on Spark -------------------------------------------------------------------------------------
 
 
 def on_spark(script: str, *arguments: str, folder: Path) -> Any:
