@@ -18,9 +18,12 @@ from checkers.refine import Refinement, Work, ready, refine
 from impl.packed.compiled import Words
 from impl.packed.kernel import Kernel
 from impl.packed.kernels import kernel_for
-from impl.packed.replication.words import KIP_279, Facts
+from impl.packed.replication import words
+from impl.packed.replication.words import Facts
+from impl.partition.generations import KIP_279, KIP_320
 from spec.core import SpecError
 from spec.replication import REPLICATION
+from tests.impl.partition.adapter import PartitionAdapter
 from traces import itf
 from traces.replay import replay
 
@@ -47,7 +50,7 @@ def kernel_with(plant: Callable[[Facts, Words], Facts] | None) -> Kernel[Any]:
 
 def unfenced(facts: Facts, tables: Words) -> Facts:
     """Followers of another epoch are not fenced."""
-    return facts._replace(variant=KIP_279)
+    return facts._replace(variant=words.KIP_279)
 
 
 def one_record_less(facts: Facts, tables: Words) -> Facts:
@@ -138,3 +141,26 @@ def test_a_model_without_a_kernel_is_compared_by_a_subject_of_its_own() -> None:
 def test_a_wrong_subject_is_told_in_a_line(subject: str, model: str, says: str) -> None:
     with pytest.raises(SpecError, match=says):
         ready(Work(named(model, None, ()), subject))
+
+
+REPLICAS = PartitionAdapter(KIP_320)
+OLD_REPLICAS = PartitionAdapter(KIP_279)
+
+
+def test_replicas_agree_with_the_rules_over_every_step_of_small_bounds() -> None:
+    found = refined(f"{HERE}:REPLICAS")
+    assert found.compared.differences == []
+    assert found.levels == refined("kernel").levels
+
+
+@pytest.mark.slow
+def test_replicas_agree_with_the_rules_over_every_step_of_the_default_bounds() -> None:
+    found = refined(f"{HERE}:REPLICAS", settings=())
+    assert found.compared.differences == []
+    assert found.states == 39_619
+    assert found.compared.steps + found.compared.left_out.total() >= 102_219
+
+
+def test_replicas_of_an_older_generation_are_told_from_the_rules() -> None:
+    found = refined(f"{HERE}:OLD_REPLICAS")
+    assert found.compared.differences
