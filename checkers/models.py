@@ -59,6 +59,15 @@ def find_model(reference: str) -> Model[Any]:
     return next(iter(models.values()))
 
 
+def find_object(reference: str) -> Any:
+    """Anything by `module:attribute`, or by `file.py:attribute`; the code is executed."""
+    place, _, attribute = reference.rpartition(":")
+    if not place:
+        raise SpecError(f"{reference} names nothing: say module:attribute, or file.py:attribute")
+    module = load(place, from_file if place.endswith(".py") or "/" in place else from_name)
+    return look_up(f"object in {place}", attribute, vars(module))
+
+
 def load(place: str, how: Any) -> ModuleType:
     """Import a module of somebody's own; what goes wrong in it is told in one line."""
     try:
