@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from checkers.explore import explore
 from checkers.limits import Keep, Limits, OnProgress
@@ -23,6 +25,9 @@ from checkers.verdict import (
 from spec.core import Always, Reachable, SpecError, System
 from traces.trace import Trace
 
+if TYPE_CHECKING:
+    from checkers.native.search import Exploration
+
 
 def run(
     engine: str,
@@ -34,14 +39,23 @@ def run(
     coverage: bool = False,
     symmetry: bool = False,
     keep: Keep | None = None,
+    master: str | None = None,
 ) -> Verdict:
     """Explore with the engine of that name; `auto` takes the native one where it can.
 
     With `coverage`, the native engine too counts what stopped each rule; the reference engine
-    always does. Only the native engine knows of symmetry, and only it keeps a checkpoint.
+    always does. Only the native engine knows of symmetry; it and Spark keep checkpoints. Only
+    Spark has a `master`.
     """
     if engine == "spark":
-        raise SpecError("the spark engine is not there yet; use --engine native or reference")
+        if coverage or symmetry:
+            what = "symmetry" if symmetry else "coverage"
+            raise SpecError(f"the spark engine knows no {what}; the native one does")
+        spark = import_module("spark_check.explore")  # by name: what is below does not import it
+        verdict: Verdict = spark.explore(system, limits, master, workers, on_progress, keep)
+        return verdict
+    if master:
+        raise SpecError("--master is for --engine spark")
     if keep and (coverage or symmetry):
         raise SpecError("a checkpoint is kept of plain runs, without --coverage or --symmetry")
     if keep or symmetry:
@@ -120,6 +134,24 @@ def explore_natively(
         elif symmetry:
             instead = "explore it without --symmetry"
         raise SpecError(f"{error}; {instead}") from None
+    return as_verdict(
+        system,
+        limits,
+        found,
+        "native",
+        {"explore": found.seconds_explore, "compile": found.seconds_compile}
+        | ({"checkpoint": found.seconds_checkpoint} if keep else {}),
+    )
+
+
+def as_verdict(
+    system: System[Any],
+    limits: Limits,
+    found: Exploration[Any],
+    engine: str,
+    seconds: Mapping[str, float],
+) -> Verdict:
+    """What an engine found that goes by a kernel, told as every engine does."""
     violations = [as_violation(system, v) for v in found.violations]
     witnesses = {
         w.property: Trace(system, tuple(w.states), tuple(w.steps), w.property)
@@ -135,7 +167,7 @@ def explore_natively(
     word, violations = conclude(violations=violations, stopped_by=stopped_by)
     return Verdict(
         system=system,
-        engine="native",
+        engine=engine,
         verdict=word,
         stopped_by=stopped_by,
         distinct=found.distinct,
@@ -149,10 +181,9 @@ def explore_natively(
         violations=violations,
         witnesses=witnesses,
         edge_of_bounds=None,
-        seconds={"explore": found.seconds_explore, "compile": found.seconds_compile}
-        | ({"checkpoint": found.seconds_checkpoint} if keep else {}),
+        seconds=seconds,
         bytes_per_state=round(found.peak_bytes / max(1, found.distinct)),
-        workers=workers,
+        workers=found.workers,
         stands_for=None if found.stands_for is None else sum(found.stands_for),
     )
 

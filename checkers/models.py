@@ -15,6 +15,8 @@ from spec.core import Model, SpecError, look_up
 BUILT_IN = {
     "replication": "spec.replication:REPLICATION",
     "group": "spec.group:GROUP",
+    "offsets-topic": "spec.offsets_topic:OFFSETS_TOPIC",
+    "delivery": "spec.delivery:DELIVERY",
     "watermarks": "spec.watermarks:WATERMARKS",
     "counter": "spec.toys:COUNTER",
     "die-hard": "spec.toys:DIE_HARD",
@@ -55,6 +57,15 @@ def find_model(reference: str) -> Model[Any]:
         names = ", ".join(f"{place}:{name}" for name in models) or "none"
         raise SpecError(f"{place} does not have one model but {len(models)}: {names}")
     return next(iter(models.values()))
+
+
+def find_object(reference: str) -> Any:
+    """Anything by `module:attribute`, or by `file.py:attribute`; the code is executed."""
+    place, _, attribute = reference.rpartition(":")
+    if not place:
+        raise SpecError(f"{reference} names nothing: say module:attribute, or file.py:attribute")
+    module = load(place, from_file if place.endswith(".py") or "/" in place else from_name)
+    return look_up(f"object in {place}", attribute, vars(module))
 
 
 def load(place: str, how: Any) -> ModuleType:

@@ -11,14 +11,14 @@ executed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
-from spec.core import SpecError
+from spec.core import SpecError, System, Taken
 from traces.trace import Trace, settings
 
 ACTION, PICKS = "mbt::actionTaken", "mbt::nondetPicks"
@@ -105,37 +105,51 @@ def text(value: Any) -> str:
 
 def to_itf(trace: Trace) -> dict[str, Any]:
     """A trace as an ITF document."""
-    system = trace.system
-    states = []
-    for index, state in enumerate(trace.states):
-        taken = trace.steps[index - 1] if index else None
-        states.append(
-            {
-                "#meta": {"index": index},
-                **variables(state),
-                ACTION: taken.rule if taken else "init",
-                PICKS: {n: encode(v) for n, v in taken.choices.items()} if taken else {},
-            }
-        )
+    steps = (None, *trace.steps)
+    told = [(variables(s), encoded_step(t)) for s, t in zip(trace.states, steps, strict=False)]
+    return in_one_document(trace.system, told, trace.property, trace.where, trace.loop)
+
+
+Encoded: TypeAlias = dict[str, Any]
+
+
+def encoded_step(taken: Taken | None) -> Encoded:
+    """The rule taken and its choices; of an initial state, that it is one."""
+    if taken is None:
+        return {ACTION: "init", PICKS: {}}
+    return {ACTION: taken.rule, PICKS: {n: encode(v) for n, v in taken.choices.items()}}
+
+
+def in_one_document(
+    system: System[Any],
+    states: Sequence[tuple[Encoded, Encoded]],
+    prop: str = "",
+    where: str = "",
+    loop: int | None = None,
+) -> dict[str, Any]:
+    """An ITF document of states that are encoded, each with the step that led to it."""
     about = {
         "model": system.model.name,
         "variant": system.variant.name,
         "bounds": settings(system.bounds),
-        "property": trace.property,
-        "where": trace.where,
+        "property": prop,
+        "where": where,
     }
     document: dict[str, Any] = {
         "#meta": {
             "format": "ITF",
             "format-description": "https://apalache-mc.org/docs/adr/015adr-trace.html",
-            "description": f"{system.model.name}, {system.variant.name}: {trace.property}",
+            "description": f"{system.model.name}, {system.variant.name}: {prop}",
             "kspec": about,
         },
-        "vars": [*variables(trace.states[0]), ACTION, PICKS],
-        "states": states,
+        "vars": [*states[0][0], ACTION, PICKS],
+        "states": [
+            {"#meta": {"index": index}, **state, **step}
+            for index, (state, step) in enumerate(states)
+        ],
     }
-    if trace.loop is not None:
-        document["loop"] = trace.loop
+    if loop is not None:
+        document["loop"] = loop
     return document
 
 

@@ -57,6 +57,11 @@ if TYPE_CHECKING:
     show_default=True,
     help="What explores; `auto` takes the fastest that the model has.",
 )
+@click.option(
+    "--master",
+    metavar="URL",
+    help="For the spark engine: local[2], spark://HOST:PORT, yarn, k8s://…; by default all cores.",
+)
 @click.option("--workers", type=click.IntRange(1, 256), metavar="N", help="Cores to use.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop at so many.")
 @click.option("--max-depth", type=click.IntRange(min=1), metavar="N", help="Stop at this depth.")
@@ -101,6 +106,7 @@ def check(
     settings: tuple[str, ...],
     properties: tuple[str, ...],
     engine: str,
+    master: str | None,
     workers: int | None,
     max_states: int | None,
     max_depth: int | None,
@@ -156,6 +162,7 @@ def check(
                 coverage=coverage,
                 symmetry=symmetry,
                 keep=keep,
+                master=master,
             )
     except RuleFailed as error:
         show_failure(error, files)

@@ -26,6 +26,7 @@ COMMANDS = {
     "assign": "who in a consumer group gets which partitions, and what moves",
     "coordinator": "which partition and broker a consumer group belongs to",
     "conform": "hold a client's assignors against Kafka's",
+    "bundle": "what Spark's workers need, as one archive",
 }
 """Each command, and what it does. Its module in this folder has the same name."""
 
@@ -80,24 +81,28 @@ def kspec() -> None:
     """
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main(
+    argv: Sequence[str] | None = None, command: click.Command = kspec, name: str = "kspec"
+) -> None:
     """Run a command and leave with its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no arrows gets "?"
-    sys.exit(finish_output(run(argv)))
+    sys.exit(finish_output(run(argv, command, name)))
 
 
-def run(argv: Sequence[str] | None = None) -> int:
+def run(
+    argv: Sequence[str] | None = None, command: click.Command = kspec, name: str = "kspec"
+) -> int:
     """Run a command and return its exit code."""
     try:
-        code = kspec.main(args=argv, prog_name="kspec", standalone_mode=False)
+        code = command.main(args=argv, prog_name=name, standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "")
         return EXIT_USAGE
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "kspec"
+        where = error.ctx.command_path if error.ctx else name
         complain(f"{error.format_message()} (see {where} --help)")
         return EXIT_USAGE
     except click.Abort:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.native.codes import PIECE_BITS, SHARDS, Pieces, shard_of
+from checkers.native.codes import SHARDS, Pieces, as_highs, shard_of
 from impl.packed.compiled import Words, compiled
 from spec.core import SpecError
 
@@ -92,14 +92,10 @@ def as_column(content: Words | Pieces, offsets: Words) -> pa.Array:
 
 
 def as_states(rows: pa.RecordBatch, pieces: int) -> tuple[Words, Words]:
-    """The codes and high bits of the states in some rows of the schema."""
+    """The codes of the states in some rows of the schema, and their high bits as columns."""
     codes = np.frombuffer(content_of(rows.column("codes")), "<i8")
-    highs = np.zeros(len(codes), np.int64)
-    if pieces:
-        stored = np.frombuffer(content_of(rows.column("highs")), "<u2").reshape(-1, pieces)
-        for p in range(pieces):
-            highs |= stored[:, p].astype(np.int64) << PIECE_BITS * p
-    return codes, highs
+    stored = np.frombuffer(content_of(rows.column("highs")), "<u2")
+    return codes, as_highs(stored.reshape(len(codes), pieces))
 
 
 def content_of(column: pa.Array) -> memoryview:
@@ -117,7 +113,11 @@ def content_of(column: pa.Array) -> memoryview:
 
 def write_part(folder: Path, name: str, codes: Words, pieces: Pieces) -> Part:
     """Write states as a file: all of it, under its name, on the disk."""
-    rows = as_rows(codes, pieces)
+    return write_rows(folder, name, as_rows(codes, pieces), len(codes))
+
+
+def write_rows(folder: Path, name: str, rows: pa.Table, states: int) -> Part:
+    """The same with rows that are made already, of so many states."""
     path, beside = folder / name, folder / f"{name}.tmp"
     try:
         with beside.open("w+b") as file:
@@ -134,7 +134,7 @@ def write_part(folder: Path, name: str, codes: Words, pieces: Pieces) -> Part:
             os.fsync(file.fileno())
             file.seek(0)
             part = Part(
-                name, len(codes), len(rows), beside.stat().st_size,
+                name, states, len(rows), beside.stat().st_size,
                 hashlib.file_digest(file, "sha256").hexdigest(),
             )  # fmt: skip
         beside.replace(path)

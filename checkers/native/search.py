@@ -19,7 +19,7 @@ from checkers.interrupt import noted
 from checkers.limits import INTERRUPTED, Keep, Progress
 from checkers.memory import peak_resident_bytes, resident_bytes
 from checkers.native.behaviour import behaviour
-from checkers.native.codes import Coding, coding_of, encode
+from checkers.native.codes import Coding, coding_of, encoded
 from checkers.native.worker import Memory, OutOfMemory, Worker, lesser, send
 from impl.packed.compiled import made_ready
 from impl.packed.kernel import DEADLOCK, MOST_GUARDS, Kernel, up_to_symmetry
@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 T = TypeVar("T")
+
+
+HANDED_OVER = "handed over"
+"""What stopped a run that another engine goes on with."""
 
 
 @attrs.frozen
@@ -93,6 +97,7 @@ def explore(
     symmetry: bool = False,
     coverage: bool = False,
     keep: Keep | None = None,
+    hand_over: int | None = None,
     progress: Callable[[Progress], None] | None = None,
     compiling: Callable[[], None] | None = None,
 ) -> Exploration[S]:
@@ -101,7 +106,8 @@ def explore(
     The first violation ends it, unless `keep_going`; then the shortest of every property is
     found. Of the shortest, that with the least words is reported: no matter how many workers.
     With `symmetry`, of all states that differ by names only, one is explored. With `keep`, its
-    levels are kept in a checkpoint, or it goes on with those that are.
+    levels are kept in a checkpoint, or it goes on with those that are. A level of `hand_over`
+    states is left to another engine, which goes on from the checkpoint.
     """
     begun = time.perf_counter()
     kernel = kernel_for(system)
@@ -117,6 +123,7 @@ def explore(
             search.progress = progress
             search.keeper = keeper
             search.interrupted = interrupted
+            search.hand_over = hand_over or sys.maxsize
             search.run(max_states or sys.maxsize, max_depth or sys.maxsize, keep_going)
             stands_for = search.count_orbits() if symmetry else None
     return Exploration(
@@ -164,14 +171,12 @@ def warm_up(kernel: Kernel[Any], coding: Coding, coverage: bool) -> None:
 
 def send_states(worker: Worker, states: Iterable[Sequence[int]]) -> None:
     """Put packed states in a worker's outboxes, to be taken in in an even round."""
-    words = np.array(list(states), np.int64).T.copy()
-    count = words.shape[1]
-    codes, highs = np.empty((2, count), np.int64)
-    encode(words, count, worker.coding, codes, highs)
+    codes, highs = encoded(np.array(list(states), np.int64).T.copy(), worker.coding)
     box = worker.outboxes[1]
     send(
-        codes, highs, 0, count, worker.recent, worker.recent_highs, box.codes, box.highs, box.counts
-    )
+        codes, highs, 0, len(codes), worker.recent, worker.recent_highs,
+        box.codes, box.highs, box.counts,
+    )  # fmt: skip
 
 
 def cannot_keep(error: OSError) -> str:
@@ -215,6 +220,8 @@ class Search(Generic[S]):
         self.told = self.begun
         self.progress: Callable[[Progress], None] | None = None
         self.keeper: Keeper | None = None
+        self.hand_over = sys.maxsize
+        """A level of so many states is left to another engine."""
         self.interrupted: Callable[[], bool] = lambda: False
 
     @property
@@ -312,6 +319,8 @@ class Search(Generic[S]):
             self.stopped = "max_states"
         elif len(self.levels) == max_depth:
             self.stopped = "max_depth"
+        elif self.levels[-1] >= self.hand_over:
+            self.stopped = HANDED_OVER
 
     def count_level(self) -> int:
         """Note how many states were found last, and what happened up to now."""

@@ -6,27 +6,32 @@ import hashlib
 import json
 import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkers.limits import Keep
-from checkers.native import blocks
+from checkers.native import blocks, search
 from checkers.native.codes import SHARDS
 from checkers.native.search import explore
 from checkers.native.worker import owner_of, shards_of
-from impl.packed.kernels import kernel_for
 from spec.core import System
 from spec.replication import REPLICATION
-from spec.replication.state import Cluster
+from tests.checkers.native.wide import DIALS, wide_kernels
+
+assert wide_kernels, "a fixture"
+
+S = TypeVar("S")
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 2), st.integers(0, 300), st.integers(1, 300), st.integers(0, 2**32))
+@given(st.integers(0, 12), st.integers(0, 300), st.integers(1, 300), st.integers(0, 2**32))
 def test_every_owner_reads_its_own_states(pieces: int, count: int, owners: int, seed: int) -> None:
     """However many owners wrote the rows, and however many read them."""
     rng = np.random.default_rng(seed)
@@ -34,12 +39,15 @@ def test_every_owner_reads_its_own_states(pieces: int, count: int, owners: int, 
     highs = rng.integers(0, 1 << 16, (count, pieces)).astype(np.uint16)
     rows = blocks.as_rows(codes, highs)
     assert rows.column("shard").to_pylist() == sorted({code >> 12 & 4095 for code in codes})
-    back: list[tuple[int, int]] = []
+    back: list[tuple[int, ...]] = []
     for batch in rows.to_batches():
-        found, high = blocks.as_states(batch, pieces)
-        back += zip(found.tolist(), high.tolist(), strict=True)
-    wide = [sum(int(piece) << 16 * p for p, piece in enumerate(row)) for row in highs]
-    assert sorted(back) == sorted(zip(codes.tolist(), wide, strict=True))
+        found, words = blocks.as_states(batch, pieces)
+        back += zip(found.tolist(), *words.view(np.uint64).tolist(), strict=True)
+    whole = [sum(int(piece) << 16 * p for p, piece in enumerate(row)) for row in highs]
+    words_of = [
+        [n >> 64 * r & (1 << 64) - 1 for n in whole] for r in range(max(1, -(-pieces // 4)))
+    ]
+    assert sorted(back) == sorted(zip(codes.tolist(), *words_of, strict=True))
     for code in codes[:20]:
         owner = owner_of(int(code), owners)
         assert 0 <= owner < owners
@@ -47,19 +55,32 @@ def test_every_owner_reads_its_own_states(pieces: int, count: int, owners: int, 
     assert [s for owner in range(owners) for s in shards_of(owner, owners)] == list(range(SHARDS))
 
 
-def test_the_format_is_what_its_documentation_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "system",
+    [
+        REPLICATION.system("kip-101", {"brokers": 2}),
+        REPLICATION.system(
+            "kip-320", {"brokers": 2, "max_epoch": 7, "log_size": 4, "max_records": 4}
+        ),
+        DIALS.system(bounds={"first": 7, "apart": 8}),
+    ],
+    ids=["no high bits", "a word of them", "three words of them"],
+)
+def test_the_format_is_what_its_documentation_says(
+    system: System[Any], tmp_path: Path, wide_kernels: None
+) -> None:
     """Read by nothing but docs/checkpoints.md, a checkpoint has the states of the specification."""
-    system = REPLICATION.system("kip-101", {"brokers": 2})
-    explore(system, keep=Keep(tmp_path, resume=False))
+    explore(system, keep=Keep(tmp_path, resume=False), max_depth=7)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     claimed = manifest.pop("checksum")
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
     assert hashlib.sha256(text.encode()).hexdigest() == claimed
-    kernel = kernel_for(system)
-    *levels, last = manifest["levels"]
-    assert (last["states"], last["parts"]) == (0, [])
+    kernel = search.kernel_for(system)
+    high_bits = max(0, kernel.layout.bits - 64)
+    levels = manifest["levels"]
+    assert len(levels) == 7
     fired: Counter[str] = Counter()
-    for level, expected in zip(levels, spec_levels(system), strict=True):
+    for level, expected in zip(levels, spec_levels(system), strict=False):
         found = set()
         for part in level["parts"]:
             path = tmp_path / part["name"]
@@ -67,12 +88,11 @@ def test_the_format_is_what_its_documentation_says(tmp_path: Path) -> None:
             rows = pq.read_table(path).to_pylist()
             assert (path.stat().st_size, len(rows)) == (part["bytes"], part["rows"])
             for row in rows:
-                codes = [c for (c,) in struct.iter_unpack("<Q", row["codes"])]
-                assert {code >> 12 & 4095 for code in codes} == {row["shard"]}
-                assert row["highs"] == b""
-                found.update(codes)
+                states = list(states_of_row(row, high_bits))
+                assert {code >> 12 & 4095 for code, _ in states} == {row["shard"]}
+                found.update(states)
         packed = [kernel.pack(state) for state in expected]
-        assert found == {code_by_the_book(words, kernel.layout.widths) for words in packed}
+        assert found == {state_by_the_book(words, kernel.layout.widths) for words in packed}
         assert level["states"] == len(expected)
         counts = {name: count["fired"] for name, count in level["rules"].items()}
         assert Counter(counts) == fired
@@ -80,7 +100,14 @@ def test_the_format_is_what_its_documentation_says(tmp_path: Path) -> None:
         fired.update(rule.name for state in expected for rule, _, _ in system.steps(state))
 
 
-def spec_levels(system: System[Cluster]) -> Iterator[list[Cluster]]:
+def test_a_level_without_states_ends_a_run_that_has_seen_all(tmp_path: Path) -> None:
+    explore(REPLICATION.system("kip-320", {"brokers": 1}), keep=Keep(tmp_path, resume=False))
+    *levels, last = json.loads((tmp_path / "manifest.json").read_text())["levels"]
+    assert all(level["states"] for level in levels)
+    assert (last["states"], last["parts"]) == (0, [])
+
+
+def spec_levels(system: System[S]) -> Iterator[list[S]]:
     """The states at each distance, by the rules of the specification."""
     level = system.initial()
     seen = set(level)
@@ -91,17 +118,30 @@ def spec_levels(system: System[Cluster]) -> Iterator[list[Cluster]]:
         seen.update(level)
 
 
-def code_by_the_book(words: Sequence[int], widths: Sequence[int]) -> int:
-    """The code of a state of at most 64 bits."""
-    x, at = 0, 0
+def state_by_the_book(words: Sequence[int], widths: Sequence[int]) -> tuple[int, int]:
+    """The code of a state, and its high bits as one number."""
+    bits, at = 0, 0
     for word, width in zip(words, widths, strict=True):
-        x |= word << at
+        bits |= word << at
         at += width
-    assert at <= 64
+    low, high = bits % (1 << 64), bits >> 64
+    salt = 0
+    for word in reversed([high >> shift & (1 << 64) - 1 for shift in range(0, 192, 64)]):
+        salt = (salt ^ salt >> 32 ^ word) * 0xA0761D6478BD642F % (1 << 64)
+    x = low ^ salt
     x ^= x >> 32
     x = x * 0x9E3779B97F4A7C15 % (1 << 64)
     x ^= x >> 29
-    return x * 0xBF58476D1CE4E5B9 % (1 << 64)
+    return x * 0xBF58476D1CE4E5B9 % (1 << 64), high
+
+
+def states_of_row(row: Mapping[str, bytes], high_bits: int) -> Iterator[tuple[int, int]]:
+    """The codes and high bits of a row of a file."""
+    size = -(-high_bits // 16) * 2
+    codes = [code for (code,) in struct.iter_unpack("<Q", row["codes"])]
+    assert len(row["highs"]) == len(codes) * size
+    for n, code in enumerate(codes):
+        yield code, int.from_bytes(row["highs"][n * size : (n + 1) * size], "little")
 
 
 def test_a_reader_of_some_shards_gets_their_states_only(tmp_path: Path) -> None:

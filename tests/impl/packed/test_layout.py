@@ -65,6 +65,7 @@ def test_a_word_that_is_too_long_is_refused() -> None:
 
 
 def test_a_state_that_is_too_long_is_refused() -> None:
-    layout([("one", 2, 63)], [("two", 2, 63)], [("three", 2, STATE_BITS - 126)])
-    with pytest.raises(LayoutError, match="takes 128 bits, 127 at most"):
-        layout([("one", 2, 63)], [("two", 2, 63)], [("three", 2, 2)])
+    words = [[(f"word {k}", 2, 63)] for k in range(4)]
+    layout(*words, [("last", 2, STATE_BITS - 4 * 63)])
+    with pytest.raises(LayoutError, match="takes 257 bits, 256 at most"):
+        layout(*words, [("last", 2, 5)])

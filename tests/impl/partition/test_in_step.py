@@ -37,6 +37,9 @@ LEFT_OUT = {
 ROOMY = {"log_size": 5, "max_records": 7, "max_epoch": 5}
 
 
+SMALL = {"brokers": 2, "log_size": 2, "max_records": 2, "max_epoch": 2}
+
+
 def system(generation: Generation, **bounds: int) -> System[Any]:
     return REPLICATION.system(HELD_TO[generation], bounds)
 
@@ -160,8 +163,8 @@ def test_a_planted_fault_is_found_and_told_shortly(
     with pytest.raises(Differs) as differs:
         walk_in_step(
             PartitionAdapter(generation),
-            system(generation, **ROOMY),
-            settings(max_examples=400, stateful_step_count=40, database=None, derandomize=True),
+            system(generation, **SMALL),
+            settings(max_examples=200, stateful_step_count=40, database=None, derandomize=True),
         )
     story = differs.value.difference
     assert story.steps[-1].rule == last, str(story)

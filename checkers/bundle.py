@@ -1,0 +1,75 @@
+"""One archive with all that a machine needs beside Python to work for kspec."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zipfile
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from spec.core import SpecError
+
+PACKAGES = ("spec", "impl", "checkers", "traces", "spark_check")
+ROOT = Path(__file__).parents[1]
+NEEDED = ("attrs", "click", "networkx", "numba", "numpy", "pandas", "pyarrow", "rich")
+"""What workers import, directly or not; pyspark they have."""
+
+
+def our_files() -> Iterator[Path]:
+    """The files of this project's packages, relative to where they are."""
+    for package in PACKAGES:
+        for path in sorted((ROOT / package).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(ROOT)
+
+
+def code_version() -> str:
+    """The text of all code, as a short name: machines that work together have the same."""
+    digest = hashlib.sha256()
+    for path in our_files():
+        if path.suffix == ".py":
+            digest.update(str(path).encode() + b"\0" + (ROOT / path).read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def write_bundle(path: Path, with_dependencies: bool = False) -> int:
+    """Write the archive; answers how many files it has."""
+    files = {str(file): ROOT / file for file in our_files()}
+    if with_dependencies:
+        for name in needed():
+            for file in distribution(name).files or ():
+                if ".." not in file.parts and "__pycache__" not in file.parts:
+                    files[str(file)] = Path(str(file.locate()))
+    try:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+            for name, place in sorted(files.items()):
+                archive.write(place, name)
+    except OSError as error:
+        raise SpecError(f"cannot write {path}: {error.strerror}") from None
+    return len(files)
+
+
+def needed() -> list[str]:
+    """What workers import, and what that needs, of what is installed here."""
+    found: dict[str, None] = {}
+    open_ones = list(NEEDED)
+    while open_ones:
+        name = open_ones.pop()
+        if name in found:
+            continue
+        try:
+            requires = distribution(name).requires or []
+        except PackageNotFoundError:
+            if name in NEEDED:
+                raise SpecError(
+                    f"{name} is not installed here: pip install 'kspec[spark]'"
+                ) from None
+            continue  # wanted only on other systems
+        found[name] = None
+        for line in requires:
+            match = re.match(r"[\w.-]+", line)
+            if match and "extra ==" not in line:
+                open_ones.append(match[0].lower())
+    return sorted(found)

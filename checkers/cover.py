@@ -1,0 +1,258 @@
+"""Traces that take every step of a graph at least once, in as few steps as there can be.
+
+Each trace begins in an initial state. Where more steps lead away from a state than lead there,
+some steps must be taken again, to come back; which ones is a flow of least cost. With these
+repeats every state is left as often as it is entered, but for where traces begin and end, and
+Euler's way of drawing without lifting the pen gives the traces. So the number of steps is the
+least that any such set of traces has, not only a small one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from checkers.graph import Graph, Numbers
+from spec.core import SpecError
+
+Steps: TypeAlias = list[int]
+"""A trace: its steps by number, from an initial state on."""
+
+ANY = 1 << 60
+"""As many traces as one likes may begin in an initial state."""
+
+
+def edge_cover(graph: Graph[Any], longest: int | None = None) -> list[Steps]:
+    """Traces that together take every step; none has more than `longest`, if that is said."""
+    uses = (1 + cheapest_repeats(graph)).tolist()
+    traces = list(drawn(graph, uses))
+    return traces if longest is None else list(cut(graph, traces, longest))
+
+
+def way_to(graph: Graph[Any], state: int) -> Steps:
+    """A shortest trace to a state; to an initial one it has no step."""
+    steps = []
+    while (step := int(graph.parents[state])) >= 0:
+        steps.append(step)
+        state = int(graph.origins[step])
+    return steps[::-1]
+
+
+# -- what must be taken again ---------------------------------------------------------------------
+
+
+def cheapest_repeats(graph: Graph[Any]) -> Numbers:
+    """How often each step is taken again, so that all together are as few as possible.
+
+    A state that is left more often than it is entered needs arrivals. They come from states
+    that are entered more often, where a trace may end or go on, or from an initial state, where
+    another trace may begin. Each round finds the distances from these to all states, by steps
+    forward (one more each) and by repeats undone (one less each), and then sends arrivals along
+    shortest ways only: so what is sent is at every moment the cheapest for as many arrivals.
+    """
+    size = len(graph.keys)
+    surplus = np.bincount(graph.to, minlength=size) - np.diff(graph.begins)
+    needs: list[int] = np.maximum(-surplus, 0).tolist()
+    spare: list[int] = np.maximum(surplus, 0).tolist()
+    spare[: graph.initial] = [ANY] * graph.initial
+    needs[: graph.initial] = [0] * graph.initial
+    net = Net(graph)
+    far = [0] * size
+    while any(needs):
+        far = net.distances(far, [state for state in range(size) if spare[state]])
+        send_along_shortest(net, far, needs, spare)
+    return np.array(net.repeats, np.int64)
+
+
+class Net:
+    """The graph as lists, and how often each step is taken again so far."""
+
+    def __init__(self, graph: Graph[Any]) -> None:
+        size = len(graph.keys)
+        entered = np.bincount(graph.to, minlength=size)
+        self.begins: list[int] = graph.begins.tolist()
+        self.to: list[int] = graph.to.tolist()
+        self.origins: list[int] = graph.origins.tolist()
+        self.entering: list[int] = np.argsort(graph.to, kind="stable").tolist()
+        """The steps, by the state that they lead to."""
+        self.entered: list[int] = np.concatenate([[0], np.cumsum(entered)]).tolist()
+        """By state: where its steps begin in `entering`."""
+        self.repeats = [0] * len(self.to)
+
+    def leaving(self, state: int) -> range:
+        """The steps out of a state."""
+        return range(self.begins[state], self.begins[state + 1])
+
+    def arriving(self, state: int) -> list[int]:
+        """The steps that lead to a state."""
+        return self.entering[self.entered[state] : self.entered[state + 1]]
+
+    def distances(self, before: list[int], sources: Iterable[int]) -> list[int]:
+        """How far it is to each state, given the distances before the last repeats.
+
+        Measured against these, no way is shorter than nothing: that is what the search needs.
+        """
+        to, origins, repeats = self.to, self.origins, self.repeats
+        found = [ANY] * len(before)
+        queue = []
+        for state in sources:
+            found[state] = -before[state]
+            queue.append((found[state], state))
+        heapq.heapify(queue)
+        while queue:
+            reached, state = heapq.heappop(queue)
+            if reached > found[state]:
+                continue
+            here = reached + before[state]
+            for step in self.leaving(state):
+                after = to[step]
+                further = here + 1 - before[after]
+                if further < found[after]:
+                    found[after] = further
+                    heapq.heappush(queue, (further, after))
+            for step in self.arriving(state):
+                if repeats[step]:
+                    after = origins[step]
+                    further = here - 1 - before[after]
+                    if further < found[after]:
+                        found[after] = further
+                        heapq.heappush(queue, (further, after))
+        return [reached + known for reached, known in zip(found, before, strict=True)]
+
+    def shortest_into(self, state: int, far: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """The steps by which a shortest way comes here: what it costs, step, state before.
+
+        A step that is undone costs one less than nothing, and comes from where it leads.
+        """
+        for step in self.arriving(state):
+            if far[self.origins[step]] + 1 == far[state]:
+                yield 1, step, self.origins[step]
+        for step in self.leaving(state):
+            if self.repeats[step] and far[self.to[step]] - 1 == far[state]:
+                yield -1, step, self.to[step]
+
+
+def send_along_shortest(net: Net, far: Sequence[int], needs: list[int], spare: list[int]) -> None:
+    """Send arrivals to states that need them, along ways that are shortest as things stand."""
+    useless: set[int] = set()
+    for target in [state for state, need in enumerate(needs) if need]:
+        while needs[target]:
+            found = way_from_spare(net, far, spare, target, useless)
+            if found is None:
+                break
+            source, steps = found
+            undone = [net.repeats[step] for cost, step in steps if cost < 0]
+            sent = min(needs[target], spare[source], *undone)
+            for cost, step in steps:
+                net.repeats[step] += cost * sent
+            needs[target] -= sent
+            spare[source] -= sent
+
+
+def way_from_spare(
+    net: Net, far: Sequence[int], spare: Sequence[int], target: int, useless: set[int]
+) -> tuple[int, list[tuple[int, int]]] | None:
+    """A shortest way from a state with something to spare, found backwards.
+
+    States from which none was found are not tried again in this round.
+    """
+    if target in useless:
+        return None
+    useless.add(target)
+    way: list[tuple[int, int]] = []
+    states = [target]
+    choices = [net.shortest_into(target, far)]
+    while choices:
+        if spare[states[-1]] and far[states[-1]] == 0:
+            useless.difference_update(states)
+            return states[-1], way
+        for cost, step, before in choices[-1]:
+            if before not in useless:
+                useless.add(before)
+                way.append((cost, step))
+                states.append(before)
+                choices.append(net.shortest_into(before, far))
+                break
+        else:
+            choices.pop()
+            states.pop()
+            if way:
+                way.pop()
+    return None
+
+
+# -- drawn without lifting the pen -----------------------------------------------------------------
+
+
+def drawn(graph: Graph[Any], uses: list[int]) -> Iterator[Steps]:
+    """Traces that take each step as often as is said.
+
+    Each state is to be left as often as it is entered, but for where traces begin and end. There
+    a step to nowhere is added, and from nowhere one to where traces begin, and all is drawn in
+    one line; it falls apart into traces where it goes through nowhere.
+    """
+    nowhere = len(graph.keys)
+    to = graph.to.tolist()
+    ways: list[list[tuple[int, int]]] = [[] for _ in range(nowhere + 1)]
+    """By state: the steps still to be taken, and where they lead; -1 is a step of our own."""
+    balance = [0] * nowhere
+    for state in range(nowhere):
+        for step in range(graph.begins[state], graph.begins[state + 1]):
+            ways[state] += [(step, to[step])] * uses[step]
+            balance[state] -= uses[step]
+            balance[to[step]] += uses[step]
+    for state, entered in enumerate(balance):
+        ways[state] += [(-1, nowhere)] * entered
+        ways[nowhere] += [(-1, state)] * -entered
+        ways[state].reverse()
+    for begin in (nowhere, *range(graph.initial)):
+        trace: Steps = []
+        for step in line(begin, ways):
+            if step >= 0:
+                trace.append(step)
+            elif trace:
+                yield trace
+                trace = []
+        if trace:
+            yield trace
+
+
+def line(begin: int, ways: list[list[tuple[int, int]]]) -> Steps:
+    """Go on until there is no way on, which is where one began; then put in what was passed by."""
+    going = [(-1, begin)]
+    steps: Steps = []
+    while going:
+        step, state = going[-1]
+        if ways[state]:
+            going.append(ways[state].pop())
+        else:
+            steps.append(step)
+            going.pop()
+    return steps[-2::-1]
+
+
+def cut(graph: Graph[Any], traces: Iterable[Steps], longest: int) -> Iterator[Steps]:
+    """The same steps in traces of so many at the most; each piece begins in an initial state.
+
+    SpecError where a step is further away than that. A piece begins with the next step that no
+    trace before has taken.
+    """
+    furthest = int(graph.levels[graph.origins].max(initial=0)) + 1
+    if longest < furthest:
+        raise SpecError(f"some steps are {furthest} steps away: no trace of {longest} takes them")
+    taken: set[int] = set()
+    for trace in traces:
+        rest = trace
+        while len(rest) > longest:
+            yield rest[:longest]
+            taken.update(rest[:longest])
+            new = next((i for i, s in enumerate(rest) if i >= longest and s not in taken), None)
+            if new is None:
+                break
+            rest = way_to(graph, int(graph.origins[rest[new]])) + rest[new:]
+        else:
+            yield rest
+            taken.update(rest)

@@ -1,0 +1,363 @@
+"""Every step within the bounds, taken by the rules and by something else: the same, or where not.
+
+What is held against the rules is a *subject*: a function of the system and of some states that
+compares all steps from these. A kernel is one (`kernel_subject`), and so is every mutable
+implementation that has a lockstep adapter (`adapter_subject`). States are handed out in blocks,
+so that the comparison can be spread over processes, or over a cluster.
+
+Where subject and rules agree in all states of a level, the next level is the same for both. So
+if no level has a difference, the subject has the same reachable states as the rules; and in the
+first level that has one, every state is reached by the rules, and there is a story to tell. The
+comparison ends with that level.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, lru_cache, partial
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import attrs
+import numpy as np
+
+from checkers.graph import Key, Source, level_by_level, source_of
+from checkers.limits import OnProgress, Progress
+from checkers.lockstep import Adapter, Compared, Difference, compare_edges
+from checkers.lockstep.step import Attempt, differing
+from checkers.models import find_object
+from checkers.named import Named
+from impl.packed.kernel import DEADLOCK, MOST_GUARDS, Kernel
+from impl.packed.layout import LayoutError
+from spec.core import Always, Blocked, SpecError, System, Taken
+from traces.trace import Trace, between
+
+Subject: TypeAlias = Callable[[System[Any], Sequence[Any], int], Compared]
+"""Compares all steps from some states, and ends with so many differences."""
+
+BLOCK = 256
+"""States that are compared at a time."""
+FEW = 3
+"""Differences that are shown, if nothing else is said."""
+KERNEL = "kernel"
+"""The subject that needs no name of a file: the kernel of the model."""
+
+
+# -- subjects --------------------------------------------------------------------------------------
+
+
+def adapter_subject(adapter: Adapter[Any, Any]) -> Subject:
+    """An implementation that has an adapter."""
+    return lambda system, states, at_most: compare_edges(adapter, system, states, at_most=at_most)
+
+
+def kernel_subject(kernel: Kernel[Any]) -> Subject:
+    """A kernel: its steps, what stops its rules, and the properties that it computes."""
+    return partial(compare_kernel, kernel)
+
+
+def subject_of(name: str, system: System[Any]) -> Subject:
+    """The subject of that name: `kernel`, or a `module:attribute` or `file.py:attribute` that is
+    an Adapter, a kernel, or a function as `Subject` says.
+    """
+    if name == KERNEL:
+        return kernel_subject(system_kernel(system))
+    found = find_object(name)
+    if isinstance(found, type) and issubclass(found, Adapter):
+        found = found()
+    if isinstance(found, Adapter):
+        return adapter_subject(found)
+    if isinstance(found, Kernel):
+        return kernel_subject(found)
+    if not callable(found):
+        raise SpecError(f"{name} is no subject: an Adapter, a Kernel, or a function")
+    subject: Subject = found
+    return subject
+
+
+def system_kernel(system: System[Any]) -> Kernel[Any]:
+    """The kernel of a system, or SpecError."""
+    from impl.packed.kernel import NoKernel
+    from impl.packed.kernels import kernel_for
+
+    try:
+        return kernel_for(system)
+    except NoKernel as error:
+        raise SpecError(str(error)) from None
+
+
+# -- a kernel against the rules --------------------------------------------------------------------
+
+
+def compare_kernel(
+    kernel: Kernel[Any], system: System[Any], states: Sequence[Any], at_most: int
+) -> Compared:
+    """Expand and check the states by the kernel, and then one by one by the rules."""
+    compared = Compared()
+    words = np.array([kernel.pack(state) for state in states], np.int64).T.copy()
+    masks = np.empty(len(states), np.int64)
+    kernel.check(words, 0, len(states), masks)
+    words_of = packing(kernel)
+    for place, state in enumerate(states):
+        alone = words[:, place : place + 1].copy()
+        outcomes = [
+            (rule, choice, rule.attempt(state, choice))
+            for rule in system.rules
+            for choice in rule.instances(state)
+        ]
+        found = [
+            *steps_that_differ(kernel, outcomes, state, alone, words_of, compared),
+            *stops_that_differ(kernel, outcomes, state, alone, compared),
+            *failures_that_differ(kernel, system, state, int(masks[place])),
+        ]
+        compared.differences += found
+        if len(compared.differences) >= at_most:
+            break
+    return compared
+
+
+def steps_that_differ(
+    kernel: Kernel[Any],
+    outcomes: Sequence[Attempt],
+    state: Any,
+    words: Any,
+    words_of: Callable[[Any], tuple[int, ...] | None],
+    compared: Compared,
+) -> Iterator[Difference]:
+    """What only one of the two can do in a state, and what leads to different states."""
+    here: dict[tuple[str, tuple[Any, ...]], tuple[Taken, tuple[int, ...]]] = {}
+    for taken, after in successors(kernel, state, words):
+        act = taken.rule, tuple(taken.choices.values())
+        if act in here:
+            yield Difference((state,), (taken,), "", ("the kernel takes this step twice",))
+        here[act] = taken, after
+    for rule, choice, outcome in outcomes:
+        step, found = here.pop((rule.name, choice), (None, ()))
+        if isinstance(outcome, Blocked):
+            if step:
+                guard = str(outcome.guard)
+                yield Difference((state,), (step,), guard, ("the kernel takes this step",))
+            continue
+        says: Iterable[str] = ()
+        if step is None:
+            says = ["the kernel does not take this step"]
+        elif found != words_of(outcome):
+            says = told(kernel, outcome, found)
+        else:
+            compared.steps += 1
+            continue
+        taken = Taken(rule.name, dict(zip(rule.choices, choice, strict=True)))
+        yield Difference((state, outcome), (taken,), "", tuple(says))
+    for taken, _ in here.values():
+        yield Difference((state,), (taken,), "there is such a choice", ("the kernel takes it",))
+
+
+def successors(
+    kernel: Kernel[Any], state: Any, words: Any
+) -> Iterator[tuple[Taken, tuple[int, ...]]]:
+    """The steps from one state by the kernel, and the words to which they lead."""
+    todo = np.empty((len(kernel.acts), kernel.fanout), np.int64)
+    after = np.empty((len(words), kernel.fanout), np.int64)
+    origins = np.empty(kernel.fanout, np.int64)
+    counts = np.empty(len(kernel.acts), np.int64)
+    _, n = kernel.expand(words, 0, 1, todo, after, origins, counts)
+    for origin, column in zip(origins[:n].tolist(), after[:, :n].T.tolist(), strict=True):
+        yield kernel.taken(origin & 0xFFFF, state), tuple(column)
+
+
+@cache
+def packing(kernel: Kernel[Any]) -> Callable[[Any], tuple[int, ...] | None]:
+    """What packs a state, or answers None where it has no words; several steps lead to each."""
+
+    @lru_cache(1 << 15)
+    def words_of(state: Any) -> tuple[int, ...] | None:
+        try:
+            return kernel.pack(state)
+        except LayoutError:
+            return None
+
+    return words_of
+
+
+def told(kernel: Kernel[Any], after: Any, found: tuple[int, ...]) -> Iterator[str]:
+    """In what the state to which the kernel leads is another one."""
+    try:
+        yield from differing(after, kernel.unpack(found), "state")
+    except (LayoutError, IndexError, ValueError):
+        yield f"state: {found} here, which is no state"
+        return
+    if kernel.unpack(found) == after:
+        yield f"state: the words {found} here, which stand for the right state, and are not its own"
+
+
+def stops_that_differ(
+    kernel: Kernel[Any], outcomes: Sequence[Attempt], state: Any, words: Any, compared: Compared
+) -> Iterator[Difference]:
+    """Which guard is the first to stop each rule, and how often, where the kernel counts that."""
+    if kernel.stops is None:
+        return
+    by_rules = Counter(
+        (rule.name, str(outcome.guard))
+        for rule, _, outcome in outcomes
+        if isinstance(outcome, Blocked)
+    )
+    stopped = np.zeros((len(kernel.acts), MOST_GUARDS), np.int64)
+    kernel.stops(words, 1, stopped)
+    rows = dict(zip(kernel.acts, stopped.tolist(), strict=True))
+    here = {
+        (rule.name, guard): times
+        for rule in {rule.name: rule for rule, _, _ in outcomes}.values()
+        for guard, times in zip(guards_of(rule), rows[rule.name], strict=False)
+        if times
+    }
+    if here == by_rules:
+        compared.refused += by_rules.total()
+        return
+    says = tuple(
+        f"{name} is stopped {by_rules[name, guard]} times by {guard!r} by the specification, "
+        f"{here.get((name, guard), 0)} times here"
+        for name, guard in dict.fromkeys([*by_rules, *here])
+        if by_rules[name, guard] != here.get((name, guard), 0)
+    )
+    yield Difference((state,), (), "", says)
+
+
+@cache
+def guards_of(rule: Any) -> list[str]:
+    """The names of a rule's guards, in their order."""
+    return [str(guard) for guard, _ in rule.guard_names()]
+
+
+def failures_that_differ(
+    kernel: Kernel[Any], system: System[Any], state: Any, mask: int
+) -> Iterator[Difference]:
+    """The properties that only one of the two sees violated."""
+    always = [p for p in system.properties if isinstance(p, Always) and p.name in kernel.properties]
+    asked = {p.name for p in always} | {DEADLOCK} & {*kernel.properties}
+    by_rules = {p.name for p in always if p.failure(state) is not None}
+    if DEADLOCK in asked and system.is_deadlock(state):
+        by_rules.add(DEADLOCK)
+    here = {*kernel.names(mask)} & asked
+    if here != by_rules:
+        says = [f"{name} is violated by the specification, not here" for name in by_rules - here]
+        says += [f"{name} is violated here, not by the specification" for name in here - by_rules]
+        yield Difference((state,), (), "", tuple(sorted(says)))
+
+
+# -- blocks ----------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Work:
+    """What every block is compared for, in words that find it again in another process."""
+
+    name: Named
+    subject: str = KERNEL
+    at_most: int = FEW
+    """Differences that are told."""
+
+    def __call__(self, block: Sequence[Key]) -> Compared:
+        """Compare all steps from the states of these keys."""
+        system, source, subject = ready(self)
+        try:
+            states = [source.as_state(key) for key in block]
+        except (LayoutError, IndexError, ValueError) as error:
+            raise SpecError(
+                f"the {self.subject} leads to words that are no state: {error}"
+            ) from None
+        return subject(system, states, self.at_most)
+
+
+@cache
+def ready(work: Work) -> tuple[System[Any], Source[Any], Subject]:
+    """What it takes to compare blocks, made once in each process."""
+    system = work.name.system()
+    return system, source_of(system), subject_of(work.subject, system)
+
+
+Spread: TypeAlias = Callable[[Work, Sequence[Sequence[Key]]], Iterable[Compared]]
+"""How the blocks of a level are compared: here, by processes, or by a cluster."""
+
+
+def one_by_one(work: Work, blocks: Sequence[Sequence[Key]]) -> Iterator[Compared]:
+    """Here, one block after the other."""
+    return map(work, blocks)
+
+
+@attrs.frozen
+class Refinement:
+    """What came of it."""
+
+    system: System[Any]
+    subject: str
+    levels: list[int]
+    """How many states were compared in each level."""
+    compared: Compared
+    """Of all levels; its differences are the few that are told, each from its beginning."""
+    seconds: float
+
+    @property
+    def states(self) -> int:
+        """How many states were compared."""
+        return sum(self.levels)
+
+    @property
+    def traces(self) -> list[Trace]:
+        """The differences as traces."""
+        return [difference.trace(self.system) for difference in self.compared.differences]
+
+
+def refine(
+    work: Work, spread: Spread = one_by_one, on_progress: OnProgress | None = None
+) -> Refinement:
+    """Compare subject and rules over all steps, level by level, up to the first difference."""
+    begun = time.perf_counter()
+    system, source, _ = ready(work)
+    came_from: dict[Key, Key | None] = {}
+    total = Compared()
+    levels: list[int] = []
+    for level in level_by_level(source, came_from):
+        blocks = [level[n : n + BLOCK] for n in range(0, len(level), BLOCK)]
+        levels.append(0)
+        for block, compared in zip(blocks, spread(work, blocks), strict=True):
+            total += compared
+            levels[-1] += len(block)
+            if on_progress:
+                queue = len(came_from) - sum(levels)
+                seconds = time.perf_counter() - begun
+                on_progress(Progress(len(levels), sum(levels), queue, seconds))
+        if total.differences:
+            break
+    total.differences = [
+        from_the_beginning(system, source, came_from, difference)
+        for difference in few(total.differences, work.at_most)
+    ]
+    return Refinement(system, work.subject, levels, total, time.perf_counter() - begun)
+
+
+def few(differences: Sequence[Difference], most: int) -> list[Difference]:
+    """One of each kind first, and of these so many; their order is that of the states."""
+
+    def kind(difference: Difference) -> tuple[str, str]:
+        rule = difference.steps[-1].rule if difference.steps else ""
+        return rule, difference.blocked_by
+
+    first = {kind(d): d for d in reversed(differences)}.values()
+    others = [d for d in differences if d not in first]
+    return [*reversed(first), *others][:most]
+
+
+def from_the_beginning(
+    system: System[Any],
+    source: Source[Any],
+    came_from: dict[Key, Key | None],
+    difference: Difference,
+) -> Difference:
+    """The same difference, at the end of a shortest way from an initial state."""
+    keys = [source.as_key(difference.states[0])]
+    while (before := came_from[keys[-1]]) is not None:
+        keys.append(before)
+    states = tuple(source.as_state(key) for key in reversed(keys))
+    return difference.after(states, tuple(between(system, a, b) for a, b in pairwise(states)))

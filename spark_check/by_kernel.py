@@ -1,0 +1,253 @@
+"""What Spark's workers do with packed states: expand them, drop what is known, look back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from time import process_time as clock
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.native.blocks import ROWS_TOGETHER, as_rows, as_states, assert_whole, read_part
+from checkers.native.codes import PIECE_BITS, PIECES, Coding, Pieces, coding_of
+from checkers.native.search import warm_up
+from checkers.native.worker import Chunk, Memory, Worker, nothing_recent, send, shards_of
+from impl.packed.compiled import Words, made_ready
+from impl.packed.kernel import Kernel
+from impl.packed.kernels import kernel_for
+from spark_check.jobs import SENT, WRITTEN, Job, Model, Wanted, note_row, this_partition
+from spark_check.known import Known, known
+from spec.core import Reachable, SpecError, System
+
+OUTBOX_BITS = 19
+"""A task sends its candidates when it has about so many, as a power of two."""
+RECENT_BITS = 20
+"""It remembers so many, as a power of two, so as not to send them again."""
+
+
+@cache
+def system_of(model: Model) -> System[Any]:
+    """The system, once for each process."""
+    return model.system()
+
+
+@cache
+def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
+    """The compiled kernel, once for each process."""
+    kernel = kernel_for(system_of(model))
+    coding = coding_of(kernel.layout)
+    with made_ready("engine", None):
+        warm_up(kernel, coding, coverage=False)
+    return kernel, coding
+
+
+@cache
+def worker_for(model: Model) -> Worker:
+    """Room to expand states in, once for each process."""
+    return Worker(0, 1, *kernel_of(model), Memory(0, None))
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+def row(owner: int, codes: Words, pieces: Pieces) -> pa.RecordBatch:
+    """States of one owner; nothing is copied."""
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([owner], pa.int32()),
+            short_column(codes),
+            short_column(pieces),
+            pa.nulls(1, pa.binary()),
+        ],
+        schema=SENT,
+    )
+
+
+def short_column(content: Words | Pieces) -> pa.Array:
+    """One value: an array's bytes."""
+    offsets = pa.py_buffer(np.array([0, content.nbytes], np.int32))
+    return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(content)])
+
+
+def as_pieces(highs: Words, pieces: int) -> Any:
+    """High bits as they are stored."""
+    rows, places = np.divmod(np.arange(pieces), PIECES)
+    return (highs[rows].T >> PIECE_BITS * places).astype(np.uint16)
+
+
+# -- a level --------------------------------------------------------------------------------------
+
+
+def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The successors of an owner's states of the last level, to whom they belong."""
+    for _ in batches:
+        pass
+    begun = clock()
+    owner = this_partition()
+    kernel, coding = kernel_of(job.model)
+    worker = worker_for(job.model)
+    ready = clock()
+    with known(job.run, owner, coding) as memory:
+        level = frontier(job, owner, memory, coding)
+        read = clock()
+        away, sent = 0.0, 0
+        worker.levels, worker.position, worker.found = [level, []], (0, 0), 0
+        worker.fired[:] = 0
+        room = (1 << OUTBOX_BITS) // job.owners + (1 << 10)
+        recent, recent_highs = nothing_recent(1 << RECENT_BITS, coding.rows)
+        highs: Words = np.empty((job.owners, coding.rows, room), np.int64)
+        codes: Words = np.empty((job.owners, room), np.int64)
+        counts: Words = np.zeros(job.owners, np.int64)
+        while worker.position[0] < len(level):
+            worker.expand()
+            begin, end = worker.unsent
+            while begin < end:
+                begin = send(
+                    worker.codes, worker.highs, begin, end, recent, recent_highs,
+                    codes, highs, counts,
+                )  # fmt: skip
+                if begin < end:
+                    leave = clock()
+                    for to, count in enumerate(counts.tolist()):
+                        sent += count
+                        yield row(
+                            to, codes[to, :count], as_pieces(highs[to, :, :count], coding.pieces)
+                        )
+                    codes = np.empty_like(codes)
+                    counts[:] = 0
+                    away += clock() - leave
+        leave = clock()
+        for to, count in enumerate(counts.tolist()):
+            sent += count
+            yield row(to, codes[to, :count], as_pieces(highs[to, :, :count], coding.pieces))
+        done = clock()
+        worker.levels = [level]
+        shown = shown_in(job, worker)
+    seconds = {
+        "prepare": ready - begun,
+        "read": read - ready,
+        "expand": leave - read - away,
+        "send": done - leave + away,
+    }
+    counted = dict(zip(kernel.acts, worker.fired.tolist(), strict=True))
+    fired = {rule.name: counted[rule.name] for rule in system_of(job.model).rules}
+    found = [*kernel.names(worker.found), *shown]
+    note = {"found": found, "fired": fired, "sent": sent, "seconds": seconds}
+    yield note_row(SENT, note, owner)
+
+
+def shown_in(job: Job, worker: Worker) -> set[str]:
+    """The properties that some state should show, and one of this worker's first level does.
+
+    Only the specification can tell; that is slow, but what can be shown is mostly shown early.
+    """
+    if not job.unseen:
+        return set()
+    props = [p for p in system_of(job.model).properties if p.name in job.unseen]
+    return {
+        prop.name
+        for state in map(worker.kernel.unpack, worker.states(0))
+        for prop in props
+        if isinstance(prop, Reachable) and prop.body(state)
+    }
+
+
+def frontier(job: Job, owner: int, memory: Known, coding: Coding) -> list[Chunk]:
+    """An owner's states of the last level: as they are kept here, or from their files."""
+    if job.counts and memory.level == job.last and memory.last == job.counts[owner]:
+        count = memory.last
+        return [Chunk(memory.codes[:count], memory.pieces[:count], count)] if count else []
+    return chunks_of(job, job.last, shards_of(owner, job.owners), coding)
+
+
+def chunks_of(job: Job, level: int, shards: range, coding: Coding) -> list[Chunk]:
+    """The states of some shards of a level, from its files."""
+    return [
+        Chunk(codes, as_pieces(highs, coding.pieces), len(codes))
+        for codes, highs in read_level(job, level, shards, coding)
+        if len(codes)
+    ]
+
+
+def read_level(
+    job: Job, level: int, shards: range, coding: Coding
+) -> Iterator[tuple[Words, Words]]:
+    """The states of some shards of a level; SpecError names a file that is damaged."""
+    for part in job.levels[level]:
+        assert_whole(job.folder, part)
+        yield from read_part(job.folder / part.name, shards, coding.pieces)
+
+
+def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of the states sent to an owner, those that it has not known."""
+    begun = clock()
+    owner = this_partition()
+    _, coding = kernel_of(job.model)
+    with known(job.run, owner, coding) as memory:
+        catch_up(job, owner, memory)
+        ready = clock()
+        inside = 0.0
+        for batch in batches:
+            for note in batch.column("note").drop_null():
+                yield note_row(WRITTEN, json.loads(note.as_py()))
+            enter = clock()
+            memory.take_in(*as_states(batch, coding.pieces))
+            inside += clock() - enter
+        taken = clock()
+        count = memory.last
+        rows = as_rows(memory.codes[:count], memory.pieces[:count])
+        for found in rows.to_batches(max_chunksize=ROWS_TOGETHER):
+            notes = pa.nulls(len(found), pa.binary())
+            yield pa.RecordBatch.from_arrays([*found.columns, notes], schema=WRITTEN)
+        done = clock()
+        seconds = {
+            "catch up": ready - begun,
+            "take in": inside,
+            "receive": taken - ready - inside,
+            "hand on": done - taken,
+        }
+        says = {"owner": owner, "states": count, "rows": len(rows), "bytes": memory.bytes}
+    yield note_row(WRITTEN, {**says, "seconds": seconds})
+
+
+def catch_up(job: Job, owner: int, memory: Known) -> None:
+    """Have an owner know all levels so far, and be ready for the next one."""
+    if memory.level == job.last + 1:
+        return  # somebody has begun, or done, what this task does: it goes on, to the same end
+    shards = shards_of(owner, job.owners)
+    if memory.level > job.last:
+        raise SpecError("a task of a level that is done already was started again")
+    first = memory.level + 1
+    if memory.level == job.last and not (job.counts and memory.last == job.counts[owner]):
+        first = job.last
+    for level in range(first, job.last + 1):
+        if level > memory.level:
+            memory.begin_level(level)
+        for codes, highs in read_level(job, level, shards, memory.coding):
+            memory.take_in(codes, highs)
+    if job.counts and memory.last != job.counts[owner]:
+        names = ", ".join(str(job.folder / part.name) for part in job.levels[job.last])
+        raise SpecError(
+            f"{names}: {memory.last:,} states, and there should be {job.counts[owner]:,}"
+        )
+    memory.begin_level(job.last + 1)
+
+
+# -- looking back ---------------------------------------------------------------------------------
+
+
+def least(job: Job, level: int, wanted: Wanted, owner: int, owners: int) -> tuple[int, ...] | None:
+    """Of an owner's states of a level that are wanted, the one with the least words."""
+    kernel, coding = kernel_of(job.model)
+    worker = worker_for(job.model)
+    worker.levels = [chunks_of(job, level, shards_of(owner, owners), coding)]
+    if wanted.leads_to:
+        return worker.least_predecessor(0, wanted.leads_to)
+    if wanted.shows in kernel.properties:
+        return worker.least_violating(0, kernel.mask([wanted.shows]))
+    prop = next(p for p in system_of(job.model).properties if p.name == wanted.shows)
+    assert isinstance(prop, Reachable)
+    return min((s for s in worker.states(0) if prop.body(kernel.unpack(s))), default=None)

@@ -1,0 +1,143 @@
+"""The levels of a checkpoint as a plain table: a row a state, a column a field.
+
+    spark-submit spark_check/table.py run states.parquet replication --set max_epoch=2
+
+With a kernel, a column is a lane of the layout (`hw_0`, `hw_1`, …), a number; without, it is a
+field of the state as ITF writes it, a text.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if __name__ == "__main__":
+    # As a script: the modules beside it have their folder before their names.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+import numpy as np
+import pyarrow as pa
+
+from checkers.native import checkpoint
+from checkers.native.codes import SHARDS, decode
+from impl.packed.kernel import NoKernel
+from impl.packed.kernels import kernel_for
+from spark_check import by_kernel, by_rules
+from spark_check.jobs import Job, Model, this_partition
+from spark_check.run import KernelRun, RulesRun
+from spark_check.session import session
+from spec.core import SpecError, System
+from traces.itf import variables
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TOGETHER = 1 << 16
+
+
+def columns_of(system: System[Any]) -> list[str]:
+    """The table's columns, after the level."""
+    try:
+        layout = kernel_for(system).layout
+    except NoKernel:
+        return list(variables(system.initial()[0]))
+    return [f"{f.name}_{lane}" for f in layout.fields.values() for lane in range(f.lanes)]
+
+
+def states_table(spark: SparkSession, system: System[Any], folder: Path) -> DataFrame:
+    """All states of a checkpoint of this system."""
+    try:
+        kernel_for(system)
+        run_of, kind, read = KernelRun.what_is_run(system), "long", kernel_rows
+    except NoKernel:
+        run_of, kind, read = RulesRun.what_is_run(system), "string", rules_rows
+    manifest = checkpoint.read_manifest(folder, run_of)
+    files = [
+        (depth, (part,)) for depth, level in enumerate(manifest.levels) for part in level.parts
+    ]
+    job = Job("", Model.of(system), folder.resolve(), 1, tuple(part for _, part in files), None)
+    columns = [f"`{name}` {kind}" for name in columns_of(system)]
+    numbers = spark.range(len(files), numPartitions=len(files))
+    task = partial(rows_of_file, read, job, [depth for depth, _ in files])
+    return numbers.mapInArrow(task, ", ".join(["level int", *columns]))
+
+
+def rows_of_file(
+    read: Any, job: Job, depths: Sequence[int], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The states of this task's file."""
+    for _ in batches:
+        pass
+    index = this_partition()
+    names = ["level", *columns_of(by_kernel.system_of(job.model))]
+    for count, columns in read(job, index):
+        level = pa.array(np.full(count, depths[index], np.int32))
+        yield pa.RecordBatch.from_arrays([level, *columns], names)
+
+
+def kernel_rows(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
+    """Packed states, a column for each lane."""
+    kernel, coding = by_kernel.kernel_of(job.model)
+    for chunk in by_kernel.chunks_of(job, index, range(SHARDS), coding):
+        for begin in range(0, chunk.count, TOGETHER):
+            count = min(TOGETHER, chunk.count - begin)
+            words = np.empty((len(coding.widths), count), np.int64)
+            decode(chunk.codes, chunk.pieces, begin, count, coding, words)
+            yield (
+                count,
+                [
+                    pa.array(words[f.word] >> f.shift + lane * f.width & f.mask)
+                    for f in kernel.layout.fields.values()
+                    for lane in range(f.lanes)
+                ],
+            )
+
+
+def rules_rows(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
+    """States as bytes, a column for each field."""
+    _, codec = by_rules.system_of(job.model)
+    states = [codec.decode(s) for s in by_rules.read_level(job, index, range(SHARDS))]
+    told = [variables(state) for state in states]
+    if told:
+        texts = [[json.dumps(one[name], ensure_ascii=False) for one in told] for name in told[0]]
+        yield len(told), [pa.array(column, pa.string()) for column in texts]
+
+
+@click.command()
+@click.argument("checkpoint", type=click.Path(path_type=Path))
+@click.argument("out", type=click.Path(path_type=Path))
+@click.argument("model")
+@click.option("--variant")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE")
+@click.option("--property", "properties", multiple=True)
+@click.option("--master")
+def main(
+    checkpoint: Path,
+    out: Path,
+    model: str,
+    variant: str | None,
+    settings: tuple[str, ...],
+    properties: tuple[str, ...],
+    master: str | None,
+) -> None:
+    """Write all states of CHECKPOINT, kept of a run of MODEL, to OUT as Parquet."""
+    from checkers.cli.options import find_system
+
+    try:
+        system = find_system(model, variant, settings, properties)
+        if out.exists():
+            raise SpecError(f"{out} is there already")
+        with session(master, f"kspec: table of {model}", folder=checkpoint.resolve()) as spark:
+            states_table(spark, system, checkpoint).write.parquet(out.resolve().as_uri())
+    except SpecError as error:
+        raise click.ClickException(str(error)) from None
+
+
+if __name__ == "__main__":
+    main()

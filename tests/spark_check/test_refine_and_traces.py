@@ -1,0 +1,154 @@
+"""`kspec-refine` and `kspec-traces`: at the prompt, and on Spark with the same outcome."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow.parquet as pq
+import pytest
+
+from checkers.cli.main import run
+from spark_check import refine, traces
+
+ROOT = Path(__file__).parents[2]
+SMALL = ("replication", "--set", "brokers=2", "--set", "log_size=1", "--set", "max_records=1")
+
+Ran = tuple[int, str, str]
+
+
+@pytest.fixture
+def at_prompt(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Ran]:
+    """Run a command in an empty folder: its exit code, what it says, what it complains of."""
+    monkeypatch.chdir(tmp_path)
+
+    def run_it(command: click.Command, *arguments: str) -> Ran:
+        code = run(arguments, command, "kspec-x")
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run_it
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("replicatoin",), 151, "did you mean replication?"),
+        (("counter", "--to-states", "--over-steps"), 2, "say one"),
+        (("counter", "--itf"), 2, "--itf goes with --out"),
+        (("counter", "--to-states", "--longest", "3"), 2, "--longest goes with --over-steps"),
+        (("die-hard", "--all-up-to", "60"), 151, "and --limit is 1,000,000"),
+        ((*SMALL, "--max-states", "10"), 151, "more than 10 states"),
+        (("counter", "--out", "hdfs://host/there"), 151, "run this on Spark"),
+        (("counter", "--out", "/dev/null/there"), 151, "cannot write to"),
+        (("counter", "--out", ".", "--master", "nowhere"), 151, "nowhere is no master"),
+    ],
+)
+def test_what_is_wrong_with_a_request_for_traces_is_told_in_a_line(
+    at_prompt: Callable[..., Ran], arguments: tuple[str, ...], code: int, says: str
+) -> None:
+    ended, out, err = at_prompt(traces.command, *arguments)
+    assert (ended, out) == (code, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_traces_are_counted_and_written(at_prompt: Callable[..., Ran], tmp_path: Path) -> None:
+    _, out, _ = at_prompt(traces.command, *SMALL, "--json")
+    code, _, _ = at_prompt(traces.command, *SMALL, "--out", "vectors", "--itf")
+    assert code == 0
+    about = json.loads((tmp_path / "vectors" / "about.json").read_text())
+    counted = json.loads(out)
+    assert about == {name: counted[name] for name in about}
+    assert len(list((tmp_path / "vectors" / "itf").iterdir())) == about["traces"]
+    code, _, err = at_prompt(traces.command, *SMALL, "--out", "vectors")
+    assert (code, err) == (151, "kspec: vectors is not empty: it has about.json\n")
+
+
+def test_a_difference_is_drawn_and_written_and_ends_with_12(
+    at_prompt: Callable[..., Ran], tmp_path: Path
+) -> None:
+    subject = ("--subject", "tests.checkers.test_refine:UNFENCED", "--workers", "1")
+    code, out, _ = at_prompt(refine.command, *SMALL, *subject, "--out-itf", "differs.itf.json")
+    assert code == 12
+    assert "the kernel takes this step, and the specification forbids it" in out
+    assert "controller_elects" in out
+    document = json.loads((tmp_path / "differs.itf.json").read_text())
+    assert document["states"][-1]["mbt::actionTaken"] == "controller_elects"
+
+
+def test_no_difference_ends_with_0(at_prompt: Callable[..., Ran]) -> None:
+    code, out, _ = at_prompt(refine.command, *SMALL, "--workers", "1", "--json")
+    assert code == 0
+    assert json.loads(out)["differences"] == []
+
+
+# -- on Spark -------------------------------------------------------------------------------------
+
+
+def on_spark(script: str, *arguments: str, folder: Path) -> Any:
+    """Run a script with Spark on two cores here, and read what it says."""
+    line = [sys.executable, str(ROOT / "spark_check" / script), *arguments, "--json"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*line, "--master", "local[2]"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=environment,
+        check=False,
+    )
+    assert done.stderr == ""
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_spark_writes_the_same_traces(at_prompt: Callable[..., Ran], tmp_path: Path) -> None:
+    for sort in (["--all-up-to", "9"], ["--to-states"], ["--over-steps"], ["--by-rules"]):
+        here, there = (f"{where}{sort[0]}" for where in ("here", "there"))
+        at_prompt(traces.command, *SMALL, *sort, "--out", here, "--itf")
+        on_spark("traces.py", *SMALL, *sort, "--out", there, "--itf", folder=tmp_path)
+        for table in ("states", "steps", "traces"):
+            rows = [
+                sorted(
+                    pq.read_table(tmp_path / folder / f"{table}.parquet").to_pylist(),
+                    key=lambda row: row[table[:-1]],
+                )
+                for folder in (here, there)
+            ]
+            assert rows[0] == rows[1], f"{table} of {sort}"
+        documents = sorted(path.read_text() for path in (tmp_path / here / "itf").iterdir())
+        lines = [
+            line
+            for path in (tmp_path / there / "itf").glob("part-*")
+            for line in path.read_text().splitlines()
+        ]
+        assert sorted(lines) == documents
+
+
+@pytest.mark.slow
+def test_a_planted_fault_is_found_on_spark(
+    at_prompt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refine, "WORTH", 0)
+    subject = ("--subject", "tests.checkers.test_refine:UNFENCED", "--json")
+    code, out, _ = at_prompt(refine.command, *SMALL, *subject, "--master", "local[2]")
+    assert code == 12
+    _, here, _ = at_prompt(refine.command, *SMALL, *subject, "--workers", "2")
+    assert json.loads(out)["differences"] == json.loads(here)["differences"]
+
+
+@pytest.mark.slow
+def test_the_kernel_differs_nowhere_in_737_794_states(tmp_path: Path) -> None:
+    found = on_spark("refine.py", "replication", "--set", "max_epoch=2", folder=tmp_path)
+    assert found["differences"] == []
+    assert found["states"] == 737_794
+    assert found["steps"] == 1_929_153
