@@ -181,7 +181,7 @@ def walk_in_step(
     compared = Compared()
     walks = machine(adapter, system, compared, weights)
     try:
-        run_walks(walks, settings)
+        run_walks(walks, settings, shrinks=weights is None)
     except Differs as differs:
         shorter = Differs(shortened(adapter, system, differs.difference))
         if save_itf is not None:
@@ -192,18 +192,21 @@ def walk_in_step(
     return compared
 
 
-def run_walks(walks: type[RuleBasedStateMachine], settings: Settings | None = None) -> None:
+def run_walks(
+    walks: type[RuleBasedStateMachine], settings: Settings | None = None, *, shrinks: bool
+) -> None:
     """Run a state machine of walks, as far as the settings say; raise `Differs` if they do.
 
-    Hypothesis does not shorten them: it would change how each step is drawn, where `shortened`
-    leaves out whole steps.
+    Hypothesis should not shrink walks whose steps come from seeds: a smaller seed is no simpler
+    step. `shortened` leaves out whole steps.
     """
     from hypothesis import HealthCheck, Phase
     from hypothesis import settings as default
     from hypothesis.stateful import run_state_machine_as_test
 
     given = settings or default()
-    phases = tuple(p for p in given.phases if p not in (Phase.explain, Phase.shrink))
+    without = {Phase.explain} if shrinks else {Phase.explain, Phase.shrink}  # the story explains
+    phases = tuple(p for p in given.phases if p not in without)
     # Steps are taken while they are drawn: that this is slow says nothing of how they are drawn.
     unhurried = (*given.suppress_health_check, HealthCheck.too_slow)
     chosen = default(

@@ -324,7 +324,7 @@ def ask_anything(
     compared = Compared()
     adapter = adapter or AnythingAdapter()
     try:
-        run_walks(machine(adapter, compared, watch), settings)
+        run_walks(machine(adapter, compared, watch), settings, shrinks=False)
     except Differs as differs:
         system, found = ANYTHING.system(), differs.difference
         raise Differs(shortened(adapter, system, found, lambda *_: True)) from None
