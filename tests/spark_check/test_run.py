@@ -148,7 +148,7 @@ CODING = Coding((0, 40), (40, 33), 9)
 def some(*numbers: int) -> tuple[Words, Words]:
     """States that differ in these numbers."""
     codes = np.array(numbers, np.int64) * 0x9E3779B97F4A7C1
-    return codes, np.zeros(len(codes), np.int64)
+    return codes, np.zeros((1, len(codes)), np.int64)
 
 
 def test_what_an_owner_knows_is_there_for_the_next_task_and_grows() -> None:
