@@ -150,11 +150,28 @@ PLANTED = [
     (forgets_to_fence, KIP_320, "follower_fetches", 6),
     (commits_alone, KIP_320, "leader_advances_hw", 4),
 ]
+WALKED = [planted for planted in PLANTED if planted[0] in (cuts_one_too_few, commits_alone)]
+"""Those that walks come upon soon."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "generation", "last", "steps"), PLANTED, ids=[p[0].__name__ for p in PLANTED]
+)
+def test_a_planted_fault_is_found_with_a_shortest_story(
+    plant: Any, generation: Generation, last: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    [story] = compare_everywhere(
+        PartitionAdapter(generation), system(generation, **SMALL)
+    ).differences
+    assert story.steps[-1].rule == last, str(story)
+    assert len(story.steps) <= steps, str(story)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plant", "generation", "last", "steps"), WALKED, ids=[p[0].__name__ for p in WALKED]
 )
 def test_a_planted_fault_is_found_and_told_shortly(
     plant: Any, generation: Generation, last: str, steps: int, monkeypatch: pytest.MonkeyPatch
