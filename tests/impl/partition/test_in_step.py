@@ -147,7 +147,7 @@ PLANTED = [
     (counts_who_diverges, FIRST_TRY, "leader_advances_hw", 8),
     (keeps_epochs, KIP_595, "become_follower_and_truncate", 12),
     (cuts_one_too_few, TO_HW, "become_follower_and_truncate", 7),
-    (forgets_to_fence, KIP_320, "follower_fetches", 6),
+    (forgets_to_fence, KIP_320, "become_follower_and_truncate", 4),
     (commits_alone, KIP_320, "leader_advances_hw", 4),
 ]
 WALKED = [planted for planted in PLANTED if planted[0] in (cuts_one_too_few, commits_alone)]
