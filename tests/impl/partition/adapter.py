@@ -242,6 +242,8 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         hw = subject[follower].hw
         subject[follower].hw = subject[follower].log.end  # truncation is a step of its own
         is_new = self.follow(subject[follower], request)
+        if is_new:  # but epochs without records are none to the model
+            subject[follower].truncate_to(subject[follower].log.end)
         subject[follower].hw = hw
         return is_new
 
@@ -334,9 +336,8 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         return role
 
     def decide(self, replica: Replica, role: Leader, isr: frozenset[int]) -> None:
-        replica.partition_epoch += 1
         hw = replica.hw
-        role.isr_is(isr)
+        role.isr_is(isr, replica.partition_epoch + 1)
         replica.hw = hw
 
     def truncate_on_fetch(self, subject: Replicas, leader: int, follower: int) -> Any:
