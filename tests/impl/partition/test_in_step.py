@@ -50,8 +50,8 @@ def every_edge(generation: Generation, **bounds: int) -> None:
 
 
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
-def test_every_step_of_one_epoch_is_the_same(generation: Generation) -> None:
-    every_edge(generation, brokers=2, max_epoch=0)
+def test_every_step_of_a_small_graph_is_the_same(generation: Generation) -> None:
+    every_edge(generation, brokers=2, log_size=1, max_epoch=1)
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_walks_go_the_same_way(generation: Generation) -> None:
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
 def test_long_walks_go_the_same_way(generation: Generation) -> None:
     """All generations together take a hundred thousand steps, and more that are refused."""
-    taken = walk(generation, max_examples=300, stateful_step_count=100)
+    taken = walk(generation, max_examples=440, stateful_step_count=100)
     assert taken > 100_000 / len(HELD_TO)
 
 
