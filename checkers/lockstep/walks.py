@@ -85,7 +85,7 @@ def machine(
     """A Hypothesis state machine with a rule for each of the system's rules.
 
     For those who want to run it their own way; `walk_in_step` runs it. A walk that nothing can
-    follow begins anew.
+    follow begins anew. One forbidden thing is tried in a state at the most, so that walks go on.
     """
     try:
         from hypothesis import stateful
@@ -119,7 +119,8 @@ def machine(
         return stateful.precondition(lambda self: name in self.walk.possible)(decorated)
 
     def forbidden(self: InStep, pick: int) -> None:
-        self.walk.take(self.walk.forbidden[pick % len(self.walk.forbidden)])
+        forbidden, self.walk.forbidden = self.walk.forbidden, []
+        self.walk.take(forbidden[pick % len(forbidden)])
 
     some_forbidden = stateful.precondition(lambda self: bool(self.walk.forbidden))
     methods = {f"take_{rule.name}": step(rule.name) for rule in system.rules}
