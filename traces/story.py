@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from spec.core import Rule, Taken
-from spec.picture import Arrow, Cell, Lane, Picture
+from spec.picture import Arrow, Band, Cell, Lane, Picture
 from traces.itf import ACTION, PICKS, Document, encode, text, variables
 from traces.trace import Trace, settings
 
@@ -57,6 +57,8 @@ class SceneLane:
     name: str
     role: str = ""
     role_before: str | None = None
+    band: Band | None = None
+    band_before: str | None = None
     facts: Sequence[SceneFact] = ()
     cells: Sequence[SceneCell] = ()
     marks: Sequence[SceneMark] = ()
@@ -121,7 +123,9 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
     scenes: list[Scene] = []
     previous: Picture | None = None
     for index, state in enumerate(trace.states):
-        taken = trace.steps[index - 1] if index else None
+        taken = (
+            attrs.evolve(trace.steps[index - 1], before=trace.states[index - 1]) if index else None
+        )
         picture = draw(state, taken)
         last = index == len(trace.states) - 1
         failing = trace.where if violated and last else ""
@@ -194,7 +198,9 @@ def plain_picture(values: Mapping[str, Any]) -> Picture:
 
 
 def choice_text(value: Any) -> str:
-    """What a rule chose, in a few characters."""
+    """What a rule chose, in a few characters: as it says itself, or by its fields."""
+    if isinstance(value, tuple) and "__str__" in vars(type(value)):
+        return str(value)
     return text(encode(value))
 
 
@@ -238,15 +244,20 @@ def compared(lane: Lane, before: Lane | None, place: str, *, known: bool) -> Sce
     moved = {mark.label: mark.at for mark in old.marks}
     marks = [SceneMark(m.label, m.at, moved.get(m.label) != m.at) for m in lane.marks]
     role_before = old.role if old.role != lane.role else None
+    was, now = (band.name if band else "" for band in (old.band, lane.band))
+    band_before = was if was != now else None
     return SceneLane(
         name=lane.name,
         role=lane.role,
         role_before=role_before,
+        band=lane.band,
+        band_before=band_before,
         facts=facts,
         cells=cells,
         marks=marks,
         changed=(
             role_before is not None
+            or band_before is not None
             or any(f.before is not None for f in facts)
             or any(c.change for c in cells)
             or any(m.moved for m in marks)

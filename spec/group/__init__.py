@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from spec.core import Model
 from spec.group.eager import EAGER
+from spec.group.picture import picture
 from spec.group.properties import PROPERTIES
 from spec.group.settling import GroupSettles
 from spec.group.variants import FAILED
@@ -24,4 +25,5 @@ GROUP = Model(
     variants=(EAGER, *FAILED),
     default_variant="eager",
     final=everybody_is_gone,
+    picture=picture,
 )

@@ -30,7 +30,7 @@ def owners(s: World, partition: int) -> list[str]:
 def LegalTransitions(s: World) -> Claims:
     """A group only ever goes from one state to another as Kafka allows it."""
     step = (s.group.previous, s.group.state)
-    yield f"from {step[0]} to {step[1]}, coordinator", step in LEGAL
+    yield f"coordinator, from {step[0]} to {step[1]}", step in LEGAL
 
 
 @always
@@ -58,7 +58,8 @@ def OneOwnerInAGeneration(s: World) -> Claims:
         for other, d in holding[index + 1 :]:
             for partition in c.owned:
                 both = partition in d.owned and c.generation == d.generation
-                yield f"partition {partition} of consumers {number} and {other}", not both
+                place = f"reading of partition {partition}"
+                yield f"{place}, by consumers {number} and {other}", not both
 
 
 @always

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from checkers.explore import explore
 from spec import toys
+from spec.group import GROUP
 from spec.watermarks import WATERMARKS
 from tests.known import first_violation
 from traces.story import tell
@@ -48,6 +49,20 @@ def test_a_behaviour_without_end_says_where_it_goes_on() -> None:
     assert violation.trace is not None
     lines = [line.plain for line in draw(tell(violation.trace, "", violated=True))]
     assert lines[-1].split() == ["step_aside_together", "and", "on", "with", "1,", "for", "ever"]
+
+
+def test_the_state_of_a_lane_is_told_where_it_changes() -> None:
+    small = {"consumers": 1, "crashes": 0, "failovers": 0, "early": 1}
+    violation = explore(GROUP.system("before-kafka-8104", small)).violations[0]
+    assert violation.trace is not None
+    lines = [line.plain for line in draw(tell(violation.trace, "", violated=True))]
+    states = [line.split()[1] for line in lines if line.startswith("      coordinator  ")]
+    assert states[:4] == [
+        "Empty",
+        "ids",
+        "Empty→PreparingRebalance",
+        "PreparingRebalance→CompletingRebalance",
+    ]
 
 
 def test_the_four_moments_are_drawn_as_the_table_has_them() -> None:

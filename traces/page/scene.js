@@ -73,6 +73,7 @@ function said(scene) {
   for (const [name, value] of otherChoices(scene)) parts.push(`${name} ${value}`);
   for (const lane of scene.lanes) {
     const news = [];
+    if (lane.band_before !== null && lane.band) news.push(lane.band.name);
     if (lane.role_before !== null) news.push(lane.role || "no role");
     for (const fact of lane.facts) {
       if (fact.before === null) continue;
@@ -230,6 +231,9 @@ function drawMessage(arrow, index) {
   );
 }
 
+const drawBand = (band) =>
+  make("span.band", { "data-colour": colourOf(band.colour) }, band.name);
+
 function drawLane(lane, scene) {
   const earlier = scenes[scene.number - 2]?.lanes.find((other) => other.name === lane.name);
   const messages = scene.arrows.map((arrow, index) =>
@@ -239,6 +243,10 @@ function drawLane(lane, scene) {
   if (lane.role_before) role.push(unseen("was "), make("del.role", {}, lane.role_before));
   if (lane.role) role.push(make("span.role", { "data-role": lane.role }, lane.role));
   if (lane.role_before !== null) role.forEach((element) => element.classList.add("changed"));
+  const band = [];
+  if (lane.band_before) band.push(unseen("was "), make("del.band", {}, lane.band_before));
+  if (lane.band) band.push(drawBand(lane.band));
+  if (lane.band_before !== null) band.forEach((element) => element.classList.add("changed"));
   const meaning = Object.hasOwn(story.words, lane.name) ? story.words[lane.name] : null;
   const fails = lane.failing ? make("span.fails", {}, "✗ fails here") : "";
   const element = make(
@@ -247,7 +255,7 @@ function drawLane(lane, scene) {
     make(
       "div.about",
       {},
-      make("div.name", {}, make("h3", { title: meaning }, lane.name), role, fails),
+      make("div.name", {}, make("h3", { title: meaning }, lane.name), band, role, fails),
       make("dl.facts", {}, lane.facts.map(drawFact)),
       messages
     ),
