@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from spec.core import Taken
 from spec.group.coordinator import HUNG_UP, GroupMember
-from spec.group.world import Consumer, Phase, World, consumers, requested
+from spec.group.world import Consumer, Owns, Phase, World, consumers, requested
 from spec.messages import (
     NO_GENERATION,
     Error,
@@ -54,7 +54,7 @@ WORDS = {
     "Stable": "every member can ask for its assignment, and reads",
     "Dead": "no broker coordinates the group at this moment",
     "out": "it is in no generation, and will join when the application polls",
-    "joining": "it has asked to join (JoinGroup), and gave up its partitions before",
+    "joining": "it has asked to join (JoinGroup); an eager consumer has given up its partitions",
     "syncing": "it is in a generation, and has asked for its assignment (SyncGroup)",
     "stable": "it has an assignment",
 }
@@ -234,10 +234,18 @@ def request_text(request: JoinGroup | SyncGroup) -> str:
     """A request in a few words."""
     who = f" as {request.member}" if request.member else ""
     if isinstance(request, JoinGroup):
-        return f"JoinGroup{who}"
+        return f"JoinGroup{who}{claims(request)}"
     plan = listed(f"{member} {chips(given)}" for member, given in request.assignments)
     shares = f", shares out {plan}" if request.assignments else ""
     return f"SyncGroup{who}, generation {request.generation}{shares}"
+
+
+def claims(request: JoinGroup) -> str:
+    """What a cooperative consumer says it owns when it joins."""
+    owns = request.protocols[0].metadata
+    if not isinstance(owns, Owns) or not owns.partitions:
+        return ""
+    return f", owns {chips(owns.partitions)} since generation {owns.generation}"
 
 
 def answer_text(answer: Joined | Synced) -> str:

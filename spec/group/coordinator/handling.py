@@ -46,6 +46,24 @@ def handle(group: Group, caller: Caller, request: Request, new_id: str) -> Outco
         return outcome
 
 
+def handle_unknown(caller: Caller, request: Request, new_id: str, settings: Settings) -> Outcome:
+    """What a request to a group that nobody has heard of comes to.
+
+    A first JoinGroup makes it, and a commit that claims no generation, too: a "simple" group,
+    for a consumer that assigns itself.
+    """
+    made = Group(settings=settings)
+    match request:
+        case JoinGroup(member="") | OffsetCommit(generation=-1):
+            outcome = handle(made, caller, request, new_id)
+            new = isinstance(request, JoinGroup) and outcome.group != made
+            return attrs.evolve(outcome, record=outcome.record or made.stored()) if new else outcome
+        case OffsetCommit():
+            return refused(made, caller, request, Error.ILLEGAL_GENERATION)
+        case _:
+            return refused(made, caller, request, Error.UNKNOWN_MEMBER_ID)
+
+
 def handler(group: Group, caller: Caller, request: Request, new_id: str) -> Handling:
     """What handles this request, given the group as it is."""
     match request:
