@@ -270,13 +270,17 @@ def compared_cells(cells: Sequence[Cell], old: Sequence[Cell], place: str) -> li
     """The cells, those that are new marked, and those that are gone.
 
     What is gone is shown in its own place where that is empty now, and else after the others.
+    A cell that has only changed its colour is neither: it stayed.
     """
+
+    def known(cell: Cell, others: Sequence[Cell]) -> bool:
+        return any((cell.text, cell.place) == (other.text, other.place) for other in others)
 
     def told(cell: Cell, change: str, *, counts: bool = True) -> SceneCell:
         failing = counts and bool(place) and cell.place == place
         return SceneCell(cell.text, cell.colour, cell.title, change, failing)
 
-    gone = [cell for cell in old if cell.text and cell not in cells]
+    gone = [cell for cell in old if cell.text and not known(cell, cells)]
     scene_cells = []
     for cell in cells:
         emptied = [c for c in gone if not cell.text and c.place == cell.place]
@@ -284,5 +288,5 @@ def compared_cells(cells: Sequence[Cell], old: Sequence[Cell], place: str) -> li
             gone.remove(emptied[0])
             scene_cells.append(told(emptied[0], "gone"))
         else:
-            scene_cells.append(told(cell, "new" if cell.text and cell not in old else ""))
+            scene_cells.append(told(cell, "new" if cell.text and not known(cell, old) else ""))
     return scene_cells + [told(cell, "gone", counts=False) for cell in gone]

@@ -26,7 +26,7 @@ def draw(story: Story) -> Iterator[Text]:
         last = scene is story.scenes[-1]
         for lane in scene.lanes:
             everything = scene.number == 1 or (last and lane.failing)
-            if everything or lane.changed:
+            if everything or lane.changed or any(cell.failing for cell in lane.cells):
                 yield lane_line(lane, width, everything=everything)
     if story.loop is not None:
         line = Text("      ", style="bold")

@@ -245,7 +245,9 @@ def claims(request: JoinGroup) -> str:
     owns = request.protocols[0].metadata
     if not isinstance(owns, Owns) or not owns.partitions:
         return ""
-    return f", owns {chips(owns.partitions)} since generation {owns.generation}"
+    lost = owns.generation == NO_GENERATION
+    since = "without a generation" if lost else f"since generation {owns.generation}"
+    return f", owns {chips(owns.partitions)} {since}"
 
 
 def answer_text(answer: Joined | Synced) -> str:

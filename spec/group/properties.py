@@ -132,3 +132,11 @@ PROPERTIES = (
     HoldersHaveAGeneration,
     OneMemberPerConsumer,
 )
+
+
+def states_passed(before: World, after: World) -> tuple[GroupState, ...]:
+    """What the group goes through in one step: a rebalance may begin and end in it."""
+    old, new = before.group, after.group
+    if (old.state, old.previous, old.generation) == (new.state, new.previous, new.generation):
+        return (old.state,)
+    return (old.state, new.previous, new.state)

@@ -39,6 +39,12 @@ def test_a_record_that_went_is_shown_where_it_was() -> None:
     ]
 
 
+def test_a_cell_that_changes_its_colour_only_is_neither_new_nor_gone() -> None:
+    before = [Cell("p0", colour=1, place="partition 0")]
+    after = [Cell("p0", colour=2, place="partition 0")]
+    assert told(after, before) == [("p0", "", False)]
+
+
 def test_a_record_whose_place_another_took_is_shown_after_the_others() -> None:
     assert told(cells("r9"), cells("r0"), "offset 0") == [
         ("r9", "new", True),

@@ -7,7 +7,7 @@ from spec import toys
 from spec.group import GROUP
 from spec.watermarks import WATERMARKS
 from tests.known import first_violation
-from traces.story import tell
+from traces.story import Scene, SceneCell, SceneLane, Story, tell
 from traces.terminal import draw
 
 
@@ -62,6 +62,16 @@ def test_the_state_of_a_lane_is_told_where_it_changes() -> None:
         "ids",
         "Empty→PreparingRebalance",
         "PreparingRebalance→CompletingRebalance",
+    ]
+
+
+def test_a_cell_that_fails_is_told_although_nothing_changed_in_its_lane() -> None:
+    failing = SceneLane("consumer 0", cells=[SceneCell("p0", failing=True)])
+    other = SceneLane("consumer 1", changed=True)
+    story = Story("", "", "", [Scene(1, "initial"), Scene(2, "step", lanes=[failing, other])])
+    assert [line.plain.split() for line in draw(story)][2:] == [
+        ["consumer", "0", "✗[p0]"],
+        ["consumer", "1"],
     ]
 
 
