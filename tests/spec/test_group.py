@@ -21,7 +21,7 @@ NOTHING_FAILS = {"crashes": 0, "failovers": 0}
 SIZES = [
     ("eager", {"consumers": 1}, 2_924, 44),
     ("eager", NOTHING_FAILS, 463, 43),
-    ("eager", {"consumers": 1, "static": 1}, 1_242, 31),
+    ("eager", {"consumers": 1, "static": 1}, 1_235, 31),
     ("cooperative", NOTHING_FAILS, 1_090, 49),
 ]
 

@@ -25,6 +25,7 @@ from spec.messages import (
     Left,
     OffsetCommit,
     Request,
+    Settings,
     Synced,
     SyncGroup,
 )
@@ -89,7 +90,7 @@ def join_handler(group: Group, caller: Caller, request: JoinGroup, new_id: str) 
         if request.instance is None and request.can_take_an_id_first:
             return give_id(group, request, caller, new_id)
         return add_member(group, request, caller, new_id)
-    if request.member in group.pending:
+    if request.member in group.pending and request.instance is None:
         return add_member(group, request, caller, request.member)
     return rejoin(group, request, caller)
 
