@@ -20,7 +20,7 @@ from spec.messages import GroupState
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "group.md"
 DRAWN, FOUND = DOCS / "images" / "group-drawn.svg", DOCS / "images" / "group-found.svg"
-TABLE = re.compile(r"(?<=<!-- transitions of group -->\n\n).*?(?=\n<!-- end -->)", re.DOTALL)
+TABLE = re.compile(r"(?<=<!-- transitions of group -->\n).*(?=<!-- end -->)", re.DOTALL)
 
 EMPTY, PREPARING = GroupState.EMPTY, GroupState.PREPARING_REBALANCE
 COMPLETING, STABLE, DEAD = GroupState.COMPLETING_REBALANCE, GroupState.STABLE, GroupState.DEAD
@@ -142,7 +142,7 @@ def table(changes: Transitions, numbers: dict[Change, int]) -> str:
         rules = ", ".join(f"`{rule}`" for rule in sorted(changes.get(change, ())))
         rules = rules or "**none: it does not happen**"
         lines.append(f"| {number} | {change[0]} | {change[1]} | {said} | {rules} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(["", *lines, "", ""])
 
 
 def files() -> dict[Path, str]:

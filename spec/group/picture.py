@@ -182,7 +182,7 @@ def waits_for(s: World) -> str:
     """What the group waits for in the state that it is in."""
     group = s.group
     if group.waits_initially:
-        return "more members"
+        return "more members" if group.delay_left else "more members, for the last time"
     if group.state is GroupState.PREPARING_REBALANCE:
         missing = [m.id for m in group.members if m.joining is None]
         return listed(missing, " ") + " to join" if missing else "ids to come back"
@@ -195,7 +195,7 @@ def written(s: World) -> str:
     """The group in the offsets topic: each member, with its partitions."""
     if s.stored is None:
         return NOTHING
-    members = listed((f"{m.id} {chips(m.assignment)}" for m in s.stored.members), ", ")
+    members = listed((f"{m.id} {chips(m.assignment)}" for m in s.stored.members), ", ", "nobody")
     return f"generation {s.stored.generation}: {members}"
 
 
