@@ -151,7 +151,7 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
 
 def promise(trace: Trace) -> str:
     """What the property of the trace says of itself, if it is one of the model's."""
-    for prop in trace.system.model.properties:
+    for prop in (*trace.system.model.properties, *trace.system.model.sanity):
         if prop.name == trace.property:
             return " ".join((inspect.getdoc(prop.body) or "").split())
     return ""

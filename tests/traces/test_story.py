@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from checkers.explore import explore
+from spec.group import GROUP
 from spec.picture import Cell
 from spec.replication import REPLICATION
 from traces.story import Story, compared_cells, tell
+from traces.trace import Trace
 
 
 def story_of(variant: str, **bounds: int) -> Story:
@@ -66,6 +68,12 @@ def test_the_committed_record_that_was_cut_off_is_the_one_place_that_fails() -> 
         if cell.failing
     ]
     assert failing == [(len(story.scenes), "broker 1", "r0 e0", "gone")]
+
+
+def test_a_story_says_what_a_sanity_property_promises_too() -> None:
+    (state,) = GROUP.system().initial()
+    told = tell(Trace(GROUP.system(), (state,), (), "GroupSettles"), "", violated=True)
+    assert told.promise.startswith("A group comes to rest")
 
 
 def test_a_story_says_what_its_property_promises_and_its_words_mean() -> None:

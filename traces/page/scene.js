@@ -42,9 +42,13 @@ const spelling = new Map(
 
 function readable(scene) {
   if (isInitial(scene)) return "How it begins";
-  const words = scene.rule.split("_").filter(Boolean);
-  const text = words.map((word) => spelling.get(word) ?? word).join(" ");
+  const text = inWords(scene.rule);
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function inWords(rule) {
+  const words = rule.split("_").filter(Boolean);
+  return words.map((word) => spelling.get(word) ?? word).join(" ");
 }
 
 const isInitial = (scene) => scene.number === 1 && ["initial", "init"].includes(scene.rule);
@@ -90,7 +94,9 @@ function said(scene) {
   return parts.join(". ") + ".";
 }
 
-const goesRound = () => `From here it goes round: on to step ${story.loop} again, for ever`;
+const loopRule = () => (story.loop_rule ? `${inWords(story.loop_rule)}, ` : "");
+const goesRound = () =>
+  `From here it goes round: ${loopRule()}on to step ${story.loop} again, for ever`;
 
 // -- a scene -------------------------------------------------------------------------------
 
@@ -123,7 +129,7 @@ function drawOutcome(scene) {
   if (isLast(scene) && story.loop !== null) {
     const link = make("a", { href: `#${story.loop}` }, `step ${story.loop}`);
     const begins = make("b", {}, "↺ From here it goes round: ");
-    told.push(make("p.round", {}, begins, "on to ", link, " again, for ever."));
+    told.push(make("p.round", {}, begins, loopRule(), "on to ", link, " again, for ever."));
   }
   if (isLast(scene) && story.verdict && (story.violated || story.property)) {
     const sign = story.violated ? "✗ Here: " : "✓ Here: ";

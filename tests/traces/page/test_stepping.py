@@ -223,7 +223,8 @@ def test_a_witness_fails_nowhere(opened: Open, witness: Story) -> None:
 
 def test_a_behaviour_without_end_goes_round(opened: Open, going_round: Story) -> None:
     shown = opened(going_round, "#2")
-    assert "on to step 1 again" in text(shown, "#drawing .outcome")
+    outcome = text(shown, "#drawing .outcome")
+    assert "it goes round: step aside together, on to step 1 again" in outcome
     assert "then step 1 again" in text(shown, "#steps")
     shown.keyboard.press("ArrowRight")
     assert number(shown) == 1
