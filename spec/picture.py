@@ -51,14 +51,14 @@ class Lane:
     name: str
     role: str = ""
     """What it is at this moment: leader, follower."""
-    band: Band | None = None
-    """Which of its states it is in, where it goes through some."""
     facts: Mapping[str, str] = attrs.field(factory=dict)
     """What else it knows, as name and value."""
     cells: Sequence[Cell] = ()
     marks: Sequence[Mark] = ()
     place: str = ""
     """What a property calls this lane when it fails there."""
+    band: Band | None = None
+    """Which of its states it is in, where it goes through some."""
 
 
 @attrs.frozen

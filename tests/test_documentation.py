@@ -285,7 +285,7 @@ def lists() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize(("page", "model"), [("rules", REPLICATION), ("group-rules", GROUP)])
+@pytest.mark.parametrize(("page", "model"), [("rules", REPLICATION), ("rules-group", GROUP)])
 def test_the_pages_of_rules_have_every_rule_with_its_guards(
     lists: ModuleType, page: str, model: Model[Any]
 ) -> None:

@@ -57,13 +57,13 @@ class SceneLane:
     name: str
     role: str = ""
     role_before: str | None = None
-    band: Band | None = None
-    band_before: str | None = None
     facts: Sequence[SceneFact] = ()
     cells: Sequence[SceneCell] = ()
     marks: Sequence[SceneMark] = ()
     changed: bool = False
     failing: bool = False
+    band: Band | None = None
+    band_before: str | None = None
 
 
 @attrs.frozen
