@@ -34,8 +34,8 @@ WORDS = {
     "generation": "the number of the rebalance: for the coordinator the last one, for a consumer "
     "the one that it believes to be in; the colour of a partition is that of its generation",
     "leader": "the member that shares out the partitions; the coordinator only passes it on",
-    "members": "who is in the group; `joining` and `syncing` wait for an answer, and `hung up` "
-    "means that nobody listens for it any more",
+    "members": "who is in the group; joining, syncing: it waits for an answer; hung up: nobody "
+    "listens for it any more",
     "waits for": "what ends this state of the group: members, or the time that they have",
     "ids out": "ids that were given to first-time members, which have not joined with them yet",
     "written": "the group as the offsets topic has it: what another coordinator would find",
@@ -44,7 +44,8 @@ WORDS = {
     "its process restarts",
     "id": "the member id that the coordinator gave it",
     "request": "what it has sent, and what has not come to the coordinator yet",
-    "answer": "what has been sent to it, and what it has not read yet",
+    "answer": "what has been sent to it, and what it has not read yet; an error that answers a "
+    "heartbeat, or a commit, comes beside the others",
     "next": "what it will do when the application polls",
     "p0 a1": "partition 0, which belongs to member a1 by the coordinator's word",
     "p0": "partition 0, which the application of this consumer reads",
@@ -217,7 +218,7 @@ def answers(c: Consumer) -> Iterator[str]:
     elif isinstance(c.call, Joined | Synced):
         yield answer_text(c.call)
     if c.beat is not None:
-        yield f"{c.beat}{' to its earlier self' if c.beat_is_old else ''}"
+        yield f"{c.beat} ({'earlier ' if c.beat_is_old else ''}heartbeat)"
 
 
 def intentions(c: Consumer) -> Iterator[str]:
