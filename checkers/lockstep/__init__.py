@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from checkers.lockstep.adapter import Adapter, NotModelled
 from checkers.lockstep.edges import compare_edges, compare_everywhere
+from checkers.lockstep.shorten import shortened
 from checkers.lockstep.step import Compared, Difference
-from checkers.lockstep.walks import Differs, machine, walk_in_step
+from checkers.lockstep.walks import Differs, machine, run_walks, walk_in_step
 
 __all__ = [
     "Adapter",
@@ -26,5 +27,7 @@ __all__ = [
     "compare_edges",
     "compare_everywhere",
     "machine",
+    "run_walks",
+    "shortened",
     "walk_in_step",
 ]

@@ -85,10 +85,13 @@ def attempts(adapter: Adapter[Any, Any], system: System[Any], state: Any) -> Ite
     for rule in system.rules:
         for choice in rule.instances(state):
             outcome = rule.attempt(state, choice)
-            if not isinstance(outcome, Blocked) or (
-                not isinstance(outcome.guard, Limit) and adapter.refuses(rule.name, outcome.guard)
-            ):
+            if not isinstance(outcome, Blocked) or is_tried(adapter, rule.name, outcome):
                 yield rule, choice, outcome
+
+
+def is_tried(adapter: Adapter[Any, Any], rule: str, blocked: Blocked) -> bool:
+    """Whether a step that is forbidden is one that the implementation itself should refuse."""
+    return not isinstance(blocked.guard, Limit) and adapter.refuses(rule, blocked.guard)
 
 
 def compare_loaded(adapter: Adapter[Any, Any], subject: Any, state: Any) -> Difference | None:

@@ -1,13 +1,15 @@
-"""Random walks of both, by Hypothesis, which makes what it finds shorter."""
+"""Random walks of both, by Hypothesis; what they find is made shorter."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from checkers.lockstep.adapter import Adapter
+from checkers.lockstep.shorten import shortened
 from checkers.lockstep.step import (
     Attempt,
     Compared,
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 
 MOST_PICKS = 1 << 16
 """More than there are choices; what is picked beyond them counts from the first again."""
+
+
+MOST_SEEDS = 1 << 32
 
 
 class Differs(AssertionError):
@@ -62,6 +67,15 @@ class Walk:
             else:
                 self.possible.setdefault(attempt[0].name, []).append(attempt)
 
+    def weighted(self, weights: Mapping[str, int]) -> list[Attempt]:
+        """All of that, each as often as its weight says."""
+        possible = [
+            attempt
+            for name, attempts in self.possible.items()
+            for attempt in attempts * weights.get(name, 1)
+        ]
+        return possible + self.forbidden
+
     def take(self, attempt: Attempt) -> None:
         """Take a step in both, or have it refused; stay where it is not modelled."""
         rule, choice, outcome = attempt
@@ -79,13 +93,24 @@ class Walk:
             raise Differs(found.after(tuple(self.states), tuple(self.steps)))
 
 
+def chance_of(seed: int, walk: Walk) -> Random:
+    """What chooses a step. Hypothesis likes some seeds, which should not be the same step."""
+    return Random(seed << 16 | len(walk.steps))
+
+
 def machine(
-    adapter: Adapter[Any, Any], system: System[Any], compared: Compared | None = None
+    adapter: Adapter[Any, Any],
+    system: System[Any],
+    compared: Compared | None = None,
+    weights: Mapping[str, int] | None = None,
 ) -> type[RuleBasedStateMachine]:
     """A Hypothesis state machine with a rule for each of the system's rules.
 
     For those who want to run it their own way; `walk_in_step` runs it. A walk that nothing can
     follow begins anew. One forbidden thing is tried in a state at the most, so that walks go on.
+
+    Where some rules can always be taken and lead nowhere, or end what others have begun, walks
+    get on with weights: each step of a rule is then so much likelier than one without a weight.
     """
     try:
         from hypothesis import stateful
@@ -97,17 +122,30 @@ def machine(
     counted = Compared() if compared is None else compared
     pick = st.integers(0, MOST_PICKS - 1)
 
-    class InStep(stateful.RuleBasedStateMachine):
+    class Begun(stateful.RuleBasedStateMachine):
         walk: Walk
 
         @stateful.initialize(pick=pick)
         def begin(self, pick: int) -> None:
             self.walk = Walk(adapter, system, counted, starts[pick % len(starts)])
 
+    class InStep(Begun):
         @stateful.precondition(lambda self: not self.walk.possible)
         @stateful.rule(pick=pick)
         def begin_anew(self, pick: int) -> None:
             self.begin(pick)
+
+    class Weighted(Begun):
+        @stateful.rule(seed=st.integers(0, MOST_SEEDS))
+        def step(self, seed: int) -> None:
+            likely = self.walk.weighted(weights or {})
+            if likely:
+                self.walk.take(chance_of(seed, self.walk).choice(likely))
+            else:
+                self.begin(seed)
+
+    if weights is not None:
+        return Weighted
 
     def step(name: str) -> Callable[..., None]:
         def take(self: InStep, pick: int) -> None:
@@ -133,27 +171,39 @@ def walk_in_step(
     system: System[Any],
     settings: Settings | None = None,
     *,
+    weights: Mapping[str, int] | None = None,
     save_itf: Path | None = None,
 ) -> Compared:
     """Walk at random, as far as Hypothesis' settings say; raise `Differs` with a short story.
 
-    The story is also saved as an ITF file, if one is named: `kspec show` opens it.
+    What the weights are is told at `machine`. The story is also saved as an ITF file, if one is
+    named: `kspec show` opens it.
     """
     compared = Compared()
-    walks = machine(adapter, system, compared)
+    walks = machine(adapter, system, compared, weights)
+    try:
+        run_walks(walks, settings)
+    except Differs as differs:
+        shorter = Differs(shortened(adapter, system, differs.difference))
+        if save_itf is not None:
+            document = to_itf(shorter.difference.trace(system))
+            save_itf.write_text(json.dumps(document), encoding="utf-8")
+            shorter.add_note(f"The specification's side, as a file: {save_itf}")
+        raise shorter from None
+    return compared
+
+
+def run_walks(walks: type[RuleBasedStateMachine], settings: Settings | None = None) -> None:
+    """Run a state machine of walks, as far as the settings say; raise `Differs` if they do.
+
+    Hypothesis does not shorten them: it would change how each step is drawn, where `shortened`
+    leaves out whole steps.
+    """
     from hypothesis import Phase
     from hypothesis import settings as default
     from hypothesis.stateful import run_state_machine_as_test
 
     given = settings or default()
-    phases = tuple(phase for phase in given.phases if phase != Phase.explain)  # the story does
+    phases = tuple(p for p in given.phases if p not in (Phase.explain, Phase.shrink))
     chosen = default(given, phases=phases, report_multiple_bugs=False)
-    try:
-        run_state_machine_as_test(walks, settings=chosen)
-    except Differs as differs:
-        if save_itf is not None:
-            document = to_itf(differs.difference.trace(system))
-            save_itf.write_text(json.dumps(document), encoding="utf-8")
-            differs.add_note(f"The specification's side, as a file: {save_itf}")
-        raise
-    return compared
+    run_state_machine_as_test(walks, settings=chosen)

@@ -1,4 +1,4 @@
-"""Answers that say only what is wrong; made once, since they never change."""
+"""Answers that say only what is wrong; those that never change are made once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from spec.messages import (
     SyncGroup,
 )
 
-JOINED = {error: Joined(error) for error in Error}
 SYNCED = {error: Synced(error) for error in Error}
 BEATEN = {error: Beaten(error) for error in Error}
 LEFT = {error: Left(error) for error in Error}
@@ -36,7 +35,7 @@ def refusal(request: Request, error: Error) -> Answer:
     """Any request, answered with an error."""
     match request:
         case JoinGroup():
-            return JOINED[error]
+            return Joined(error, request.member)
         case SyncGroup():
             return SYNCED[error]
         case Heartbeat():

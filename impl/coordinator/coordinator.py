@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from impl.coordinator.answers import BEATEN, JOINED, SYNCED, refusal
+from impl.coordinator.answers import BEATEN, SYNCED, refusal
 from impl.coordinator.desk import Caller, Desk, Outcome
 from impl.coordinator.group import Group
 from impl.coordinator.joining import join_group
@@ -33,6 +33,7 @@ from spec.messages import (
     Answer,
     Error,
     Heartbeat,
+    Joined,
     JoinGroup,
     LeaveGroup,
     OffsetCommit,
@@ -198,7 +199,7 @@ class GroupCoordinator:
         desk = self._desk
         for group in list(desk.groups.values()):
             for member in group.members.values():
-                desk.answer_join(group, member, JOINED[Error.NOT_COORDINATOR])
+                desk.answer_join(group, member, Joined(Error.NOT_COORDINATOR, member.id))
                 desk.answer_sync(member, SYNCED[Error.NOT_COORDINATOR])
             dissolve(desk, group)
         for waiting in desk.waiting.values():

@@ -7,7 +7,6 @@ from typing import Protocol
 
 import attrs
 
-from impl.coordinator.answers import JOINED, SYNCED
 from impl.coordinator.group import Group, Member, Parked
 from impl.coordinator.timers import TimerKey, TimerKind, Timers
 from spec.messages import Answer, Error, Joined, JoinGroup, Record, Settings, Synced
@@ -170,10 +169,15 @@ class Desk:
         delay = self.settings.new_member_timeout if new else member.session_timeout
         self.timers.schedule(member.timer, delay)
 
-    def remove(self, group: Group, member: Member, error: Error = Error.UNKNOWN_MEMBER_ID) -> None:
-        """Drop a member, whatever that means for the group; its requests get this answer."""
-        self.answer_join(group, member, JOINED[error])
-        self.answer_sync(member, SYNCED[error])
+    def remove(self, group: Group, member: Member) -> None:
+        """Drop a member, whatever that means for the group.
+
+        If it waits to join, it is told so; if it waits to sync, it is not, as in Kafka.
+        """
+        self.answer_join(group, member, Joined(Error.UNKNOWN_MEMBER_ID, member.id))
+        if member.sync is not None:
+            self.release(member.sync, None)
+            member.sync = None
         self.timers.cancel(member.timer)
         group.remove(member)
 

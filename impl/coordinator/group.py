@@ -143,6 +143,7 @@ class Group:
             del self.instances[member.instance]
         self.supporters.subtract(_names(member.protocols))
         self.joined -= member.join is not None
+        self.pending_syncs.discard(member.id)
         if self.leader == member.id:
             self.leader = next(iter(self.members), None)
 

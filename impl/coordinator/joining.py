@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from impl.coordinator.answers import JOINED, told_instead
+from impl.coordinator.answers import SYNCED, told_instead
 from impl.coordinator.desk import Caller, Desk
 from impl.coordinator.group import Group, Member, Parked
 from impl.coordinator.rounds import (
@@ -12,7 +12,6 @@ from impl.coordinator.rounds import (
     EMPTY,
     PREPARING,
     STABLE,
-    has_synced,
     joined,
     rebalance,
 )
@@ -22,22 +21,22 @@ from spec.messages import NOBODY, Error, GroupMetadata, Joined, JoinGroup, Recor
 def join_group(desk: Desk, group_id: str, caller: Caller, request: JoinGroup) -> Joined | None:
     """Answer a join, or keep it until the round is complete."""
     if not group_id:
-        return JOINED[Error.INVALID_GROUP_ID]
+        return Joined(Error.INVALID_GROUP_ID, request.member)
     settings = desk.settings
     timeout = request.session_timeout
     if not settings.min_session_timeout <= timeout <= settings.max_session_timeout:
-        return JOINED[Error.INVALID_SESSION_TIMEOUT]
+        return Joined(Error.INVALID_SESSION_TIMEOUT, request.member)
     group = desk.groups.get(group_id)
     if group is None:
         if request.member != NOBODY:
-            return JOINED[Error.UNKNOWN_MEMBER_ID]
+            return Joined(Error.UNKNOWN_MEMBER_ID, request.member)
         group = desk.create(group_id)
         desk.write(Record(group_id, None, GroupMetadata(), group.since))
     if not _has_room(desk, group, request.member):
         _turn_away(desk, group, request.member)
-        return JOINED[Error.GROUP_MAX_SIZE_REACHED]
+        return Joined(Error.GROUP_MAX_SIZE_REACHED, request.member)
     if not group.can_agree(request.protocol_type, request.protocols):
-        return JOINED[Error.INCONSISTENT_GROUP_PROTOCOL]
+        return Joined(Error.INCONSISTENT_GROUP_PROTOCOL, request.member)
     if request.member == NOBODY:
         return _joins_without_id(desk, group, caller, request)
     if request.member in group.pending_joins and request.instance is None:
@@ -46,7 +45,7 @@ def join_group(desk: Desk, group_id: str, caller: Caller, request: JoinGroup) ->
         return None
     error = group.why_not_member(request.member, request.instance)
     if error is not Error.NONE:
-        return JOINED[error]
+        return Joined(error, request.member)
     return _joins_again(desk, group, caller, request, group.members[request.member])
 
 
@@ -165,11 +164,17 @@ def _is_replaced(
 
 
 def _take_the_place(desk: Desk, group: Group, old: Member, new: Member) -> None:
-    """Swap one member for another, which comes last, but inherits assignment and leadership."""
+    """Swap one member for another, which comes last, but inherits assignment and leadership.
+
+    It also inherits the debt, if there is one: a sync in this generation.
+    """
     leads = group.leader == old.id
     new.assignment = old.assignment
-    has_synced(desk, group, old)
-    desk.remove(group, old, Error.FENCED_INSTANCE_ID)
+    if old.id in group.pending_syncs:
+        group.pending_syncs.add(new.id)
+    desk.answer_join(group, old, Joined(Error.FENCED_INSTANCE_ID, old.id))
+    desk.answer_sync(old, SYNCED[Error.FENCED_INSTANCE_ID])
+    desk.remove(group, old)
     group.add(new, group.protocol_type or "")
     if leads:
         group.leader = new.id
@@ -193,7 +198,7 @@ class Replacement:
         if group.members.get(new.id) is not new or new.join is not self.parked:
             return
         if error is not Error.NONE:
-            desk.answer_join(group, new, JOINED[told_instead(error)])
+            desk.answer_join(group, new, Joined(told_instead(error), self.request.member))
             _take_the_place(desk, group, new, self.old)
             return
         leads = group.leader == new.id

@@ -9,7 +9,6 @@ from __future__ import annotations
 from spec.group.coordinator.checks import Handling, is_a_member, is_alive
 from spec.group.coordinator.group import Caller, Group, Outcome
 from spec.messages import NOBODY, Committed, Error, GroupState, Offset, OffsetCommit
-from spec.vocabulary import TopicPartition
 
 
 def commit(group: Group, request: OffsetCommit, caller: Caller) -> Handling:
@@ -29,17 +28,15 @@ def commit(group: Group, request: OffsetCommit, caller: Caller) -> Handling:
             yield "group has no members", group.state is GroupState.EMPTY
         completing = group.state is GroupState.COMPLETING_REBALANCE
         yield "assignments are not waited for", not completing
-    too_long = [tp for tp, offset in request.offsets if is_too_long(group, offset)]
-    taken = tuple((tp, offset) for tp, offset in request.offsets if tp not in too_long)
-    answer = Committed(tuple((tp, fared(tp, too_long)) for tp, _ in request.offsets))
+    answer = Committed(tuple((tp, fared(group, offset)) for tp, offset in request.offsets))
+    taken = tuple(o for o in request.offsets if fared(group, o[1]) is Error.NONE)
     return Outcome(group, ((caller, answer),), offsets=taken)
 
 
-def is_too_long(group: Group, offset: Offset) -> bool:
-    """Whether what the member notes beside the offset is more than the broker keeps."""
-    return len(offset.metadata.encode()) > group.settings.max_metadata
+def fared(group: Group, offset: Offset) -> Error:
+    """How the commit for one partition is answered: what is noted beside it may be too long.
 
-
-def fared(partition: TopicPartition, too_long: list[TopicPartition]) -> Error:
-    """How the commit for one partition is answered."""
-    return Error.OFFSET_METADATA_TOO_LARGE if partition in too_long else Error.NONE
+    Kafka counts characters, though it calls the setting `offset.metadata.max.bytes`.
+    """
+    too_long = len(offset.metadata) > group.settings.max_metadata
+    return Error.OFFSET_METADATA_TOO_LARGE if too_long else Error.NONE

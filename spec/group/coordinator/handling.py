@@ -8,7 +8,13 @@ from spec.group.coordinator.checks import ERRORS, Handling
 from spec.group.coordinator.committing import commit
 from spec.group.coordinator.group import Caller, Group, Outcome
 from spec.group.coordinator.heartbeats import heartbeat
-from spec.group.coordinator.joining import add_member, give_id, rejoin, replace_member
+from spec.group.coordinator.joining import (
+    add_member,
+    give_id,
+    rejoin,
+    replace_member,
+    session_timeout_is_allowed,
+)
 from spec.group.coordinator.leaving import leave
 from spec.group.coordinator.rebalance import remove
 from spec.group.coordinator.syncing import sync
@@ -18,6 +24,7 @@ from spec.messages import (
     Beaten,
     Committed,
     Error,
+    GroupState,
     Heartbeat,
     Joined,
     JoinGroup,
@@ -50,19 +57,25 @@ def handle(group: Group, caller: Caller, request: Request, new_id: str) -> Outco
 def handle_unknown(caller: Caller, request: Request, new_id: str, settings: Settings) -> Outcome:
     """What a request to a group that nobody has heard of comes to.
 
-    A first JoinGroup makes it, and a commit that claims no generation, too: a "simple" group,
-    for a consumer that assigns itself.
+    A first JoinGroup makes it, be it refused in the end, and so does a commit that claims no
+    generation: a "simple" group, for a consumer that assigns itself. Any other request is
+    answered, and then there is no group still: a dead one.
     """
     made = Group(settings=settings)
+    none = attrs.evolve(made, state=GroupState.DEAD)
     match request:
-        case JoinGroup(member="") | OffsetCommit(generation=-1):
-            outcome = handle(made, caller, request, new_id)
-            new = isinstance(request, JoinGroup) and outcome.group != made
-            return attrs.evolve(outcome, record=outcome.record or made.stored()) if new else outcome
+        case JoinGroup() if not session_timeout_is_allowed(made, request):
+            return refused(none, caller, request, Error.INVALID_SESSION_TIMEOUT)
+        case JoinGroup() if request.member == NOBODY:
+            return attrs.evolve(handle(made, caller, request, new_id), record=made.stored())
+        case JoinGroup():
+            return refused(none, caller, request, Error.UNKNOWN_MEMBER_ID)
+        case OffsetCommit() if request.generation < 0:
+            return handle(made, caller, request, new_id)
         case OffsetCommit():
-            return refused(made, caller, request, Error.ILLEGAL_GENERATION)
+            return refused(none, caller, request, Error.ILLEGAL_GENERATION)
         case _:
-            return refused(made, caller, request, Error.UNKNOWN_MEMBER_ID)
+            return attrs.evolve(handle(made, caller, request, new_id), group=none)
 
 
 def handler(group: Group, caller: Caller, request: Request, new_id: str) -> Handling:

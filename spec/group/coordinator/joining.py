@@ -22,13 +22,16 @@ from spec.messages import Error, GroupState, Joined, JoinGroup, Synced
 
 def may_join(group: Group, request: JoinGroup) -> Generator[tuple[str, bool], None, None]:
     """What is checked of every JoinGroup, in Kafka's order."""
-    settings = group.settings
-    timeout = request.session_timeout
-    allowed = settings.min_session_timeout <= timeout <= settings.max_session_timeout
-    yield "session timeout is allowed", allowed
+    yield "session timeout is allowed", session_timeout_is_allowed(group, request)
     yield "group has room", has_room(group, request)
     yield from is_alive(group)
     yield "protocols go with the group's", fits(group, request)
+
+
+def session_timeout_is_allowed(group: Group, request: JoinGroup) -> bool:
+    """Whether the broker waits for so long, and no longer, for a sign of life."""
+    settings = group.settings
+    return settings.min_session_timeout <= request.session_timeout <= settings.max_session_timeout
 
 
 def has_room(group: Group, request: JoinGroup) -> bool:
@@ -122,7 +125,7 @@ def replace_member(group: Group, request: JoinGroup, caller: Caller, new_id: str
     yield from may_join(group, request)
     replaced, answers = with_new_id(group, request, caller, new_id)
     if group.state is GroupState.STABLE and vote(replaced.members) == group.protocol:
-        return keep_generation(replaced, answers, new_id)
+        return keep_generation(group, replaced, answers, request, new_id)
     return Outcome(replaced, answers).then(prepare_or_complete)
 
 
@@ -134,7 +137,7 @@ def replace_member_in_place(
     replaced, answers = with_new_id(group, request, caller, new_id)
     settled = group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE)
     if settled and vote(replaced.members) == group.protocol:
-        return keep_generation(replaced, answers, new_id)
+        return keep_generation(group, replaced, answers, request, new_id)
     return Outcome(replaced, answers).then(prepare_or_complete)
 
 
@@ -162,12 +165,22 @@ def with_new_id(
 
 
 def keep_generation(
-    group: Group, answers: tuple[tuple[Caller, Joined | Synced], ...], member_id: str
+    before: Group,
+    group: Group,
+    answers: tuple[tuple[Caller, Joined | Synced], ...],
+    request: JoinGroup,
+    member_id: str,
 ) -> Outcome:
-    """Answer the new self at once, with the generation as it is."""
+    """Answer the new self at once, with the generation as it is.
+
+    If it leads, it need not assign. One that does not understand this is told that its old self
+    leads, and so does not assign either (KIP-814).
+    """
     member = group.member(member_id)
     assert member is not None
     settled = group.with_member(attrs.evolve(member, joining=None))
-    skip = member_id == group.leader
-    answer = joined(group, member, skip_assignment=skip)
+    if request.can_skip_assignment:
+        answer = joined(group, member, skip_assignment=member_id == group.leader)
+    else:
+        answer = joined(attrs.evolve(group, leader=before.leader), member)
     return Outcome(settled, (*answers, (member.joining, answer)), record=settled.stored())

@@ -32,7 +32,8 @@ def sync(group: Group, request: SyncGroup, caller: Caller) -> Handling:
     """A member asks what it is to read; the leader's request says it for all.
 
     Until the leader's request has come, and its assignments are in the offsets topic, members
-    wait. Whom the leader left out gets nothing. In a stable group the answer is ready.
+    wait. Whom the leader left out gets nothing. In a stable group the answer is ready. If the
+    leader asks again meanwhile, this is written too, but what was written first counts.
     """
     member = yield from may_sync(group, request)
     heard = attrs.evolve(group, pending_sync=group.pending_sync - {member.id})
@@ -43,7 +44,8 @@ def sync(group: Group, request: SyncGroup, caller: Caller) -> Handling:
         return Outcome(waiting)
     given = dict(request.assignments)
     plan = tuple((m.id, given.get(m.id, NO_ASSIGNMENT)) for m in group.members)
-    planned = attrs.evolve(waiting, plan=plan)
+    first = plan if group.plan is None else group.plan
+    planned = attrs.evolve(waiting, plan=first)
     return Outcome(planned, record=with_assignments(planned, plan).stored())
 
 

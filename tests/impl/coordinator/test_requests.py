@@ -305,7 +305,7 @@ def test_leaving_does_not_end_the_initial_delay() -> None:
     scene = initial()
     assert leaves(scene, Leaver(A)) == [NONE]
     assert scene.state is GroupState.PREPARING_REBALANCE
-    assert scene.last("a") == Joined(UNKNOWN), "what it waited for is answered"
+    assert scene.last("a") == Joined(UNKNOWN, A), "what it waited for is answered"
     scene.fire("initial delay")
     assert (scene.state, scene.group.generation) == (GroupState.EMPTY, 1)
 
@@ -337,11 +337,24 @@ def test_several_leave_at_once_and_each_is_told_how() -> None:
     assert scene.group.leader == B, "the first of those that are left"
 
 
-def test_who_leaves_while_it_waits_for_its_assignment_is_told_that_it_is_no_member() -> None:
+def test_who_leaves_while_it_waits_for_its_assignment_is_told_nothing() -> None:
     scene = completing()
     scene.syncs("b", B)
+    heard = len(scene.heard["b"])
     leaves(scene, Leaver(B))
-    assert scene.last("b") == Synced(UNKNOWN)
+    assert scene.state is GroupState.PREPARING_REBALANCE
+    assert len(scene.heard["b"]) == heard
+
+
+def test_an_id_that_was_given_out_leaves_only_as_what_it_was_given_to() -> None:
+    scene = stable()
+    given = scene.ask("c", JoinGroup(protocols=BOTH, client="c")).member
+    assert leaves(scene, Leaver(given, "t"), Leaver(given, "s")) == [
+        UNKNOWN,
+        FENCED,
+    ]
+    assert scene.group.pending_joins == {given}
+    assert leaves(scene, Leaver(given)) == [NONE]
 
 
 # -- OffsetCommit ---------------------------------------------------------------------------

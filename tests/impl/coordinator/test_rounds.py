@@ -126,7 +126,7 @@ def test_a_new_member_that_gives_up_may_end_the_initial_delay() -> None:
     scene = initial()
     scene.joins("b")
     scene.fire("member", A)
-    assert scene.last("a") == Joined(Error.UNKNOWN_MEMBER_ID)
+    assert scene.last("a") == Joined(Error.UNKNOWN_MEMBER_ID, A)
     assert (scene.state, scene.group.leader) == (COMPLETING, B)
     assert ("initial delay",) not in scene.timers()
 
@@ -251,7 +251,7 @@ def test_who_waits_in_a_round_is_alive_once_it_is_not_new() -> None:
     scene.joins("d")
     scene.fire("member", "d-4")
     assert "d-4" not in scene.group.members
-    assert scene.last("d") == Joined(Error.UNKNOWN_MEMBER_ID)
+    assert scene.last("d") == Joined(Error.UNKNOWN_MEMBER_ID, "d-4")
 
 
 def test_a_new_member_has_five_minutes_whatever_it_does() -> None:
