@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.native.codes import PIECE_BITS, SHARDS, Pieces, shard_of
+from checkers.native.codes import SHARDS, Pieces, as_highs, shard_of
 from impl.packed.compiled import Words, compiled
 from spec.core import SpecError
 
@@ -92,14 +92,10 @@ def as_column(content: Words | Pieces, offsets: Words) -> pa.Array:
 
 
 def as_states(rows: pa.RecordBatch, pieces: int) -> tuple[Words, Words]:
-    """The codes and high bits of the states in some rows of the schema."""
+    """The codes of the states in some rows of the schema, and their high bits as columns."""
     codes = np.frombuffer(content_of(rows.column("codes")), "<i8")
-    highs = np.zeros(len(codes), np.int64)
-    if pieces:
-        stored = np.frombuffer(content_of(rows.column("highs")), "<u2").reshape(-1, pieces)
-        for p in range(pieces):
-            highs |= stored[:, p].astype(np.int64) << PIECE_BITS * p
-    return codes, highs
+    stored = np.frombuffer(content_of(rows.column("highs")), "<u2")
+    return codes, as_highs(stored.reshape(len(codes), pieces))
 
 
 def content_of(column: pa.Array) -> memoryview:

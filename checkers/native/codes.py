@@ -1,8 +1,8 @@
 """The code of a state: its bits side by side, mixed so that codes are spread evenly.
 
-A code has 64 bits, and `high` those that a longer state has above. Mixing loses nothing:
-`decode` gives the words back. So codes stand for states everywhere outside the kernel, and to
-compare codes is to compare states.
+A code has 64 bits; those that a longer state has above are its high bits, 64 to a word. Mixing
+loses nothing: `decode` gives the words back. So codes, with high bits, stand for states
+everywhere outside the kernel, and to compare them is to compare states.
 """
 
 from __future__ import annotations
@@ -17,12 +17,28 @@ from impl.packed.layout import Layout
 CODE_BITS = 64
 PIECE_BITS = 16
 """The high bits of states are stored in pieces of this many."""
+PIECES = CODE_BITS // PIECE_BITS
+"""How many pieces a word of high bits has."""
 SHARD_BITS = 12
 SHARDS = 1 << SHARD_BITS
 """States are shared out among owners in whole shards."""
 
 Pieces: TypeAlias = np.ndarray[Any, np.dtype[np.uint16]]
 """The high bits of states, a row for each state."""
+
+
+def high_rows(pieces: int) -> int:
+    """How many rows of words hold the high bits of states; where there are none, a row of zeros."""
+    return max(1, -(-pieces // PIECES))
+
+
+def as_highs(pieces: Pieces) -> Words:
+    """The high bits of states as they are worked on: rows of words, a column for each state."""
+    states, count = pieces.shape
+    highs: Words = np.zeros((high_rows(count), states), np.int64)
+    for p in range(count):
+        highs[p // PIECES] |= pieces[:, p].astype(np.int64) << p % PIECES * PIECE_BITS
+    return highs
 
 
 class Coding(NamedTuple):
@@ -36,6 +52,11 @@ class Coding(NamedTuple):
     def pieces(self) -> int:
         """How many pieces the high bits take."""
         return -(-self.high_bits // PIECE_BITS)
+
+    @property
+    def rows(self) -> int:
+        """How many rows of words they take while they are worked on."""
+        return high_rows(self.pieces)
 
 
 def coding_of(layout: Layout) -> Coding:
@@ -67,9 +88,19 @@ def shifted(bits: int, by: int) -> int:
 
 
 @compiled
-def mixed(low: int, high: int) -> int:
+def salts_of(highs: Words, count: int) -> Words:
+    """What the high bits of states bring into their codes: all of them, each in its own way."""
+    salts = np.zeros(count, np.int64)
+    for row in range(highs.shape[0] - 1, -1, -1):
+        for i in range(count):
+            salts[i] = (salts[i] ^ shifted(salts[i], 32) ^ highs[row, i]) * FOR_HIGH
+    return salts
+
+
+@compiled
+def mixed(low: int, salt: int) -> int:
     """Spread the bits: the upper half of the code depends on all of them."""
-    x = low ^ high * FOR_HIGH
+    x = low ^ salt
     x ^= shifted(x, 32)
     x *= FIRST
     x ^= shifted(x, 29)
@@ -77,13 +108,13 @@ def mixed(low: int, high: int) -> int:
 
 
 @compiled
-def unmixed(code: int, high: int) -> int:
-    """The lower bits of a state, given its code and its high bits."""
+def unmixed(code: int, salt: int) -> int:
+    """The lower bits of a state, given its code and the salt of its high bits."""
     x = code * UNDO_SECOND
     x ^= shifted(x, 29) ^ shifted(x, 58)
     x *= UNDO_FIRST
     x ^= shifted(x, 32)
-    return x ^ high * FOR_HIGH
+    return x ^ salt
 
 
 @compiled
@@ -95,40 +126,52 @@ def shard_of(code: int) -> int:
 @compiled
 def encode(words: Words, count: int, coding: Coding, codes: Words, highs: Words) -> None:
     """The codes and high bits of the first `count` states."""
-    for i in range(count):
-        codes[i] = words[0, i]
-        highs[i] = 0
-    for k in range(1, words.shape[0]):
-        at = coding.at[k]
-        if at >= 64:
+    codes[:count] = 0
+    highs[:, :count] = 0
+    for k in range(words.shape[0]):
+        row, at = coding.at[k] // 64 - 1, coding.at[k] % 64
+        into = codes if row < 0 else highs[row]
+        for i in range(count):
+            into[i] |= words[k, i] << at
+        if at + coding.widths[k] > 64:
+            above = highs[row + 1]
             for i in range(count):
-                highs[i] |= words[k, i] << (at - 64)
-        else:
-            for i in range(count):
-                codes[i] |= words[k, i] << at
-            if at + coding.widths[k] > 64:
-                for i in range(count):
-                    highs[i] |= words[k, i] >> (64 - at)
+                above[i] |= words[k, i] >> (64 - at)
+    salts = salts_of(highs, count)
     for i in range(count):
-        codes[i] = mixed(codes[i], highs[i])
+        codes[i] = mixed(codes[i], salts[i])
+
+
+def encoded(words: Words, coding: Coding) -> tuple[Words, Words]:
+    """The codes and high bits of states: a number for each, and a column."""
+    count = words.shape[1]
+    codes: Words = np.empty(count, np.int64)
+    highs: Words = np.empty((coding.rows, count), np.int64)
+    encode(words, count, coding, codes, highs)
+    return codes, highs
 
 
 @compiled
 def decode(
-    codes: Words, pieces: Words, begin: int, count: int, coding: Coding, words: Words
+    codes: Words, pieces: Pieces, begin: int, count: int, coding: Coding, words: Words
 ) -> None:
     """The words of `count` stored states, from `begin` on."""
+    highs = np.zeros(((pieces.shape[1] + PIECES - 1) // PIECES, count), np.int64)
+    for p in range(pieces.shape[1]):
+        into, at = highs[p // PIECES], p % PIECES * PIECE_BITS
+        for j in range(count):
+            into[j] |= int(pieces[begin + j, p]) << at
+    lows = salts_of(highs, count)
     for j in range(count):
-        high = 0
-        for p in range(pieces.shape[1]):
-            high |= int(pieces[begin + j, p]) << (PIECE_BITS * p)
-        low = unmixed(codes[begin + j], high)
-        for k in range(words.shape[0]):
-            at = coding.at[k]
-            if at == 0:
-                bits = low
-            elif at < 64:
-                bits = shifted(low, at) | high << (64 - at)
-            else:
-                bits = high >> (at - 64)
-            words[k, j] = bits & (1 << coding.widths[k]) - 1
+        lows[j] = unmixed(codes[begin + j], lows[j])
+    for k in range(words.shape[0]):
+        row, at = coding.at[k] // 64 - 1, coding.at[k] % 64
+        mask = (1 << coding.widths[k]) - 1
+        bits = lows if row < 0 else highs[row]
+        if at + coding.widths[k] > 64:
+            above = highs[row + 1]
+            for j in range(count):
+                words[k, j] = (shifted(bits[j], at) | above[j] << (64 - at)) & mask
+        else:
+            for j in range(count):
+                words[k, j] = bits[j] >> at & mask

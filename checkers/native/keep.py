@@ -19,7 +19,7 @@ from checkers.limits import INTERRUPTED, Keep
 from checkers.native import checkpoint
 from checkers.native.blocks import Part, assert_whole, read_part, write_part
 from checkers.native.checkpoint import Level, Manifest, Way
-from checkers.native.codes import Coding, coding_of, encode
+from checkers.native.codes import Coding, coding_of, encoded
 from checkers.native.worker import Chunk, Worker, shards_of
 from impl.packed.kernel import Kernel
 from impl.packed.kernels import KERNELS, fingerprint
@@ -55,10 +55,9 @@ def layout_version(system: System[Any], kernel: Kernel[Any]) -> str:
     widths = kernel.layout.widths
     packed = [*(kernel.pack(state) for state in states), [(1 << width) // 3 for width in widths]]
     words = np.array(packed, np.int64).T.copy()
-    codes, highs = np.empty((2, len(packed)), np.int64)
-    encode(words, len(packed), coding_of(kernel.layout), codes, highs)
+    codes, highs = encoded(words, coding_of(kernel.layout))
     fields = [attrs.astuple(field) for field in kernel.layout.fields.values()]
-    says = repr((fields, widths, codes.tolist(), highs.tolist()))
+    says = repr((fields, widths, codes.tolist(), *highs.tolist()))
     return hashlib.sha256(says.encode()).hexdigest()[:16]
 
 

@@ -19,7 +19,7 @@ from checkers.interrupt import noted
 from checkers.limits import INTERRUPTED, Keep, Progress
 from checkers.memory import peak_resident_bytes, resident_bytes
 from checkers.native.behaviour import behaviour
-from checkers.native.codes import Coding, coding_of, encode
+from checkers.native.codes import Coding, coding_of, encoded
 from checkers.native.worker import Memory, OutOfMemory, Worker, lesser, send
 from impl.packed.compiled import made_ready
 from impl.packed.kernel import DEADLOCK, MOST_GUARDS, Kernel, up_to_symmetry
@@ -164,14 +164,12 @@ def warm_up(kernel: Kernel[Any], coding: Coding, coverage: bool) -> None:
 
 def send_states(worker: Worker, states: Iterable[Sequence[int]]) -> None:
     """Put packed states in a worker's outboxes, to be taken in in an even round."""
-    words = np.array(list(states), np.int64).T.copy()
-    count = words.shape[1]
-    codes, highs = np.empty((2, count), np.int64)
-    encode(words, count, worker.coding, codes, highs)
+    codes, highs = encoded(np.array(list(states), np.int64).T.copy(), worker.coding)
     box = worker.outboxes[1]
     send(
-        codes, highs, 0, count, worker.recent, worker.recent_highs, box.codes, box.highs, box.counts
-    )
+        codes, highs, 0, len(codes), worker.recent, worker.recent_highs,
+        box.codes, box.highs, box.counts,
+    )  # fmt: skip
 
 
 def cannot_keep(error: OSError) -> str:

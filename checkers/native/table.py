@@ -8,7 +8,8 @@ bucket together give back the whole code; no two states look the same.
 
     entry: low bits of the code | high bits of the state, if few | distance from home, and one
 
-Where a state has many high bits, they stand in a second row, `rest`.
+Where a state has many high bits, they stand in a second array, `rest`: a row of words for each
+slot, so that those of a bucket are neighbours, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import mmap
 
 import numpy as np
 
-from checkers.native.codes import shifted
+from checkers.native.codes import PIECE_BITS, PIECES, Pieces, high_rows, shifted
 from checkers.native.prefetch import ask_for
 from impl.packed.compiled import Words, compiled, look
 
@@ -34,7 +35,7 @@ AHEAD = 32
 """How many codes ahead a bucket is asked for, so that waiting for memory overlaps."""
 LOAD = 0.8
 INSIDE = 10
-"""More high bits than these stand in the second row."""
+"""More high bits than these stand in the second array."""
 
 
 @compiled
@@ -55,7 +56,7 @@ def insert(
     begin: int,
     end: int,
     new_codes: Words,
-    new_pieces: Words,
+    new_pieces: Pieces,
     new: int,
 ) -> tuple[int, int]:
     """Insert states; copy those that are new behind the first `new` of the new ones.
@@ -65,7 +66,7 @@ def insert(
     """
     upper = inside + DISTANCE_BITS
     within = (1 << inside) - 1
-    apart = len(rest) > 0
+    columns = rest.shape[1]
     for i in range(begin, min(begin + AHEAD, end)):
         ask_for(slots, home_of(codes[i], buckets) * SLOTS)
     for i in range(begin, end):
@@ -74,32 +75,34 @@ def insert(
         if i + AHEAD < end:
             ahead = home_of(codes[i + AHEAD], buckets) * SLOTS
             ask_for(slots, ahead)
-            if apart:
-                ask_for(rest, ahead)
+            for line in range(columns):
+                ask_for(rest, ahead * columns + line * SLOTS)
         code = codes[i]
-        high = highs[i]
         at = home_of(code, buckets) * SLOTS
-        entry = code << upper | (high & within) << DISTANCE_BITS | 1
+        entry = code << upper | (highs[0, i] & within) << DISTANCE_BITS | 1
         while True:
             found = 0
             used = 0
-            if apart:
+            for slot in range(at, at + SLOTS):
+                found |= int(look(slots, slot) == entry)
+                used += int(look(slots, slot) != 0)
+            if found and columns:
+                found = 0
                 for slot in range(at, at + SLOTS):
-                    found |= int(look(slots, slot) == entry) & int(look(rest, slot) == high)
-                    used += int(look(slots, slot) != 0)
-            else:
-                for slot in range(at, at + SLOTS):
-                    found |= int(look(slots, slot) == entry)
-                    used += int(look(slots, slot) != 0)
+                    same = int(look(slots, slot) == entry)
+                    for row in range(columns):
+                        same &= int(rest[slot, row] == highs[row, i])
+                    found |= same
             if found:
                 break
             if used < SLOTS:
                 slots[at + used] = entry
-                if apart:
-                    rest[at + used] = high
+                for row in range(columns):
+                    rest[at + used, row] = highs[row, i]
                 new_codes[new] = code
                 for p in range(new_pieces.shape[1]):
-                    new_pieces[new, p] = high >> (16 * p) & 0xFFFF
+                    high = highs[p // PIECES, i]
+                    new_pieces[new, p] = high >> (p % PIECES * PIECE_BITS) & 0xFFFF
                 new += 1
                 room -= 1
                 break
@@ -112,17 +115,12 @@ def insert(
 
 @compiled
 def move(
-    entry: int,
-    high: int,
-    bucket: int,
-    least: int,
-    slots: Words,
-    rest: Words,
-    buckets: int,
-    to_buckets: int,
-    inside: int,
-) -> None:
-    """Put an entry where it belongs in a larger table; `least` as in `spread`, for its bucket."""
+    entry: int, bucket: int, least: int, slots: Words, buckets: int, to_buckets: int, inside: int
+) -> int:
+    """Put an entry where it belongs in a larger table, and say into which slot.
+
+    `least` is as in `spread`, for its bucket.
+    """
     upper = inside + DISTANCE_BITS
     told = (1 << (64 - upper - 32)) - 1  # what an entry tells of the upper half of its code
     distance = (entry & DISTANCE) - 1
@@ -140,13 +138,18 @@ def move(
         at += SLOTS
         entry += 1
     slots[at + used] = entry
-    if len(rest) > 0:
-        rest[at + used] = high
+    return at + used
 
 
 @compiled
 def spread(
-    slots: Words, rest: Words, buckets: int, to_buckets: int, inside: int, aside: Words
+    slots: Words,
+    rest: Words,
+    buckets: int,
+    to_buckets: int,
+    inside: int,
+    aside: Words,
+    rest_aside: Words,
 ) -> None:
     """Spread the entries over more buckets, in place, beginning with the last.
 
@@ -155,10 +158,11 @@ def spread(
     half of a code that is at home in a bucket is 2**32 * bucket / buckets, rounded up; as
     division takes long, it is kept from bucket to bucket, as a quotient and what remains.
     """
-    apart = len(rest) > 0
+    columns = rest.shape[1]
     for slot in range(FIRST_BUCKETS * SLOTS):
-        aside[0, slot] = slots[slot]
-        aside[1, slot] = rest[slot] if apart else 0
+        aside[slot] = slots[slot]
+        for row in range(columns):
+            rest_aside[slot, row] = rest[slot, row]
         slots[slot] = 0
     last = buckets + MARGIN - 1
     step, step_remains = divmod(1 << 32, buckets)
@@ -169,20 +173,23 @@ def spread(
             entry = look(slots, slot)
             if entry == 0:
                 break
-            high = rest[slot] if apart else 0
             slots[slot] = 0
-            move(entry, high, bucket, least, slots, rest, buckets, to_buckets, inside)
+            to = move(entry, bucket, least, slots, buckets, to_buckets, inside)
+            for row in range(columns):
+                rest[to, row] = rest[slot, row]
         quotient -= step
         remains -= step_remains
         if remains < 0:
             remains += buckets
             quotient -= 1
     for slot in range(FIRST_BUCKETS * SLOTS):
-        entry, high = aside[0, slot], aside[1, slot]
+        entry = aside[slot]
         if entry:
             bucket = slot // SLOTS
             least = ((bucket << 32) + buckets - 1) // buckets
-            move(entry, high, bucket, least, slots, rest, buckets, to_buckets, inside)
+            to = move(entry, bucket, least, slots, buckets, to_buckets, inside)
+            for row in range(columns):
+                rest[to, row] = rest_aside[slot, row]
 
 
 def reserve(size: int) -> Words:
@@ -200,20 +207,21 @@ def reserve(size: int) -> Words:
     return np.frombuffer(memory, np.int64)
 
 
-NO_SLOTS: Words = np.empty(0, np.int64)
-
-
 class Table:
     """The states found by one worker."""
 
     def __init__(self, high_bits: int, most_bytes: int) -> None:
-        self.apart = high_bits > INSIDE
-        self.inside = 0 if self.apart else high_bits
+        apart = high_bits > INSIDE
+        self.columns = high_rows(-(-high_bits // PIECE_BITS)) if apart else 0
+        """How many words each slot has in `rest`."""
+        self.inside = 0 if apart else high_bits
         # Entries and buckets together must tell the whole upper half of a code.
         self.buckets = 1 << max(12, 32 - (64 - DISTANCE_BITS - self.inside - 32))
         self.count = 0
         self.slots = reserve(most_bytes)
-        self.rest = reserve(most_bytes) if self.apart else NO_SLOTS
+        rest = reserve(most_bytes * self.columns) if apart else np.empty(0, np.int64)
+        slots = len(rest) // max(1, self.columns)
+        self.rest = rest[: slots * self.columns].reshape(slots, self.columns)
 
     @property
     def room(self) -> int:
@@ -223,7 +231,7 @@ class Table:
     @property
     def bytes(self) -> int:
         """What it takes of memory."""
-        return self.buckets * LINE * (1 + self.apart)
+        return self.buckets * LINE * (1 + self.columns)
 
     @property
     def next_buckets(self) -> int:
@@ -233,15 +241,19 @@ class Table:
     @property
     def growth_bytes(self) -> int:
         """How much more memory it would take next."""
-        return (self.next_buckets - self.buckets) * LINE * (1 + self.apart)
+        return (self.next_buckets - self.buckets) * LINE * (1 + self.columns)
 
     @property
     def can_grow(self) -> bool:
         """Whether there are addresses for more."""
-        return (self.next_buckets + MARGIN) * SLOTS <= len(self.slots)
+        room = min(len(self.slots), len(self.rest)) if self.columns else len(self.slots)
+        return (self.next_buckets + MARGIN) * SLOTS <= room
 
     def grow(self) -> None:
         """Spread over more buckets."""
-        aside: Words = np.empty((2, FIRST_BUCKETS * SLOTS), np.int64)
-        spread(self.slots, self.rest, self.buckets, self.next_buckets, self.inside, aside)
+        aside: Words = np.empty(FIRST_BUCKETS * SLOTS, np.int64)
+        rest_aside: Words = np.empty((len(aside), self.columns), np.int64)
+        spread(
+            self.slots, self.rest, self.buckets, self.next_buckets, self.inside, aside, rest_aside
+        )
         self.buckets = self.next_buckets

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from checkers.memory import machine_bytes
-from checkers.native.codes import SHARD_BITS, Coding, decode, encode, shard_of
+from checkers.native.codes import SHARD_BITS, Coding, Pieces, decode, encode, shard_of
 from checkers.native.table import Table, insert
 from impl.packed.compiled import Words, compiled
 from impl.packed.kernel import MOST_GUARDS, Kernel
@@ -40,7 +40,7 @@ class Chunk:
     """Some states of a level."""
 
     codes: Words
-    pieces: Words
+    pieces: Pieces
     count: int = 0
 
     @classmethod
@@ -57,9 +57,9 @@ class Chunk:
 class Outbox:
     """What a worker found in one round, by owner."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, rows: int) -> None:
         self.codes: Words = np.empty((workers, OUTBOX // workers), np.int64)
-        self.highs: Words = np.empty((workers, OUTBOX // workers), np.int64)
+        self.highs: Words = np.empty((workers, rows, OUTBOX // workers), np.int64)
         self.counts: Words = np.zeros(workers, np.int64)
 
 
@@ -73,6 +73,11 @@ def shards_of(owner: int, workers: int) -> range:
     """The shards whose states fall to an owner."""
     first, behind = (-(-(n << SHARD_BITS) // workers) for n in (owner, owner + 1))
     return range(first, behind)
+
+
+def nothing_recent(size: int, rows: int) -> tuple[Words, Words]:
+    """Codes and high bits of states sent last, where none was: no code stands where it belongs."""
+    return ~(np.arange(size, dtype=np.int64) << 20), np.zeros((rows, size), np.int64)
 
 
 @compiled
@@ -91,19 +96,24 @@ def send(
     workers, room = out_codes.shape
     for i in range(begin, end):
         code = codes[i]
-        high = highs[i]
         slot = code >> 20 & len(recent) - 1
-        if recent[slot] == code and recent_highs[slot] == high:
-            continue
+        if recent[slot] == code:
+            differ = 0
+            for row in range(highs.shape[0]):
+                differ |= recent_highs[row, slot] ^ highs[row, i]
+            if differ == 0:
+                continue
         owner = owner_of(code, workers)
         count = counts[owner]
         if count == room:
             return i
         out_codes[owner, count] = code
-        out_highs[owner, count] = high
         counts[owner] = count + 1
         recent[slot] = code
-        recent_highs[slot] = high
+        for row in range(highs.shape[0]):
+            high = highs[row, i]
+            out_highs[owner, row, count] = high
+            recent_highs[row, slot] = high
     return end
 
 
@@ -130,7 +140,7 @@ class Worker:
         """The states found, by level; the last level is still growing."""
         self.found = 0
         """The mask of the properties that a state of the level that is expanded violates."""
-        self.outboxes = Outbox(workers), Outbox(workers)
+        self.outboxes = Outbox(workers, coding.rows), Outbox(workers, coding.rows)
         """One is read while the other is written."""
         height = len(coding.widths)
         self.words: Words = np.empty((height, BATCH), np.int64)
@@ -140,13 +150,12 @@ class Worker:
         self.counts: Words = np.zeros(len(kernel.acts), np.int64)
         self.masks: Words = np.empty(BATCH, np.int64)
         self.codes: Words = np.empty(ROOM, np.int64)
-        self.highs: Words = np.empty(ROOM, np.int64)
+        self.highs: Words = np.empty((coding.rows, ROOM), np.int64)
         self.position = 0, 0
         """Chunk and index of the state that is expanded next."""
         self.unsent = 0, 0
         """Which of these codes are not sent yet."""
-        self.recent: Words = np.zeros(RECENT, np.int64)
-        self.recent_highs: Words = np.full(RECENT, -1, np.int64)
+        self.recent, self.recent_highs = nothing_recent(RECENT, coding.rows)
         self.fired: Words = np.zeros(len(kernel.acts), np.int64)
         """How often each act happened, in the levels that are expanded."""
         self.stopped: Words = np.zeros((len(kernel.acts), MOST_GUARDS), np.int64)

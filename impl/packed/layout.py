@@ -15,8 +15,8 @@ import attrs
 WORD_BITS = 63
 """How many bits of a word a layout uses."""
 
-STATE_BITS = 127
-"""How many bits of a state an engine holds: a code of 64, and above it one word."""
+STATE_BITS = 256
+"""How many bits of a state an engine holds: a code of 64, and above it up to three words."""
 
 
 class LayoutError(Exception):
