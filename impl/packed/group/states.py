@@ -184,6 +184,11 @@ class Packing:
 
     # -- ids, masks and plans -----------------------------------------------------------------
 
+    @property
+    def ids(self) -> int:
+        """How many member ids there are."""
+        return self.bounds.consumers * self.bounds.ids
+
     def number(self, member_id: str) -> int:
         """The number of a member id."""
         return NAMES.index(member_id[0]) * self.bounds.ids + int(member_id[1:]) - 1
