@@ -52,6 +52,14 @@ class Error(StrEnum):
     UNKNOWN_MEMBER_ID = "UNKNOWN_MEMBER_ID"
     UNKNOWN_SERVER_ERROR = "UNKNOWN_SERVER_ERROR"
     UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
+    # Why a record could not be written to the offsets topic; no client is told these.
+    INVALID_FETCH_SIZE = "INVALID_FETCH_SIZE"
+    KAFKA_STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
+    MESSAGE_TOO_LARGE = "MESSAGE_TOO_LARGE"
+    NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
+    NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
+    RECORD_LIST_TOO_LARGE = "RECORD_LIST_TOO_LARGE"
+    REQUEST_TIMED_OUT = "REQUEST_TIMED_OUT"
 
 
 @attrs.frozen
@@ -103,6 +111,8 @@ class JoinGroup:
     """The consumer's `max.poll.interval.ms`."""
     can_take_an_id_first: bool = True
     """Whether a first join may be answered with an id only (request version 4, KIP-394)."""
+    can_skip_assignment: bool = True
+    """Whether a leader understands that it need not assign (request version 9, KIP-814)."""
     client: str = "consumer"
     """`client.id`, which member ids begin with."""
 
@@ -151,6 +161,8 @@ class Offset:
     offset: int
     metadata: str = ""
     leader_epoch: int = -1
+    expires: int | None = None
+    """When it may be forgotten, in milliseconds, from an old client that says so itself."""
 
 
 @attrs.frozen
@@ -272,3 +284,5 @@ class Record:
     """What it is the offset of; None for the group itself. With the group, the record's key."""
     value: GroupMetadata | Offset | None
     """None is a tombstone: what stood under this key is gone."""
+    time: int = 0
+    """When the offset was committed, or since when the group is in its state; 0 without a clock."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -23,6 +24,18 @@ class TopicPartition(NamedTuple):
 
 Assignment: TypeAlias = dict[str, tuple[TopicPartition, ...]]
 """Who gets what: each member's partitions, in the order in which Kafka lists them."""
+
+
+class PartitionError(StrEnum):
+    """Why a replica does not do what it is asked: the names of Kafka's errors."""
+
+    FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
+    UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
+    NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
+    OFFSET_OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+    NOT_ENOUGH_REPLICAS = "NOT_ENOUGH_REPLICAS"
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = "NOT_ENOUGH_REPLICAS_AFTER_APPEND"
+    INVALID_REQUIRED_ACKS = "INVALID_REQUIRED_ACKS"
 
 
 class InvalidGroup(SpecError):

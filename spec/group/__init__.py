@@ -8,11 +8,15 @@ implementation. `world` puts consumers and a network around it; `coordinating`, 
 from __future__ import annotations
 
 from spec.core import Model
+from spec.group.cooperative import BEFORE_KAFKA_12984, COOPERATIVE
 from spec.group.eager import EAGER
 from spec.group.properties import PROPERTIES
 from spec.group.settling import GroupSettles
 from spec.group.variants import FAILED
 from spec.group.world import Bounds, everybody_is_gone, initial
+
+ALONE = {"consumers": 1, "ids": 1, "generations": 2, "crashes": 0, "failovers": 0}
+"""A small world; each of those that mutants are looked at in has something more."""
 
 GROUP = Model(
     name="group",
@@ -21,7 +25,14 @@ GROUP = Model(
     initial=initial,
     properties=PROPERTIES,
     sanity=(GroupSettles,),
-    variants=(EAGER, *FAILED),
+    variants=(EAGER, *FAILED, COOPERATIVE, BEFORE_KAFKA_12984),
     default_variant="eager",
     final=everybody_is_gone,
+    mutation_bounds=(
+        ALONE | {"failovers": 1, "ids": 2},
+        ALONE | {"crashes": 1, "static": 1, "ids": 2},
+        ALONE | {"early": 1, "losses": 1, "stalls": 1},
+        ALONE | {"leaves": 1, "growths": 1, "partitions": 1},
+        ALONE | {"consumers": 2, "generations": 3},
+    ),
 )

@@ -6,7 +6,7 @@ thread polls; beside it a heartbeat thread asks whether all is well.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, TypeAlias
 
 from spec.core import Step, limit, rule
@@ -35,7 +35,11 @@ from spec.messages import (
     SyncGroup,
 )
 
+Subscribed: TypeAlias = tuple[tuple[str, str | None, Hashable], ...]
+"""What the leader hears of each member: id, instance and subscription."""
 Plan: TypeAlias = tuple[tuple[str, tuple[int, ...]], ...]
+Assign: TypeAlias = Callable[[Subscribed, int], Plan]
+Request: TypeAlias = Callable[[World, int, str], JoinGroup]
 
 # -- how each error is taken ------------------------------------------------------------------
 
@@ -93,7 +97,7 @@ def is_old(s: World, consumer: int, changes: Mapping[str, Any]) -> bool:
 # -- assignment -------------------------------------------------------------------------------
 
 
-def plan(members: tuple[tuple[str, str | None, Hashable], ...], partitions: int) -> Plan:
+def plan(members: Subscribed, partitions: int) -> Plan:
     """What the leader gives to each: consecutive partitions, as the range assignor does."""
     ids = sorted(member for member, _, _ in members)
     each, extra = divmod(partitions, len(ids))
@@ -115,6 +119,31 @@ def join_request(s: World, consumer: int, member: str) -> JoinGroup:
         session_timeout=SESSION_TIMEOUT,
         rebalance_timeout=REBALANCE_TIMEOUT,
         client=NAMES[consumer],
+    )
+
+
+def after_join_answer(
+    s: World, consumer: int, answer: Joined, request: Request, assign: Assign
+) -> World:
+    """What a consumer does with the answer to its JoinGroup, given how it joins and assigns."""
+    old = s.consumers[consumer].beat is not None
+    if answer.error is Error.MEMBER_ID_REQUIRED:
+        again = request(s, consumer, answer.member)
+        return s.with_consumer(consumer, member=answer.member, call=again, beat_is_old=old)
+    if answer.error is not Error.NONE:
+        return starts_over(s, consumer, answer.error)
+    leads = answer.leader == answer.member
+    assigns = leads and not answer.skip_assignment
+    given = assign(answer.members, s.partitions) if assigns else ()
+    instance = s.instance(consumer)
+    return s.with_consumer(
+        consumer,
+        phase=Phase.SYNCING,
+        member=answer.member,
+        generation=answer.generation,
+        planned=s.partitions if leads else 0,
+        call=SyncGroup(answer.member, answer.generation, given, instance=instance),
+        beat_is_old=old,
     )
 
 
@@ -168,29 +197,7 @@ def consumer_takes_join_answer(s: World, consumer: int) -> Step[World]:
     yield "consumer polls", c.runs and c.polls
     yield "an answer has come", c.phase is Phase.JOINING and isinstance(c.call, Joined)
     assert isinstance(c.call, Joined), "an answer has come"
-    answer = c.call
-    if answer.error is Error.MEMBER_ID_REQUIRED:
-        return s.with_consumer(
-            consumer,
-            member=answer.member,
-            call=join_request(s, consumer, answer.member),
-            beat_is_old=c.beat is not None,
-        )
-    if answer.error is not Error.NONE:
-        return starts_over(s, consumer, answer.error)
-    leads = answer.leader == answer.member
-    assignments = () if answer.skip_assignment or not leads else plan(answer.members, s.partitions)
-    return s.with_consumer(
-        consumer,
-        phase=Phase.SYNCING,
-        member=answer.member,
-        generation=answer.generation,
-        planned=s.partitions if leads else 0,
-        call=SyncGroup(
-            answer.member, answer.generation, assignments, instance=s.instance(consumer)
-        ),
-        beat_is_old=c.beat is not None,
-    )
+    return after_join_answer(s, consumer, c.call, join_request, plan)
 
 
 @rule(by="consumer", consumer=consumers)

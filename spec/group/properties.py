@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec.core import Claims, always
-from spec.group.world import NAMES, Phase, World, consumers
+from spec.group.world import NAMES, Owns, Phase, World, consumers
 from spec.messages import NO_GENERATION, GroupState
 
 LEGAL = frozenset(
@@ -24,6 +24,12 @@ LEGAL = frozenset(
 def owners(s: World, partition: int) -> list[str]:
     """The members that the coordinator says own a partition."""
     return [m.id for m in s.group.members if partition in tuple(m.assignment)]  # type: ignore[arg-type]
+
+
+def is_moving(s: World, partition: int) -> bool:
+    """Whether a member said that it owns this partition when it joined."""
+    subscriptions = [m.metadata(s.group.protocol) for m in s.group.members]
+    return any(isinstance(o, Owns) and partition in o.partitions for o in subscriptions)
 
 
 @always
@@ -63,10 +69,14 @@ def OneOwnerInAGeneration(s: World) -> Claims:
 
 @always
 def EveryPartitionHasAnOwner(s: World) -> Claims:
-    """In a stable group each partition that was there to share out has exactly one owner."""
+    """In a stable group each partition that was there to share out has exactly one owner.
+
+    Or none for one more round, while a cooperative member that claims it is about to revoke it.
+    """
     if s.group.state is GroupState.STABLE:
         for partition in range(s.bounds.partitions):
-            yield f"partition {partition}", len(owners(s, partition)) == 1
+            count = len(owners(s, partition))
+            yield f"partition {partition}", count == 1 or (not count and is_moving(s, partition))
 
 
 @always

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spec.core import leads_to
 from spec.group import consuming, coordinating
 from spec.group.world import Phase, World
-from spec.messages import GroupState
+from spec.messages import NOBODY, GroupState
 
 
 def is_settled(s: World) -> bool:
@@ -27,7 +27,8 @@ def is_settled(s: World) -> bool:
 
 def is_at_the_edge(s: World) -> bool:
     """Whether the bounds have no more ids or generations to go on with."""
-    out_of_ids = any(c.ids == s.bounds.ids for c in s.consumers)
+    needs_an_id = [c for c in s.consumers if c.runs and c.member == NOBODY]
+    out_of_ids = any(c.ids == s.bounds.ids for c in needs_an_id)
     return out_of_ids or s.group.generation == s.bounds.generations
 
 

@@ -12,6 +12,9 @@ from spec.group.eager import EAGER
 from spec.group.world import Ask, Phase, World, consumers, first_joins, replacements
 from spec.messages import Error, OffsetCommit
 
+ONE_EARLY_TIMER = {"consumers": 1, "crashes": 0, "failovers": 0, "early": 1}
+"""One consumer, and one timer that fires while it is only slow."""
+
 # -- any generation may commit ----------------------------------------------------------------
 
 
@@ -34,7 +37,12 @@ NO_GENERATION_CHECK = EAGER.derive(
         "What generations are for: a static member that misses a rebalance stays a member, and "
         "without the check it goes on committing for partitions that may be another's by now."
     ),
-    violates={"NoOldCommit": Violated(0, {})},
+    violates={
+        "NoOldCommit": Violated(
+            18,
+            {"static": 1, "early": 1, "crashes": 0, "failovers": 0, "ids": 1, "generations": 2},
+        )
+    },
 )
 
 # -- KAFKA-12890 ------------------------------------------------------------------------------
@@ -46,7 +54,12 @@ BEFORE_KAFKA_12890 = EAGER.derive(
         "Nobody waited for a SyncGroup with a timer: a member that sends heartbeats, but never "
         "syncs, held the whole group in CompletingRebalance."
     ),
-    violates={"GroupSettles": Violated(0, {})},
+    violates={
+        "GroupSettles": Violated(
+            18,
+            {"losses": 1, "stalls": 1, "crashes": 0, "failovers": 0, "ids": 1, "generations": 2},
+        )
+    },
 )
 
 # -- KAFKA-9801 -------------------------------------------------------------------------------
@@ -71,7 +84,9 @@ BEFORE_KAFKA_9801 = EAGER.derive(
         "A static member that came back while assignments were being made did not begin another "
         "round: the leader had assigned to its old id, and the new one got nothing."
     ),
-    violates={"EveryPartitionHasAnOwner": Violated(0, {})},
+    violates={
+        "EveryPartitionHasAnOwner": Violated(12, {"consumers": 1, "static": 1, "failovers": 0})
+    },
 )
 
 # -- KAFKA-8104 -------------------------------------------------------------------------------
@@ -107,7 +122,10 @@ BEFORE_KAFKA_8104 = EAGER.derive(
         "The application's thread did not look again before it told its listener of the new "
         "partitions: the consumer began to read them without a generation to commit in."
     ),
-    violates={"HoldersHaveAGeneration": Violated(0, {})},
+    violates={
+        "HoldersHaveAGeneration": Violated(14, ONE_EARLY_TIMER),
+        "NoOldCommit": Violated(15, ONE_EARLY_TIMER),
+    },
 )
 
 # -- KIP-394 ----------------------------------------------------------------------------------
@@ -130,7 +148,7 @@ BEFORE_KIP_394 = EAGER.derive(
         "A consumer that gave up waiting for its first answer joined again as somebody else, and "
         "the group filled with members that nobody was (KAFKA-7610, KAFKA-7824)."
     ),
-    violates={"OneMemberPerConsumer": Violated(0, {})},
+    violates={"OneMemberPerConsumer": Violated(8, ONE_EARLY_TIMER)},
 )
 
 FAILED = (

@@ -120,6 +120,15 @@ class Consumer:
 
 
 @attrs.frozen
+class Owns:
+    """What a member's subscription says beside its topics. Kafka: ConsumerProtocolSubscription."""
+
+    partitions: tuple[int, ...]
+    generation: int
+    """The generation in which it was given them."""
+
+
+@attrs.frozen
 class Faults:
     """What has gone wrong so far."""
 

@@ -9,6 +9,15 @@ happens when nobody asks, and `loading` what a new coordinator makes of the offs
 from __future__ import annotations
 
 from spec.group.coordinator.group import HUNG_UP, Caller, Group, GroupMember, Outcome
-from spec.group.coordinator.handling import handle, refusal
+from spec.group.coordinator.handling import handle, handle_unknown, refusal
 
-__all__ = ["HUNG_UP", "Caller", "Group", "GroupMember", "Outcome", "handle", "refusal"]
+__all__ = [
+    "HUNG_UP",
+    "Caller",
+    "Group",
+    "GroupMember",
+    "Outcome",
+    "handle",
+    "handle_unknown",
+    "refusal",
+]

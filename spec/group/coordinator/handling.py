@@ -25,6 +25,7 @@ from spec.messages import (
     Left,
     OffsetCommit,
     Request,
+    Settings,
     Synced,
     SyncGroup,
 )
@@ -44,6 +45,24 @@ def handle(group: Group, caller: Caller, request: Request, new_id: str) -> Outco
     except StopIteration as end:
         outcome: Outcome = end.value
         return outcome
+
+
+def handle_unknown(caller: Caller, request: Request, new_id: str, settings: Settings) -> Outcome:
+    """What a request to a group that nobody has heard of comes to.
+
+    A first JoinGroup makes it, and a commit that claims no generation, too: a "simple" group,
+    for a consumer that assigns itself.
+    """
+    made = Group(settings=settings)
+    match request:
+        case JoinGroup(member="") | OffsetCommit(generation=-1):
+            outcome = handle(made, caller, request, new_id)
+            new = isinstance(request, JoinGroup) and outcome.group != made
+            return attrs.evolve(outcome, record=outcome.record or made.stored()) if new else outcome
+        case OffsetCommit():
+            return refused(made, caller, request, Error.ILLEGAL_GENERATION)
+        case _:
+            return refused(made, caller, request, Error.UNKNOWN_MEMBER_ID)
 
 
 def handler(group: Group, caller: Caller, request: Request, new_id: str) -> Handling:
@@ -71,7 +90,7 @@ def join_handler(group: Group, caller: Caller, request: JoinGroup, new_id: str) 
         if request.instance is None and request.can_take_an_id_first:
             return give_id(group, request, caller, new_id)
         return add_member(group, request, caller, new_id)
-    if request.member in group.pending:
+    if request.member in group.pending and request.instance is None:
         return add_member(group, request, caller, request.member)
     return rejoin(group, request, caller)
 

@@ -150,7 +150,7 @@ def with_new_id(
         answers.append((old.joining, Joined(fenced, old.id)))
     if old.syncing is not None:
         answers.append((old.syncing, Synced(fenced)))
-    new = attrs.evolve(rejoining(old, request, caller), id=new_id, syncing=None)
+    new = attrs.evolve(rejoining(old, request, caller), id=new_id, is_new=False, syncing=None)
     others = tuple(m for m in group.members if m.id != old.id)
     owes_sync = old.id in group.pending_sync
     return attrs.evolve(

@@ -1,0 +1,79 @@
+"""A replica at real sizes: appends and fetches a second, and bytes a record.
+
+    python benchmarks/partition.py
+
+Prints one table. A leader writes a million records in batches, in so many epochs; a follower
+then fetches all of it, and each of its fetches is validated by the leader's epoch cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import tracemalloc
+
+from impl.partition import Follower, Leader, Replica
+
+
+def lead(replica: Replica, epoch: int) -> Leader:
+    """The replica leads in this epoch."""
+    replica.become_leader(epoch, epoch, {0, 1}, {0, 1})
+    assert isinstance(replica.role, Leader)
+    return replica.role
+
+
+def measure(records: int, epochs: int, batch: int) -> tuple[float, float, float]:
+    """Appends a second, fetch answers a second, bytes a record."""
+    leader, follower = Replica(0), Replica(1)
+    batches = records // batch
+    ids = [range(n * batch, (n + 1) * batch) for n in range(batches)]
+    tracemalloc.start()
+    role = lead(leader, 0)
+    for n in range(batches):
+        if n * epochs // batches > leader.leader_epoch:
+            role = lead(leader, leader.leader_epoch + 1)
+        role.append(ids[n])
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    timed = Replica(0)
+    started = time.perf_counter()
+    role = lead(timed, 0)
+    for n in range(batches):
+        if n * epochs // batches > timed.leader_epoch:
+            role = lead(timed, timed.leader_epoch + 1)
+        role.append(ids[n])
+    append_seconds = time.perf_counter() - started
+
+    last = leader.leader_epoch
+    follower.become_follower(last, last, 0, {0, 1})
+    assert isinstance(follower.role, Follower)
+    fetches = 0
+    started = time.perf_counter()
+    while follower.log.end < leader.log.end:
+        request = follower.role.next_request(at_most=batch)
+        assert request is not None
+        follower.role.take(leader.answer(request, fetches))
+        fetches += 1
+    fetch_seconds = time.perf_counter() - started
+    return batches / append_seconds, fetches / fetch_seconds, held / records
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--records", type=int, default=1_000_000)
+    chosen = parser.parse_args()
+    print(f"{chosen.records:,} records on one core")
+    print("epochs  records a batch  appends/s  fetches/s  records fetched/s  bytes a record")
+    for epochs in (1, 5_000):
+        for batch in (1, 100):
+            appends, fetches, size = measure(chosen.records, epochs, batch)
+            print(
+                f"{epochs:>6,}  {batch:>15,}  {appends:>9,.0f}  {fetches:>9,.0f}"
+                f"  {fetches * batch:>17,.0f}  {size:>14.1f}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""One step in both, compared; and what a difference says of itself."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from checkers.lockstep.adapter import Adapter, NotModelled
+from spec.core import Blocked, Limit, Rule, System, Taken
+from traces.story import choice_text
+from traces.trace import Trace
+
+NOTHING = object()
+"""Where one of two has something, what the other has."""
+
+
+@attrs.frozen
+class Difference:
+    """A behaviour in whose last step the implementation leaves the specification. Plain data."""
+
+    states: tuple[Any, ...]
+    """The specification's states: before each step, and after the last if it may be taken."""
+    steps: tuple[Taken, ...]
+    """The steps; the last one is where they differ. Without any, it is in loading a state."""
+    blocked_by: str
+    """The guard by which the specification forbids the last step, if it does."""
+    says: tuple[str, ...]
+    """What is different, a line each."""
+
+    def after(self, states: tuple[Any, ...], steps: tuple[Taken, ...]) -> Difference:
+        """The same difference, with a behaviour that leads to the first of its states."""
+        return attrs.evolve(self, states=states[:-1] + self.states, steps=steps + self.steps)
+
+    def trace(self, system: System[Any]) -> Trace:
+        """The behaviour as a trace, for `traces.itf`: as far as the specification goes."""
+        steps = self.steps[: len(self.states) - 1]
+        return Trace(system, self.states, steps, where="; ".join(self.says))
+
+    def __str__(self) -> str:
+        """The story: step by step, and what is different in the end."""
+        lines = [f"{number:>3}  {told(step)}" for number, step in enumerate(self.steps, 1)]
+        if self.blocked_by:
+            lines.append(f"     which the specification forbids: not {self.blocked_by!r}")
+        return "\n".join([*lines, *(f"  ✗  {line}" for line in self.says)])
+
+
+def told(step: Taken) -> str:
+    """A step in one line."""
+    choices = (f"{name}={choice_text(value)}" for name, value in step.choices.items())
+    return "  ".join([step.rule, *choices])
+
+
+@attrs.define
+class Compared:
+    """What was compared, and what came of it."""
+
+    steps: int = 0
+    """Steps that were taken by both."""
+    refused: int = 0
+    """Steps that were tried and refused by both."""
+    left_out: Counter[str] = attrs.field(factory=Counter)
+    """Steps of which the model says too little, by the reason that the adapter gave."""
+    differences: list[Difference] = attrs.field(factory=list)
+
+    def __iadd__(self, other: Compared) -> Compared:
+        """Both together, as of two parts of one graph."""
+        self.steps += other.steps
+        self.refused += other.refused
+        self.left_out += other.left_out
+        self.differences += other.differences
+        return self
+
+
+Attempt = tuple[Rule[Any], tuple[Any, ...], Any]
+"""A rule, its choices, and what it comes to: a state, or the guard that forbids it."""
+
+
+def attempts(adapter: Adapter[Any, Any], system: System[Any], state: Any) -> Iterator[Attempt]:
+    """Everything that can happen in a state, and what the implementation itself should refuse."""
+    for rule in system.rules:
+        for choice in rule.instances(state):
+            outcome = rule.attempt(state, choice)
+            if not isinstance(outcome, Blocked) or (
+                not isinstance(outcome.guard, Limit) and adapter.refuses(rule.name, outcome.guard)
+            ):
+                yield rule, choice, outcome
+
+
+def compare_loaded(adapter: Adapter[Any, Any], subject: Any, state: Any) -> Difference | None:
+    """Whether a subject that was just loaded is in the state that it was loaded from."""
+    says = tuple(differing(adapter.view(state), adapter.abstract(subject), "loaded state"))
+    return Difference((state,), (), "", says) if says else None
+
+
+def compare_step(
+    adapter: Adapter[Any, Any], subject: Any, before: Any, attempt: Attempt, compared: Compared
+) -> Difference | None:
+    """Take one step with a subject that is in the state before, and look at it afterwards.
+
+    Nothing happens in a step that is not modelled.
+    """
+    rule, choice, outcome = attempt
+    taken = Taken(rule.name, dict(zip(rule.choices, choice, strict=True)))
+    blocked = isinstance(outcome, Blocked)
+    try:
+        answer = adapter.apply(subject, taken)
+        held = adapter.abstract(subject)
+    except NotModelled as reason:
+        compared.left_out[str(reason)] += 1
+        return None
+    except Exception as error:
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(frame.filename).name}, line {frame.lineno}"
+        says = [f"it raised {type(error).__name__}: {error} ({where})"]
+    else:
+        says = list(differing(adapter.answer(before, taken, outcome), answer, "answer"))
+        after = before if blocked else outcome
+        says += differing(adapter.view(after), held, "state")
+    if not says:
+        compared.steps += not blocked
+        compared.refused += blocked
+        return None
+    return Difference(
+        states=(before,) if blocked else (before, outcome),
+        steps=(taken,),
+        blocked_by=str(outcome.guard) if blocked else "",
+        says=tuple(says),
+    )
+
+
+def differing(expected: Any, found: Any, place: str) -> Iterator[str]:
+    """Where two values are not the same, as deep inside as can be said."""
+    if expected == found and type(expected) is type(found):
+        return
+    inside, other = parts(expected), parts(found)
+    if type(expected) is not type(found) or inside is None or other is None:
+        yield f"{place}: {shown(expected)} by the specification, {shown(found)} here"
+        return
+    told_any = False
+    for key in [*inside, *(k for k in other if k not in inside)]:
+        for line in differing(inside.get(key, NOTHING), other.get(key, NOTHING), place + key):
+            told_any = True
+            yield line
+    if not told_any and expected != found:
+        yield f"{place}: {shown(expected)} by the specification, {shown(found)} here"
+
+
+def parts(value: Any) -> dict[str, Any] | None:
+    """What a value is made of, by how one would write each part; None if it is one thing."""
+    if attrs.has(type(value)):
+        fields = attrs.fields(type(value))
+        return {f".{f.name}": getattr(value, f.name) for f in fields if f.eq}
+    if hasattr(value, "_asdict"):
+        return {f".{name}": part for name, part in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {f"[{key!r}]": part for key, part in value.items()}
+    if isinstance(value, tuple | list):
+        return {f"[{index}]": part for index, part in enumerate(value)}
+    return None
+
+
+def shown(value: Any) -> str:
+    """A value in a line."""
+    return "nothing" if value is NOTHING else repr(value)

@@ -1,0 +1,158 @@
+"""Random walks of both, by Hypothesis, which makes what it finds shorter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from checkers.lockstep.adapter import Adapter
+from checkers.lockstep.step import (
+    Attempt,
+    Compared,
+    Difference,
+    attempts,
+    compare_loaded,
+    compare_step,
+)
+from spec.core import Blocked, SpecError, System, Taken
+from traces.itf import to_itf
+
+if TYPE_CHECKING:
+    from hypothesis import settings as Settings
+    from hypothesis.stateful import RuleBasedStateMachine
+
+MOST_PICKS = 1 << 16
+"""More than there are choices; what is picked beyond them counts from the first again."""
+
+
+class Differs(AssertionError):
+    """The implementation left the specification, and this is the story."""
+
+    def __init__(self, difference: Difference) -> None:
+        """Tell the story."""
+        super().__init__("\n" + str(difference))
+        self.difference = difference
+
+
+class Walk:
+    """One behaviour of both, as far as it has come."""
+
+    def __init__(
+        self, adapter: Adapter[Any, Any], system: System[Any], compared: Compared, start: Any
+    ) -> None:
+        """Both are in an initial state."""
+        self.adapter = adapter
+        self.system = system
+        self.compared = compared
+        self.states = [start]
+        self.steps: list[Taken] = []
+        self.subject = adapter.load(start)
+        self.check(compare_loaded(adapter, self.subject, start))
+        self.look()
+
+    def look(self) -> None:
+        """See what can happen next, rule by rule, and what should be refused."""
+        self.possible: dict[str, list[Attempt]] = {}
+        self.forbidden: list[Attempt] = []
+        for attempt in attempts(self.adapter, self.system, self.states[-1]):
+            if isinstance(attempt[2], Blocked):
+                self.forbidden.append(attempt)
+            else:
+                self.possible.setdefault(attempt[0].name, []).append(attempt)
+
+    def take(self, attempt: Attempt) -> None:
+        """Take a step in both, or have it refused; stay where it is not modelled."""
+        rule, choice, outcome = attempt
+        taken_before = self.compared.steps
+        state = self.states[-1]
+        self.check(compare_step(self.adapter, self.subject, state, attempt, self.compared))
+        if self.compared.steps > taken_before:
+            self.steps.append(Taken(rule.name, dict(zip(rule.choices, choice, strict=True))))
+            self.states.append(outcome)
+            self.look()
+
+    def check(self, found: Difference | None) -> None:
+        """Tell of a difference, with all that led to it."""
+        if found:
+            raise Differs(found.after(tuple(self.states), tuple(self.steps)))
+
+
+def machine(
+    adapter: Adapter[Any, Any], system: System[Any], compared: Compared | None = None
+) -> type[RuleBasedStateMachine]:
+    """A Hypothesis state machine with a rule for each of the system's rules.
+
+    For those who want to run it their own way; `walk_in_step` runs it. A walk that nothing can
+    follow begins anew.
+    """
+    try:
+        from hypothesis import stateful
+        from hypothesis import strategies as st
+    except ImportError:
+        raise SpecError("walks in step take Hypothesis: pip install 'kspec[test]'") from None
+
+    starts = system.initial()
+    counted = Compared() if compared is None else compared
+    pick = st.integers(0, MOST_PICKS - 1)
+
+    class InStep(stateful.RuleBasedStateMachine):
+        walk: Walk
+
+        @stateful.initialize(pick=pick)
+        def begin(self, pick: int) -> None:
+            self.walk = Walk(adapter, system, counted, starts[pick % len(starts)])
+
+        @stateful.precondition(lambda self: not self.walk.possible)
+        @stateful.rule(pick=pick)
+        def begin_anew(self, pick: int) -> None:
+            self.begin(pick)
+
+    def step(name: str) -> Callable[..., None]:
+        def take(self: InStep, pick: int) -> None:
+            possible = self.walk.possible[name]
+            self.walk.take(possible[pick % len(possible)])
+
+        take.__name__ = name
+        decorated = stateful.rule(pick=pick)(take)
+        return stateful.precondition(lambda self: name in self.walk.possible)(decorated)
+
+    def forbidden(self: InStep, pick: int) -> None:
+        self.walk.take(self.walk.forbidden[pick % len(self.walk.forbidden)])
+
+    some_forbidden = stateful.precondition(lambda self: bool(self.walk.forbidden))
+    methods = {f"take_{rule.name}": step(rule.name) for rule in system.rules}
+    methods["try_forbidden"] = some_forbidden(stateful.rule(pick=pick)(forbidden))
+    return type(f"InStep_{system.model.name}", (InStep,), methods)
+
+
+def walk_in_step(
+    adapter: Adapter[Any, Any],
+    system: System[Any],
+    settings: Settings | None = None,
+    *,
+    save_itf: Path | None = None,
+) -> Compared:
+    """Walk at random, as far as Hypothesis' settings say; raise `Differs` with a short story.
+
+    The story is also saved as an ITF file, if one is named: `kspec show` opens it.
+    """
+    compared = Compared()
+    walks = machine(adapter, system, compared)
+    from hypothesis import Phase
+    from hypothesis import settings as default
+    from hypothesis.stateful import run_state_machine_as_test
+
+    given = settings or default()
+    phases = tuple(phase for phase in given.phases if phase != Phase.explain)  # the story does
+    chosen = default(given, phases=phases, report_multiple_bugs=False)
+    try:
+        run_state_machine_as_test(walks, settings=chosen)
+    except Differs as differs:
+        if save_itf is not None:
+            document = to_itf(differs.difference.trace(system))
+            save_itf.write_text(json.dumps(document), encoding="utf-8")
+            differs.add_note(f"The specification's side, as a file: {save_itf}")
+        raise
+    return compared

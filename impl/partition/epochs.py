@@ -1,0 +1,96 @@
+"""The leader-epoch cache, looked up by bisection: thousands of epochs cost what ten do."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from typing import NamedTuple
+
+UNDEFINED = -1
+"""No epoch, or no offset."""
+
+
+class EpochEnd(NamedTuple):
+    """Where an epoch ended, by somebody's cache."""
+
+    epoch: int
+    offset: int
+
+
+NOWHERE = EpochEnd(UNDEFINED, UNDEFINED)
+
+
+class EpochCache:
+    """Which offset each leader epoch began at. Both grow from each entry to the next."""
+
+    __slots__ = ("_epochs", "_starts")
+
+    def __init__(self) -> None:
+        self._epochs = array("q")
+        self._starts = array("q")
+
+    @property
+    def entries(self) -> list[tuple[int, int]]:
+        """Each epoch with its first offset, oldest first."""
+        return list(zip(self._epochs, self._starts, strict=True))
+
+    @property
+    def latest_epoch(self) -> int | None:
+        """The newest epoch, or None."""
+        return self._epochs[-1] if self._epochs else None
+
+    def assign(self, epoch: int, start: int) -> None:
+        """Note that an epoch starts here; entries at the end that contradict it go."""
+        if epoch < 0 or start < 0:
+            raise ValueError(f"epoch {epoch} at offset {start}: neither may be negative")
+        if self._epochs and self._epochs[-1] == epoch and self._starts[-1] <= start:
+            return
+        self._keep(min(bisect_left(self._epochs, epoch), bisect_left(self._starts, start)))
+        self._epochs.append(epoch)
+        self._starts.append(start)
+
+    def truncate_from_end(self, offset: int) -> None:
+        """Forget the epochs that start at `offset` or above."""
+        if offset >= 0:
+            self._keep(bisect_left(self._starts, offset))
+
+    def truncate_from_start(self, offset: int) -> None:
+        """Forget what lies below `offset`; the epoch that spans it now starts there."""
+        gone = bisect_right(self._starts, offset)
+        if gone:
+            del self._epochs[: gone - 1]
+            del self._starts[: gone - 1]
+            self._starts[0] = offset
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._keep(0)
+
+    def end_of(self, epoch: int, log_end: int) -> EpochEnd:
+        """Where `epoch` ended, in a log that ends at `log_end` (`endOffsetFor`)."""
+        known = self._epochs
+        if epoch == UNDEFINED or not known or epoch > known[-1]:
+            return NOWHERE
+        if epoch == known[-1]:
+            return EpochEnd(epoch, log_end)
+        following = bisect_right(known, epoch)
+        return EpochEnd(known[following - 1] if following else epoch, self._starts[following])
+
+    def epoch_at(self, offset: int) -> int | None:
+        """The epoch under which `offset` was, or would be, written; None before the first."""
+        after = bisect_right(self._starts, offset)
+        return self._epochs[after - 1] if after else None
+
+    def previous_epoch(self, epoch: int) -> int | None:
+        """The greatest known epoch below `epoch`, or None."""
+        at = bisect_left(self._epochs, epoch)
+        return self._epochs[at - 1] if at else None
+
+    def next_epoch(self, epoch: int) -> int | None:
+        """The least known epoch above `epoch`, or None."""
+        at = bisect_right(self._epochs, epoch)
+        return self._epochs[at] if at < len(self._epochs) else None
+
+    def _keep(self, number: int) -> None:
+        del self._epochs[number:]
+        del self._starts[number:]

@@ -1,0 +1,168 @@
+"""The replicas of `impl.partition` in lockstep with every variant of `spec.replication`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from checkers.lockstep import Differs, compare_everywhere, walk_in_step
+from impl.partition import EpochCache, Generation, Leader, Replica
+from impl.partition.generations import KIP_320, KIP_595, TO_HW
+from impl.partition.messages import Answer, Diverging, Fetched, FetchRequest, Request
+from spec.core import System
+from spec.replication import REPLICATION
+from tests.impl.partition.adapter import (
+    DIVERGES,
+    FIRST_TRY,
+    HELD_TO,
+    OLDER_ABOVE,
+    OUT_OF_RANGE,
+    UNKNOWN_EPOCH,
+    PartitionAdapter,
+)
+
+NAMES = [generation.name for generation in HELD_TO]
+LEFT_OUT = {
+    "truncate to HW": {OUT_OF_RANGE},
+    "KIP-101": {OLDER_ABOVE, OUT_OF_RANGE},
+    "KIP-279": {OLDER_ABOVE, UNKNOWN_EPOCH, OUT_OF_RANGE},
+    "first try": {DIVERGES, OLDER_ABOVE, UNKNOWN_EPOCH, OUT_OF_RANGE},
+    "KIP-320": set(),
+    "KIP-595": set(),
+}
+"""What the model says too little of: nothing, once requests are fenced."""
+
+ROOMY = {"log_size": 5, "max_records": 7, "max_epoch": 5}
+
+
+def system(generation: Generation, **bounds: int) -> System[Any]:
+    return REPLICATION.system(HELD_TO[generation], bounds)
+
+
+def every_edge(generation: Generation, **bounds: int) -> None:
+    compared = compare_everywhere(PartitionAdapter(generation), system(generation, **bounds))
+    assert compared.differences == []
+    assert compared.steps > compared.left_out.total() * 20
+    assert set(compared.left_out) <= LEFT_OUT[generation.name]
+
+
+@pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
+def test_every_step_of_one_epoch_is_the_same(generation: Generation) -> None:
+    every_edge(generation, brokers=2, max_epoch=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
+def test_every_step_of_two_brokers_is_the_same(generation: Generation) -> None:
+    every_edge(generation, brokers=2, max_epoch=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("generation", [KIP_595], ids=["KIP-595"])
+def test_every_step_of_the_default_graph_is_the_same(generation: Generation) -> None:
+    every_edge(generation)
+
+
+def walk(generation: Generation, examples: int) -> int:
+    compared = walk_in_step(
+        PartitionAdapter(generation),
+        system(generation, **ROOMY),
+        settings(max_examples=examples, stateful_step_count=50, database=None),
+    )
+    assert set(compared.left_out) <= LEFT_OUT[generation.name]
+    return compared.steps + compared.refused
+
+
+@pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
+def test_walks_go_the_same_way(generation: Generation) -> None:
+    assert walk(generation, examples=8) > 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
+def test_long_walks_go_the_same_way(generation: Generation) -> None:
+    """All generations together take a hundred thousand steps."""
+    assert walk(generation, examples=360) > 100_000 / len(HELD_TO)
+
+
+# -- planted faults -------------------------------------------------------------------------------
+
+
+def counts_who_diverges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader that notes what a follower says it holds before it finds that it diverges."""
+    answer_fetch = Leader.answer_fetch
+
+    def answer(self: Leader, request: FetchRequest, now: int) -> Fetched | Diverging | Any:
+        answered = answer_fetch(self, request, now)
+        if isinstance(answered, Diverging):
+            self.followers[request.replica].fetched(request.offset, self.replica.log.end, now)
+            self.advance_hw(now)
+        return answered
+
+    monkeypatch.setattr(Leader, "answer_fetch", answer)
+
+
+def keeps_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader-epoch cache that knows of records which were cut off."""
+    monkeypatch.setattr(EpochCache, "truncate_from_end", lambda self, offset: None)
+
+
+def cuts_one_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An offset that is taken for the last one to keep."""
+    truncate_to = Replica.truncate_to
+    monkeypatch.setattr(Replica, "truncate_to", lambda self, o: truncate_to(self, o + 1))
+
+
+def forgets_to_fence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader that answers followers of another epoch."""
+    answer = Replica.answer
+
+    def unfenced(self: Replica, request: Request, now: int = 0) -> Answer:
+        return answer(self, request._replace(leader_epoch=self.leader_epoch), now)
+
+    monkeypatch.setattr(Replica, "answer", unfenced)
+
+
+def commits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader that forgets a member of which it has not heard."""
+    advance_hw = Leader.advance_hw
+
+    def advance(self: Leader, now: int = 0) -> bool:
+        heard = {f: p for f, p in self.followers.items() if p.leo >= 0}
+        all_of_them, self.followers = self.followers, heard
+        try:
+            return advance_hw(self, now)
+        finally:
+            self.followers = all_of_them
+
+    monkeypatch.setattr(Leader, "advance_hw", advance)
+
+
+PLANTED = [
+    (counts_who_diverges, FIRST_TRY, "leader_advances_hw", 8),
+    (keeps_epochs, KIP_595, "become_follower_and_truncate", 12),
+    (cuts_one_too_few, TO_HW, "become_follower_and_truncate", 7),
+    (forgets_to_fence, KIP_320, "follower_fetches", 6),
+    (commits_alone, KIP_320, "leader_advances_hw", 4),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plant", "generation", "last", "steps"), PLANTED, ids=[p[0].__name__ for p in PLANTED]
+)
+def test_a_planted_fault_is_found_and_told_shortly(
+    plant: Any, generation: Generation, last: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch)
+    with pytest.raises(Differs) as differs:
+        walk_in_step(
+            PartitionAdapter(generation),
+            system(generation, **ROOMY),
+            settings(max_examples=400, stateful_step_count=40, database=None, derandomize=True),
+        )
+    story = differs.value.difference
+    assert story.steps[-1].rule == last, str(story)
+    assert len(story.steps) <= steps, str(story)
