@@ -20,7 +20,7 @@ import numpy as np
 
 from checkers.native.codes import PIECE_BITS, PIECES, Pieces, high_rows, shifted
 from checkers.native.prefetch import ask_for
-from impl.packed.compiled import Words, compiled, look
+from impl.packed.compiled import Words, compiled, look, lowest
 
 SLOTS = 8
 LINE = 64
@@ -84,15 +84,16 @@ def insert(
             found = 0
             used = 0
             for slot in range(at, at + SLOTS):
-                found |= int(look(slots, slot) == entry)
+                found |= int(look(slots, slot) == entry) << slot - at
                 used += int(look(slots, slot) != 0)
-            if found and columns:
-                found = 0
-                for slot in range(at, at + SLOTS):
-                    same = int(look(slots, slot) == entry)
-                    for row in range(columns):
-                        same &= int(rest[slot, row] == highs[row, i])
-                    found |= same
+            while found and columns:
+                slot = at + lowest(found)
+                differ = 0
+                for row in range(columns):
+                    differ |= rest[slot, row] ^ highs[row, i]
+                if differ == 0:
+                    break
+                found &= found - 1
             if found:
                 break
             if used < SLOTS:
