@@ -558,6 +558,7 @@ def expand_faults(desk: Words, consumer: int, i: int, succ: Words, origins: Word
         n = put(desk, POLLS_AGAIN, consumer, i, succ, origins, n)
     if desk[c + CALL] != NOTHING and desk[LOSSES] < desk[MOST_LOSSES]:
         clear_call(desk, c)
+        desk[LOSSES] += 1
         n = put(desk, LOSES, consumer, i, succ, origins, n)
     return n
 

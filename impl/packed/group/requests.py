@@ -190,7 +190,8 @@ def kind_of_join(desk: Words, consumer: int, member: int) -> int:
         if consumer >= desk[STATIC]:
             return FIRST
         return NEW if member_of(desk, consumer) == NOBODY else REPLACES
-    return NEW if desk[PENDING] >> member & 1 else AGAIN
+    is_pending = desk[PENDING] >> member & 1 and consumer >= desk[STATIC]
+    return NEW if is_pending else AGAIN
 
 
 @compiled
@@ -282,7 +283,7 @@ def replaces_member(desk: Words, consumer: int, late: int) -> bool:
         if not late:
             answer_generation(desk, new, SKIPS)
         return True
-    desk[WAIT + new] = (JOINS_NEW if wait >= JOINS_NEW else JOINS) + late
+    desk[WAIT + new] = JOINS + late
     prepare_or_complete(desk)
     return True
 
