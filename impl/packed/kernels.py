@@ -13,7 +13,6 @@ from impl.packed.kernel import Kernel, NoKernel
 from impl.packed.layout import LayoutError
 from spec.core import Always, Model, Reachable, System
 
-
 Make: TypeAlias = Callable[[System[Any]], Kernel[Any]]
 """What makes the kernel of a system of its model."""
 

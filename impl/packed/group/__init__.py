@@ -7,7 +7,9 @@ from threading import local
 
 from impl.packed.compiled import Words
 from impl.packed.group import expand, properties
+from impl.packed.group.acts import ACTS, RENAMED
 from impl.packed.group.desk import new_desk
+from impl.packed.group.fields import FANOUT
 from impl.packed.group.states import Packing
 from impl.packed.kernel import DEADLOCK, Kernel
 from spec.core import System, Taken
@@ -21,51 +23,6 @@ VARIANTS = (
     "before-kafka-8104",
     "before-kip-394",
 )
-
-ACTS = (
-    "coordinator_gives_id",
-    "coordinator_adds_member",
-    "coordinator_takes_rejoin",
-    "coordinator_replaces_member",
-    "coordinator_takes_sync",
-    "coordinator_cannot_store",
-    "coordinator_refuses",
-    "coordinator_takes_commit",
-    "coordinator_takes_commit_of_outsider",
-    "initial_delay_is_over",
-    "join_timer_fires",
-    "sync_timer_fires",
-    "session_times_out",
-    "pending_id_times_out",
-    "coordinator_resigns",
-    "successor_loads",
-    "consumer_finds_coordinator",
-    "consumer_joins",
-    "consumer_takes_join_answer",
-    "consumer_takes_sync_answer",
-    "consumer_takes_assignment",
-    "leader_sees_partitions",
-    "consumer_gives_up",
-    "consumer_heartbeats",
-    "commit_is_refused",
-    "consumer_hears_error",
-    "consumer_crashes",
-    "consumer_restarts",
-    "consumer_closes",
-    "consumer_stalls",
-    "consumer_polls_again",
-    "poll_interval_passes",
-    "network_loses",
-    "topic_grows",
-)
-
-RENAMED = {
-    "no-generation-check": {"coordinator_takes_commit": "coordinator_takes_any_commit"},
-    "before-kafka-9801": {"coordinator_replaces_member": "coordinator_replaces_member_in_place"},
-    "before-kafka-8104": {"consumer_hears_error": "heartbeat_thread_clears_generation"},
-    "before-kip-394": {"coordinator_gives_id": "coordinator_adds_member_at_once"},
-}
-"""By variant: what the rules are called that differ."""
 
 
 def group_kernel(system: System[World]) -> Kernel[World]:
@@ -104,7 +61,7 @@ def group_kernel(system: System[World]) -> Kernel[World]:
 
     return Kernel(
         layout=packing.layout,
-        fanout=int(desk[expand.FANOUT]),
+        fanout=int(desk[FANOUT]),
         acts=acts,
         properties=(*properties.PROPERTIES, DEADLOCK),
         expand=expand_states,

@@ -41,7 +41,6 @@ from impl.packed.group.fields import (
     PLANNED,
     REBALANCING,
     SKIPS,
-    STALLED,
     SYNC,
     SYNC_FAILS,
     SYNCED,
@@ -63,7 +62,7 @@ def gives_up(desk: Words, consumer: int) -> None:
     """A consumer waits for no answer any more; its request may still arrive."""
     c = place(consumer)
     call = desk[c + CALL]
-    if (call == JOIN or call == SYNC) and finds(desk, c):
+    if (call in (JOIN, SYNC)) and finds(desk, c):
         take(desk, consumer, 1)
         desk[c + LATE] = call
         desk[c + LATE_MEMBER] = desk[c + MEMBER]
@@ -108,11 +107,11 @@ def forgets(desk: Words, c: int, error: int) -> None:
     """What an error makes void is forgotten; an answer under way is then to an earlier self."""
     if error == UNKNOWN_MEMBER:
         desk[c + MEMBER] = 0
-    if error == UNKNOWN_MEMBER or error == ILLEGAL_GENERATION:
+    if error in (UNKNOWN_MEMBER, ILLEGAL_GENERATION):
         desk[c + OF_GENERATION] = 0
         if desk[c + BEAT] != NO_ERROR:
             desk[c + BEAT_IS_OLD] = 1
-    if error == NOT_COORDINATOR or error == NOT_AVAILABLE:
+    if error in (NOT_COORDINATOR, NOT_AVAILABLE):
         desk[c + KNOWS] = 0
 
 
@@ -163,7 +162,7 @@ def takes_join_answer(desk: Words, consumer: int) -> None:
         while left:
             plan |= 1 << (left & 15) - 1
             left >>= 4
-    if call == LEADS or call == SKIPS:
+    if call in (LEADS, SKIPS):
         desk[c + PLANNED] = desk[GROWN] + 1
     clear_call(desk, c)
     desk[c + CALL] = SYNC

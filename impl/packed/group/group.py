@@ -207,7 +207,7 @@ def remove(desk: Words, member: int) -> None:
     """A member is put out, and told so if it waits to join."""
     wait = desk[WAIT + member]
     without(desk, 1 << member)
-    if wait == JOINS or wait == JOINS_NEW:
+    if wait in (JOINS, JOINS_NEW):
         answer_join(desk, member, JOIN_FAILS + UNKNOWN_MEMBER)
 
 
@@ -229,7 +229,7 @@ def hangs_up(desk: Words, consumer: int) -> None:
     ids = desk[IDS_EACH]
     for at in range(WAIT + consumer * ids, WAIT + (consumer + 1) * ids):
         wait = desk[at]
-        if wait == SYNCS or wait == JOINS or wait == JOINS_NEW:
+        if wait in (SYNCS, JOINS, JOINS_NEW):
             desk[at] = wait + 1
 
 
@@ -264,7 +264,7 @@ def prepare_rebalance(desk: Words) -> None:
         wait = desk[WAIT + member]
         if wait == SYNCS:
             answer_sync(desk, member, REBALANCING)
-        if wait == OWES_SYNC or wait == SYNCS or wait == SYNCS_UNHEARD:
+        if wait in (OWES_SYNC, SYNCS, SYNCS_UNHEARD):
             desk[WAIT + member] = AT_REST
         if state == COMPLETING:
             desk[GIVEN + member] = 0
@@ -311,7 +311,7 @@ def complete_rebalance(desk: Words) -> None:
         member = (left & 15) - 1
         left >>= 4
         wait = desk[WAIT + member]
-        if wait == JOINS or wait == JOINS_NEW:
+        if wait in (JOINS, JOINS_NEW):
             answer_generation(desk, member, LEADS)
         desk[WAIT + member] = OWES_SYNC
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from impl.packed.compiled import Words, compiled
-from impl.packed.group.expand import unpack
 from impl.packed.group.fields import (
     AT_WORK,
     CALL,
@@ -18,7 +17,6 @@ from impl.packed.group.fields import (
     HELD,
     HOW_MANY,
     LEADER,
-    MEMBERS,
     OF_GENERATION,
     OWNER,
     PARTITIONS,
@@ -33,6 +31,7 @@ from impl.packed.group.fields import (
     TOLD,
 )
 from impl.packed.group.group import is_member, listed, place
+from impl.packed.group.writing import unpack
 
 PROPERTIES = (
     "LegalTransitions",
@@ -53,14 +52,14 @@ PROPERTIES = (
 def is_legal(before: int, after: int) -> bool:
     """Whether a group may go from one state to the other."""
     if before == EMPTY:
-        return after == PREPARING or after == DEAD
+        return after in (PREPARING, DEAD)
     if before == PREPARING:
-        return after == COMPLETING or after == EMPTY or after == DEAD
+        return after in (COMPLETING, EMPTY, DEAD)
     if before == COMPLETING:
-        return after == STABLE or after == PREPARING or after == DEAD
+        return after in (STABLE, PREPARING, DEAD)
     if before == STABLE:
-        return after == PREPARING or after == DEAD
-    return after == EMPTY or after == STABLE
+        return after in (PREPARING, DEAD)
+    return after in (EMPTY, STABLE)
 
 
 @compiled

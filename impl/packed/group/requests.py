@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from impl.packed.compiled import Words, compiled
 from impl.packed.group.fields import (
+    ALL_IDS,
     AT_REST,
     BEFORE_9801,
     CALL,
     CALL_SAYS,
     COMPLETING,
     COORDINATOR,
-    CRASHED,
     DEAD,
     DELAY_LEFT,
     EMPTY,
     FENCED_INSTANCE,
     GENERATION,
     GIVEN,
-    GROWN,
     HOW_MANY,
     IDS,
     IDS_EACH,
@@ -27,7 +26,6 @@ from impl.packed.group.fields import (
     JOINED_MEANWHILE,
     JOINS,
     JOINS_NEW,
-    JOINS_UNHEARD,
     KNOWS,
     LATE,
     LATE_GENERATION,
@@ -38,7 +36,6 @@ from impl.packed.group.fields import (
     LEADS,
     MEMBER,
     MEMBERS,
-    NEW_UNHEARD,
     NO_ERROR,
     NOT_AVAILABLE,
     NOT_COORDINATOR,
@@ -47,14 +44,12 @@ from impl.packed.group.fields import (
     OWES_SYNC,
     PARTITIONS,
     PENDING,
-    PHASE,
     PLANNED,
     PREPARING,
     PREVIOUS,
     REBALANCING,
     SKIPS,
     STABLE,
-    STALLED,
     STATE,
     STATIC,
     STORED_GENERATION,
@@ -62,15 +57,12 @@ from impl.packed.group.fields import (
     STORED_LEADER,
     STORED_MEMBERS,
     SYNC_FAILS,
-    SYNCING,
     SYNCS,
     SYNCS_UNHEARD,
     TAKE_ID,
     UNKNOWN_MEMBER,
     VARIANT,
     WAIT,
-    AT_WORK,
-    ALL_IDS,
 )
 from impl.packed.group.group import (
     NOBODY,
@@ -259,7 +251,7 @@ def replaces_member(desk: Words, consumer: int, late: int) -> bool:
     if new == NOBODY:
         return False
     wait = desk[WAIT + old]
-    if wait == JOINS or wait == JOINS_NEW:
+    if wait in (JOINS, JOINS_NEW):
         answer_join(desk, old, JOIN_FAILS + FENCED_INSTANCE)
     if wait == SYNCS:
         answer_sync(desk, old, FENCED_INSTANCE)
@@ -355,7 +347,7 @@ def takes_sync(desk: Words, consumer: int, late: int) -> bool:
         wait = desk[WAIT + member]
         if wait == SYNCS:
             answer_assignment(desk, member)
-        if wait == SYNCS or wait == SYNCS_UNHEARD:
+        if wait in (SYNCS, SYNCS_UNHEARD):
             desk[WAIT + member] = AT_REST
     desk[PREVIOUS] = COMPLETING
     desk[STATE] = STABLE
@@ -379,7 +371,7 @@ def cannot_store(desk: Words, consumer: int, late: int) -> bool:
         wait = desk[WAIT + member]
         if wait == SYNCS:
             answer_sync(desk, member, NOT_AVAILABLE)
-        if wait == SYNCS or wait == SYNCS_UNHEARD:
+        if wait in (SYNCS, SYNCS_UNHEARD):
             desk[WAIT + member] = AT_REST
     prepare_rebalance(desk)
     return True
@@ -439,7 +431,7 @@ def resigns(desk: Words) -> None:
         member = (left & 15) - 1
         left >>= 4
         wait = desk[WAIT + member]
-        if wait == JOINS or wait == JOINS_NEW:
+        if wait in (JOINS, JOINS_NEW):
             answer_join(desk, member, JOIN_FAILS + NOT_COORDINATOR)
         if wait == SYNCS:
             answer_sync(desk, member, NOT_COORDINATOR)

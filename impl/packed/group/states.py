@@ -478,9 +478,7 @@ class Packing:
             client=NAMES[consumer],
         )
 
-    def sync(
-        self, consumer: int, member: str, generation: int, plan: int, grown: int
-    ) -> SyncGroup:
+    def sync(self, consumer: int, member: str, generation: int, plan: int, grown: int) -> SyncGroup:
         """A consumer's SyncGroup."""
         given = self.plan(plan, grown)
         return SyncGroup(member, generation, given, instance=self.instance_of(consumer))
