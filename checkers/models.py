@@ -15,6 +15,8 @@ from spec.core import Model, SpecError, look_up
 BUILT_IN = {
     "replication": "spec.replication:REPLICATION",
     "group": "spec.group:GROUP",
+    "offsets-topic": "spec.offsets_topic:OFFSETS_TOPIC",
+    "delivery": "spec.delivery:DELIVERY",
     "watermarks": "spec.watermarks:WATERMARKS",
     "counter": "spec.toys:COUNTER",
     "die-hard": "spec.toys:DIE_HARD",
