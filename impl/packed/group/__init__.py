@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from threading import local
 
 from impl.packed.compiled import Words
@@ -36,7 +35,7 @@ def group_kernel(system: System[World]) -> Kernel[World]:
     desks = local()
 
     def own_desk() -> Words:
-        """This thread's desk: several work at the same time."""
+        """The desk of the thread that asks: several work at the same time."""
         if not hasattr(desks, "desk"):
             desks.desk = desk.copy()
         return desks.desk  # type: ignore[no-any-return]

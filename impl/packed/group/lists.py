@@ -28,10 +28,23 @@ def numbers(ids: int) -> dict[tuple[int, ...], int]:
     return found
 
 
+@cache
+def tables(ids: int) -> tuple[Words, Words]:
+    """By list: its members, four bits for each; and by list and member id: the longer list."""
+    found = numbers(ids)
+    members = [sum(i + 1 << 4 * k for k, i in enumerate(listed)) for listed in found]
+    longer = np.zeros((len(found), MOST_MEMBERS), np.int64)
+    for listed, number in found.items():
+        if listed:
+            longer[found[listed[:-1]], listed[-1]] = number
+    return np.array(members, np.int64), longer
+
+
 class Lists:
     """All lists of some member ids."""
 
     def __init__(self, ids: int) -> None:
+        self.ids = ids
         self._numbers = numbers(ids)
         self._members = list(self._numbers)
 
@@ -50,9 +63,4 @@ class Lists:
 
     def tables(self) -> tuple[Words, Words]:
         """By list: its members, four bits for each; and by list and member id: the longer list."""
-        nibbles = [sum(i + 1 << 4 * k for k, i in enumerate(m)) for m in self._members]
-        longer = np.zeros((self.count, MOST_MEMBERS), np.int64)
-        for members, number in self._numbers.items():
-            if members:
-                longer[self._numbers[members[:-1]], members[-1]] = number
-        return np.array(nibbles, np.int64), longer
+        return tables(self.ids)
