@@ -137,15 +137,16 @@ def walk_in_step(
 ) -> Compared:
     """Walk at random, as far as Hypothesis' settings say; raise `Differs` with a short story.
 
+    If nothing is said, a walk may take its time, as Hypothesis has it for any state machine.
     The story is also saved as an ITF file, if one is named: `kspec show` opens it.
     """
     compared = Compared()
     walks = machine(adapter, system, compared)
-    from hypothesis import Phase
+    from hypothesis import HealthCheck, Phase
     from hypothesis import settings as default
     from hypothesis.stateful import run_state_machine_as_test
 
-    given = settings or default()
+    given = settings or default(deadline=None, suppress_health_check=list(HealthCheck))
     phases = tuple(phase for phase in given.phases if phase != Phase.explain)  # the story does
     chosen = default(given, phases=phases, report_multiple_bugs=False)
     try:
