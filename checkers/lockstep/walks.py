@@ -203,7 +203,7 @@ def run_walks(walks: type[RuleBasedStateMachine], settings: Settings | None = No
     from hypothesis import settings as default
     from hypothesis.stateful import run_state_machine_as_test
 
-    given = settings or default()
+    given = settings or default(deadline=None)  # how long a step takes is the system's matter
     phases = tuple(p for p in given.phases if p not in (Phase.explain, Phase.shrink))
     # Steps are taken while they are drawn: that this is slow says nothing of how they are drawn.
     unhurried = (*given.suppress_health_check, HealthCheck.too_slow)
