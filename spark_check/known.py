@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from checkers.memory import machine_bytes
-from checkers.native.codes import PIECE_BITS, Coding
+from checkers.native.codes import Coding
 from checkers.native.table import Table, insert
 from impl.packed.compiled import Words, is_ours_alone
 
@@ -126,13 +126,6 @@ class Known:
                 header[BUCKETS] = table.buckets
         header[BUSY] = 0
 
-    def highs(self) -> Words:
-        """The high bits of the last level's states."""
-        highs = np.zeros(self.last, np.int64)
-        for p in range(self.coding.pieces):
-            highs |= self.pieces[: self.last, p].astype(np.int64) << PIECE_BITS * p
-        return highs
-
 
 KEPT: dict[str, Known] = {}
 """What this process has used, by run and owner."""
@@ -149,8 +142,8 @@ def known(run: str, owner: int, coding: Coding) -> Iterator[Known]:
         if not locked(found):
             found = Known(anonymous(name), coding)
         elif found.header[BUSY]:
-            forget(name)
-            link(name).unlink(missing_ok=True)
+            if found.handle is not None:
+                os.close(found.handle)
             found = begun(name, coding)
             locked(found)
         else:
