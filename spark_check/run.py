@@ -44,6 +44,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PARQUET = {
+    "compression": "none",  # codes look like chance
+    "parquet.enable.dictionary": "false",
+    "parquet.page.write-checksum.enabled": "false",  # the manifest has one of the file
+    "parquet.column.statistics.enabled#codes": "false",
+    "parquet.column.statistics.enabled#highs": "false",
+}
+
 
 class Run(ABC):
     """A run under way."""
@@ -240,9 +248,7 @@ class Run(ABC):
         observed = Observation()
         noted_too = found.observe(observed, f.collect_list("note").alias("notes"))
         writer = noted_too.where("note is null").select("shard", "codes", "highs").write
-        writer.option("compression", "none").option("parquet.enable.dictionary", "false").parquet(
-            (self.folder / name).as_uri()
-        )
+        writer.options(**PARQUET).parquet((self.folder / name).as_uri())
         return [json.loads(note) for note in observed.get["notes"]]
 
     def make_here(self, name: str) -> list[dict[str, Any]]:

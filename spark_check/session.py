@@ -41,6 +41,8 @@ REGISTER_SECONDS = 20
 """How long a standalone master may take to take an application, and its workers to work for it."""
 WORKERS_SECONDS = 180
 """How long other clusters may take: they start machines or containers first."""
+JAVA = "-XX:+UseParallelGC -XX:TieredStopAtLevel=1"
+"""Java only copies here: so what it saves by compiling well is less than that takes."""
 DISK_FULL = ("No space left on device", "Disk quota exceeded")
 LOG = "KSPEC_SPARK_LOG"
 """Names a file for what Spark says (`-`: the terminal); otherwise nobody hears it."""
@@ -176,6 +178,9 @@ def default_settings(master: str) -> dict[str, str]:
         "spark.driver.memory": f"{min(4096, max(1024, machine_bytes() >> 23))}m",
         "spark.shuffle.compress": "false",  # codes look like chance
         "spark.shuffle.spill.compress": "false",
+        "spark.shuffle.checksum.enabled": "false",  # Spark would say why it failed, no more
+        "spark.driver.extraJavaOptions": JAVA,
+        "spark.executor.extraJavaOptions": JAVA,
         "spark.sql.adaptive.enabled": "false",  # we say how many partitions there are
         "spark.sql.execution.arrow.maxBytesPerBatch": str(16 << 20),
         "spark.python.worker.reuse": "true",

@@ -1,4 +1,4 @@
-"""What a state looks like: lanes with cells, marks and facts, and arrows between lanes.
+"""What a state looks like: lanes with bands, cells, marks and facts, and arrows between lanes.
 
 A model says how its states are drawn by returning a `Picture`; the terminal and the page
 both draw from it. Whatever carries a `place` is found again when a property names that place
@@ -37,6 +37,14 @@ class Mark:
 
 
 @attrs.frozen
+class Band:
+    """A state that a lane stays in for some steps. The page has a strip of them over all steps."""
+
+    name: str
+    colour: int | None = None
+
+
+@attrs.frozen
 class Lane:
     """One broker, one member, or the controller."""
 
@@ -49,6 +57,8 @@ class Lane:
     marks: Sequence[Mark] = ()
     place: str = ""
     """What a property calls this lane when it fails there."""
+    band: Band | None = None
+    """Which of its states it is in, where it goes through some."""
 
 
 @attrs.frozen

@@ -27,6 +27,7 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -37,7 +38,10 @@ from checkers import verdict
 from checkers.cli.main import COMMANDS, EXIT_INTERRUPTED, kspec
 from checkers.cli.main import run as run_kspec
 from checkers.cli.options import find_system
+from checkers.models import BUILT_IN, find_model
 from checkers.simulate import Sampling, simulate
+from spec.core import Model
+from spec.group import GROUP
 from spec.replication import REPLICATION
 from spec.toys import COUNTER
 
@@ -270,18 +274,50 @@ def test_every_command_is_explained() -> None:
     assert re.findall(r"^## `kspec (\w+)", text, flags=re.MULTILINE) == list(COMMANDS)
 
 
-def test_the_page_of_rules_has_every_rule_with_its_guards() -> None:
-    lists = importlib.util.spec_from_file_location("lists", ROOT / "docs" / "tools" / "lists.py")
-    assert lists is not None
-    assert lists.loader is not None
-    module = importlib.util.module_from_spec(lists)
-    lists.loader.exec_module(module)
-    page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
-    made = module.on_page_markdown(page)
-    assert made != page
-    for variant in REPLICATION.variants:
+@pytest.fixture(scope="module")
+def lists() -> ModuleType:
+    """The script that puts lists from the code into the pages."""
+    spec = importlib.util.spec_from_file_location("lists", ROOT / "docs" / "tools" / "lists.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("page", "model"), [("rules", REPLICATION), ("rules-group", GROUP)])
+def test_the_pages_of_rules_have_every_rule_with_its_guards(
+    lists: ModuleType, page: str, model: Model[Any]
+) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    made = lists.on_page_markdown(text)
+    assert made != text
+    for variant in model.variants:
         assert f"## {variant.name}\n" in made
         for rule in variant.rules:
             assert rule.doc in made
             assert all(f"\n- {guard}" in made for guard, _ in rule.guard_names())
         assert all(reason in made for reason in variant.survivors.values())
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_the_rules_of_every_model_can_be_listed(lists: ModuleType, name: str) -> None:
+    model = find_model(name)
+    made = lists.on_page_markdown(f"<!-- rules of {name} -->")
+    for rule in model.variant().rules:
+        assert f"### `{rule.name}(" in made
+
+
+def test_the_page_about_groups_lists_what_the_code_says(lists: ModuleType) -> None:
+    made = lists.on_page_markdown((ROOT / "docs" / "group.md").read_text(encoding="utf-8"))
+    assert all(f"- **{p.name}**: {p.summary}" in made for p in GROUP.properties)
+    assert all(f"| `{b.name}` | {b.default} |" in made for b in GROUP.bound_ranges())
+    assert "- `successor_loads`: it loads in one step; nobody is told" in made
+    for variant in GROUP.variants:
+        for name, expected in variant.violates.items():
+            assert f"| `{variant.name}` | {name} | {expected.states} |" in made
+            assert not variant.violates or f"--variant {variant.name} " in made
+
+
+def test_a_list_that_does_not_exist_is_left_as_it_is(lists: ModuleType) -> None:
+    assert lists.on_page_markdown("<!-- songs of group -->") == "<!-- songs of group -->"

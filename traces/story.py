@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from spec.core import Rule, Taken
-from spec.picture import Arrow, Cell, Lane, Picture
+from spec.picture import Arrow, Band, Cell, Lane, Picture
 from traces.itf import ACTION, PICKS, Document, encode, text, variables
 from traces.trace import Trace, settings
 
@@ -62,6 +62,8 @@ class SceneLane:
     marks: Sequence[SceneMark] = ()
     changed: bool = False
     failing: bool = False
+    band: Band | None = None
+    band_before: str | None = None
 
 
 @attrs.frozen
@@ -121,7 +123,9 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
     scenes: list[Scene] = []
     previous: Picture | None = None
     for index, state in enumerate(trace.states):
-        taken = trace.steps[index - 1] if index else None
+        taken = (
+            attrs.evolve(trace.steps[index - 1], before=trace.states[index - 1]) if index else None
+        )
         picture = draw(state, taken)
         last = index == len(trace.states) - 1
         failing = trace.where if violated and last else ""
@@ -147,7 +151,7 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
 
 def promise(trace: Trace) -> str:
     """What the property of the trace says of itself, if it is one of the model's."""
-    for prop in trace.system.model.properties:
+    for prop in (*trace.system.model.properties, *trace.system.model.sanity):
         if prop.name == trace.property:
             return " ".join((inspect.getdoc(prop.body) or "").split())
     return ""
@@ -194,7 +198,9 @@ def plain_picture(values: Mapping[str, Any]) -> Picture:
 
 
 def choice_text(value: Any) -> str:
-    """What a rule chose, in a few characters."""
+    """What a rule chose, in a few characters: as it says itself, or by its fields."""
+    if isinstance(value, tuple) and "__str__" in vars(type(value)):
+        return str(value)
     return text(encode(value))
 
 
@@ -238,15 +244,20 @@ def compared(lane: Lane, before: Lane | None, place: str, *, known: bool) -> Sce
     moved = {mark.label: mark.at for mark in old.marks}
     marks = [SceneMark(m.label, m.at, moved.get(m.label) != m.at) for m in lane.marks]
     role_before = old.role if old.role != lane.role else None
+    was, now = (band.name if band else "" for band in (old.band, lane.band))
+    band_before = was if was != now else None
     return SceneLane(
         name=lane.name,
         role=lane.role,
         role_before=role_before,
+        band=lane.band,
+        band_before=band_before,
         facts=facts,
         cells=cells,
         marks=marks,
         changed=(
             role_before is not None
+            or band_before is not None
             or any(f.before is not None for f in facts)
             or any(c.change for c in cells)
             or any(m.moved for m in marks)
@@ -259,13 +270,17 @@ def compared_cells(cells: Sequence[Cell], old: Sequence[Cell], place: str) -> li
     """The cells, those that are new marked, and those that are gone.
 
     What is gone is shown in its own place where that is empty now, and else after the others.
+    A cell that has only changed its colour is neither: it stayed.
     """
+
+    def known(cell: Cell, others: Sequence[Cell]) -> bool:
+        return any((cell.text, cell.place) == (other.text, other.place) for other in others)
 
     def told(cell: Cell, change: str, *, counts: bool = True) -> SceneCell:
         failing = counts and bool(place) and cell.place == place
         return SceneCell(cell.text, cell.colour, cell.title, change, failing)
 
-    gone = [cell for cell in old if cell.text and cell not in cells]
+    gone = [cell for cell in old if cell.text and not known(cell, cells)]
     scene_cells = []
     for cell in cells:
         emptied = [c for c in gone if not cell.text and c.place == cell.place]
@@ -273,5 +288,5 @@ def compared_cells(cells: Sequence[Cell], old: Sequence[Cell], place: str) -> li
             gone.remove(emptied[0])
             scene_cells.append(told(emptied[0], "gone"))
         else:
-            scene_cells.append(told(cell, "new" if cell.text and cell not in old else ""))
+            scene_cells.append(told(cell, "new" if cell.text and not known(cell, old) else ""))
     return scene_cells + [told(cell, "gone", counts=False) for cell in gone]

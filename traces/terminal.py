@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from spec.picture import Arrow
+from spec.picture import Arrow, Band
 from traces.story import Scene, SceneCell, SceneFact, SceneLane, Story
 
-EPOCH_STYLES = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
+COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
 
 
 def draw(story: Story) -> Iterator[Text]:
@@ -26,7 +26,7 @@ def draw(story: Story) -> Iterator[Text]:
         last = scene is story.scenes[-1]
         for lane in scene.lanes:
             everything = scene.number == 1 or (last and lane.failing)
-            if everything or lane.changed:
+            if everything or lane.changed or any(cell.failing for cell in lane.cells):
                 yield lane_line(lane, width, everything=everything)
     if story.loop is not None:
         line = Text("      ", style="bold")
@@ -60,6 +60,8 @@ def lane_line(lane: SceneLane, width: int, *, everything: bool) -> Text:
     line.append("  ")
     if lane.role and (everything or lane.role_before is not None):
         line.append(f"{lane.role}  ", style="italic")
+    if lane.band and (everything or lane.band_before is not None):
+        line.append_text(band_text(lane.band, lane.band_before, everything=everything))
     marked = {mark.label for mark in lane.marks}
     for fact in lane.facts:
         if fact.name not in marked and (everything or fact.before is not None):
@@ -68,6 +70,14 @@ def lane_line(lane: SceneLane, width: int, *, everything: bool) -> Text:
         line.append_text(cells(lane))
     line.rstrip()
     return line
+
+
+def band_text(band: Band, before: str | None, *, everything: bool) -> Text:
+    """The state that a lane is in, and the one that it was in before if it left it."""
+    out = Text()
+    if before and not everything:
+        out.append(f"{before}→", style="dim")
+    return out.append(f"{band.name}  ", style=f"bold {style_of(band.colour)}")
 
 
 def fact_text(fact: SceneFact, *, everything: bool) -> Text:
@@ -97,10 +107,15 @@ def cell_text(cell: SceneCell) -> Text:
     """A box, marked if it is new, gone, or where the property fails."""
     if not cell.text and not cell.failing:
         return Text()
-    style = EPOCH_STYLES[cell.colour % len(EPOCH_STYLES)] if cell.colour is not None else ""
+    style = style_of(cell.colour)
     if cell.failing:
         sign = "-" if cell.change == "gone" else ""
         return Text(f"✗{sign}[{cell.text or 'missing'}] ", style="bold red")
     if cell.change == "gone":
         return Text(f"-[{cell.text}] ", style=f"{style} strike dim")
     return Text(f"{'+' if cell.change == 'new' else ''}[{cell.text}] ", style=style)
+
+
+def style_of(colour: int | None) -> str:
+    """How the terminal shows a colour of the picture."""
+    return "" if colour is None else COLOURS[colour % len(COLOURS)]

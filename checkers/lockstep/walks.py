@@ -107,7 +107,7 @@ def machine(
     """A Hypothesis state machine with a rule for each of the system's rules.
 
     For those who want to run it their own way; `walk_in_step` runs it. A walk that nothing can
-    follow begins anew.
+    follow begins anew. One forbidden thing is tried in a state at the most, so that walks go on.
 
     Where some rules can always be taken and lead nowhere, or end what others have begun, walks
     get on with weights: each step of a rule is then so much likelier than one without a weight.
@@ -157,7 +157,8 @@ def machine(
         return stateful.precondition(lambda self: name in self.walk.possible)(decorated)
 
     def forbidden(self: InStep, pick: int) -> None:
-        self.walk.take(self.walk.forbidden[pick % len(self.walk.forbidden)])
+        forbidden, self.walk.forbidden = self.walk.forbidden, []
+        self.walk.take(forbidden[pick % len(forbidden)])
 
     some_forbidden = stateful.precondition(lambda self: bool(self.walk.forbidden))
     methods = {f"take_{rule.name}": step(rule.name) for rule in system.rules}
@@ -204,7 +205,7 @@ def run_walks(
     from hypothesis import settings as default
     from hypothesis.stateful import run_state_machine_as_test
 
-    given = settings or default()
+    given = settings or default(deadline=None)  # how long a step takes is the system's matter
     without = {Phase.explain} if shrinks else {Phase.explain, Phase.shrink}  # the story explains
     phases = tuple(p for p in given.phases if p not in without)
     # Steps are taken while they are drawn: that this is slow says nothing of how they are drawn.

@@ -115,7 +115,8 @@ def explore(
         kernel = up_to_symmetry(kernel)
     coding = coding_of(kernel.layout)
     with keeper_for(keep, system, kernel, coding) as keeper:
-        with made_ready(f"engine{'-symmetry' * symmetry}{'-coverage' * coverage}", compiling):
+        part = f"{system.model.name}{'-symmetry' * symmetry}{'-coverage' * coverage}"
+        with made_ready(part, compiling):
             warm_up(kernel, coding, coverage)
         compiled = time.perf_counter()
         with noted() as interrupted, ThreadPoolExecutor(workers) as pool:

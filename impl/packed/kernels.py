@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
 from impl.packed.kernel import Kernel, NoKernel
 from impl.packed.layout import LayoutError
-from spec.core import Always, Reachable, System
+from spec.core import Always, Model, Reachable, System
+
+Make: TypeAlias = Callable[[System[Any]], Kernel[Any]]
+"""What makes the kernel of a system of its model."""
 
 
 @attrs.frozen
@@ -42,6 +45,38 @@ KERNELS: Mapping[str, WrittenFor] = {
         variants=("truncate-to-hw", "kip-101", "kip-279", "kip-320-first-try", "kip-320"),
         fingerprint="0554ed989ad0fbbc",
     ),
+    "group": WrittenFor(
+        files=(
+            "spec/group/consuming.py",
+            "spec/group/coordinating.py",
+            "spec/group/coordinator/checks.py",
+            "spec/group/coordinator/committing.py",
+            "spec/group/coordinator/group.py",
+            "spec/group/coordinator/handling.py",
+            "spec/group/coordinator/heartbeats.py",
+            "spec/group/coordinator/joining.py",
+            "spec/group/coordinator/leaving.py",
+            "spec/group/coordinator/loading.py",
+            "spec/group/coordinator/rebalance.py",
+            "spec/group/coordinator/syncing.py",
+            "spec/group/coordinator/timers.py",
+            "spec/group/eager.py",
+            "spec/group/faults.py",
+            "spec/group/properties.py",
+            "spec/group/variants.py",
+            "spec/group/world.py",
+            "spec/messages.py",
+        ),
+        variants=(
+            "eager",
+            "no-generation-check",
+            "before-kafka-12890",
+            "before-kafka-9801",
+            "before-kafka-8104",
+            "before-kip-394",
+        ),
+        fingerprint="dc0dd728d281510a",
+    ),
 }
 """The models with a kernel. Whoever edits a rule is answered by the rule, not by a kernel that
 was written for another: then the fingerprints differ, and the native engine steps back."""
@@ -67,7 +102,7 @@ def kernel_for(system: System[Any]) -> Kernel[Any]:
     about one state after the other, until it is shown.
     """
     name = system.model.name
-    if name not in KERNELS or not is_our_own(system):
+    if name not in KERNELS or system.model is not own(name)[0]:
         raise NoKernel(f"{name} has no kernel for the native engine")
     if system.rules != system.variant.rules:
         raise NoKernel("the native engine explores rules as they are, and no mutants")
@@ -76,10 +111,9 @@ def kernel_for(system: System[Any]) -> Kernel[Any]:
         raise Edited(f"the rules of {name} were edited since its kernel was compared with them")
     if system.variant.name not in written_for.variants:
         raise NoKernel(f"the kernel of {name} does not know the variant {system.variant.name}")
-    from impl.packed.replication import replication_kernel
-
+    _, make = own(name)
     try:
-        kernel = replication_kernel(system)
+        kernel = make(system)
     except LayoutError as error:
         raise NoKernel(f"the native engine has no room for these bounds: {error}") from error
     for p in system.properties:
@@ -89,8 +123,17 @@ def kernel_for(system: System[Any]) -> Kernel[Any]:
     return kernel
 
 
-def is_our_own(system: System[Any]) -> bool:
-    """Whether this is the model that the kernel is of, not another of the same name."""
+def own(name: str) -> tuple[Model[Any], Make]:
+    """The model that a kernel is of, which no other of the same name is; and what makes it.
+
+    Imported when it is asked for.
+    """
+    if name == "group":
+        from impl.packed.group import group_kernel
+        from spec.group import GROUP
+
+        return GROUP, group_kernel
+    from impl.packed.replication import replication_kernel
     from spec.replication import REPLICATION
 
-    return system.model is REPLICATION
+    return REPLICATION, replication_kernel

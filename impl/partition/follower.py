@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from impl.partition.epochs import NOWHERE, UNDEFINED, EpochEnd
+from impl.partition.epochs import UNDEFINED, EpochEnd
 from impl.partition.messages import (
     Answer,
     Diverging,
@@ -93,7 +93,7 @@ class Follower:
         """Cut where the leader's answer leads; whether both logs agree now."""
         replica = self.replica
         end = replica.log.end
-        if answer == NOWHERE:
+        if answer.offset == UNDEFINED:
             replica.truncate_to(replica.hw)
             return True
         if not replica.generation.hears_epoch or answer.epoch == UNDEFINED:

@@ -82,7 +82,7 @@ class Leader:
         self.replicas = frozenset(replicas)
         self.isr = frozenset(isr)
         self.wanted: frozenset[int] | None = None
-        self.ineligible: set[int] = set()
+        self.ineligible: set[int] = set(before.ineligible) if before else set()
         """Brokers that may not join the ISR: fenced, or shutting down."""
         self.epoch_start = replica.log.end
         """Where the log ended when this epoch began."""
@@ -97,12 +97,16 @@ class Leader:
                 known.last_fetch = known.caught_up = since
             self.followers[follower] = known
 
+    def assign(self, replicas: Iterable[int]) -> None:
+        """These brokers have the partition, in the same epoch; of new ones nothing is known."""
+        self.replicas = frozenset(replicas)
+        others = sorted(self.replicas - {self.replica.broker})
+        self.followers = {b: self.followers.get(b) or Progress() for b in others}
+
     # -- writing ----------------------------------------------------------------------------------
 
     def append(self, ids: Iterable[int], acks: int = 1, now: int = 0) -> int | PartitionError:
         """Write what a producer sent; the offset of the first record, or why not."""
-        if acks not in (-1, 0, 1):
-            return PartitionError.INVALID_REQUIRED_ACKS
         if acks == -1 and self.is_under_min_isr(self.isr):
             return PartitionError.NOT_ENOUGH_REPLICAS
         base = self.replica.write(ids)
@@ -212,11 +216,15 @@ class Leader:
         self.wanted = self.isr - behind
         return True
 
-    def isr_is(self, isr: Iterable[int], now: int = 0) -> None:
-        """The controller has decided: this is the ISR."""
+    def isr_is(self, isr: Iterable[int], partition_epoch: int, now: int = 0) -> bool:
+        """The controller has decided: this is the ISR, in this version; False if that is old."""
+        if partition_epoch < self.replica.partition_epoch:
+            return False
+        self.replica.partition_epoch = partition_epoch
         self.isr = frozenset(isr)
         self.wanted = None
         self.advance_hw(now)
+        return True
 
     def isr_stays(self) -> None:
         """The controller has refused: the ISR is what it was."""

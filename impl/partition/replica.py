@@ -51,7 +51,8 @@ class Replica:
         is_new = epoch > self.leader_epoch
         self.leader_epoch, self.partition_epoch = epoch, partition_epoch
         if led is not None and not is_new:
-            led.isr_is(isr, now)
+            led.assign(replicas)
+            led.isr_is(isr, partition_epoch, now)
             return False
         self.role = Leader(self, isr, replicas, now, before=led)
         if self.settings.epoch_begins_at_once:
@@ -78,6 +79,25 @@ class Replica:
 
     def _is_news(self, epoch: int, partition_epoch: int) -> bool:
         return epoch >= self.leader_epoch and partition_epoch >= self.partition_epoch
+
+    # -- what producers ask ---------------------------------------------------------------------
+
+    def append(self, ids: Iterable[int], acks: int = 1, now: int = 0) -> int | PartitionError:
+        """Write what a producer sent; the offset of the first record, or why not.
+
+        It carries no leader epoch: who was deposed and does not know it writes.
+        """
+        if acks not in (-1, 0, 1):
+            return PartitionError.INVALID_REQUIRED_ACKS
+        if not isinstance(self.role, Leader):
+            return PartitionError.NOT_LEADER_OR_FOLLOWER
+        return self.role.append(ids, acks, now)
+
+    def is_acked(self, end: int) -> bool | PartitionError:
+        """Whether acks=-1 is due for records that end at this offset; or the error that is."""
+        if not isinstance(self.role, Leader):
+            return PartitionError.NOT_LEADER_OR_FOLLOWER
+        return self.role.is_acked(end)
 
     # -- what others ask ------------------------------------------------------------------------
 

@@ -84,6 +84,8 @@ class Taken:
 
     rule: str
     choices: Mapping[str, Any]
+    before: Any = attrs.field(default=None, eq=False, repr=False)
+    """The state in which it was taken, for a picture; not part of what tells two steps apart."""
 
 
 @attrs.frozen(eq=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from spec.core import Model
 from spec.group.cooperative import BEFORE_KAFKA_12984, COOPERATIVE
 from spec.group.eager import EAGER
+from spec.group.picture import picture
 from spec.group.properties import PROPERTIES
 from spec.group.settling import GroupSettles
 from spec.group.variants import FAILED
@@ -28,6 +29,7 @@ GROUP = Model(
     variants=(EAGER, *FAILED, COOPERATIVE, BEFORE_KAFKA_12984),
     default_variant="eager",
     final=everybody_is_gone,
+    picture=picture,
     mutation_bounds=(
         ALONE | {"failovers": 1, "ids": 2},
         ALONE | {"crashes": 1, "static": 1, "ids": 2},

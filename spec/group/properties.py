@@ -36,7 +36,7 @@ def is_moving(s: World, partition: int) -> bool:
 def LegalTransitions(s: World) -> Claims:
     """A group only ever goes from one state to another as Kafka allows it."""
     step = (s.group.previous, s.group.state)
-    yield f"from {step[0]} to {step[1]}, coordinator", step in LEGAL
+    yield f"coordinator, from {step[0]} to {step[1]}", step in LEGAL
 
 
 @always
@@ -64,7 +64,8 @@ def OneOwnerInAGeneration(s: World) -> Claims:
         for other, d in holding[index + 1 :]:
             for partition in c.owned:
                 both = partition in d.owned and c.generation == d.generation
-                yield f"partition {partition} of consumers {number} and {other}", not both
+                place = f"reading of partition {partition}"
+                yield f"{place}, by consumers {number} and {other}", not both
 
 
 @always
@@ -131,3 +132,11 @@ PROPERTIES = (
     HoldersHaveAGeneration,
     OneMemberPerConsumer,
 )
+
+
+def states_passed(before: World, after: World) -> tuple[GroupState, ...]:
+    """What the group goes through in one step: a rebalance may begin and end in it."""
+    old, new = before.group, after.group
+    if (old.state, old.previous, old.generation) == (new.state, new.previous, new.generation):
+        return (old.state,)
+    return (old.state, new.previous, new.state)

@@ -274,6 +274,10 @@ class Ask(NamedTuple):
     late: bool
     """Whether its sender has given up on it."""
 
+    def __str__(self) -> str:
+        """How a story says which request it is."""
+        return f"consumer {self.consumer}{', given up' if self.late else ''}"
+
 
 def consumers(s: World) -> range:
     """Every consumer."""

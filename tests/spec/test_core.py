@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import attrs
 import pytest
 
@@ -74,6 +76,47 @@ def test_the_names_of_guards_are_read_from_the_text_of_the_rule() -> None:
         "isr is in the leader's epoch",
         "isr holds the offset",
     ]
+
+
+def is_alone(s: Door) -> Generator[tuple[str, bool], None, int]:
+    """Guards that a rule takes from elsewhere."""
+    yield limit("not too late"), True
+    yield "door is closed", not s.open
+    return 1
+
+
+def is_welcome(s: Door, again: bool) -> Generator[tuple[str, bool], None, int]:
+    """Guards that take others in their middle, and themselves."""
+    yield "somebody is at home", True
+    visitors = yield from is_alone(s)
+    if again:
+        yield from is_welcome(s, False)
+    yield "there is room", visitors < 2
+    return visitors
+
+
+@rule(by="visitor")
+def enter(s: Door) -> Step[Door]:
+    """Go in."""
+    yield "door is not locked", not s.locked
+    yield from is_welcome(s, True)
+    yield "somebody is at home", True
+    return attrs.evolve(s, open=True)
+
+
+def test_guards_that_a_rule_takes_from_a_function_are_read_where_it_takes_them() -> None:
+    assert enter.guard_names() == [
+        ("door is not locked", False),
+        ("somebody is at home", False),
+        ("not too late", True),
+        ("door is closed", False),
+        ("there is room", False),
+    ]
+
+
+def test_every_guard_that_is_asked_is_known_from_the_text() -> None:
+    asked = dict.fromkeys(name for name, _ in enter.guards(Door(), ()))
+    assert list(asked) == [name for name, _ in enter.guard_names()]
 
 
 def test_choices_are_enumerated_in_a_fixed_order() -> None:

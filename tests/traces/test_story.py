@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from checkers.explore import explore
+from spec.group import GROUP
 from spec.picture import Cell
 from spec.replication import REPLICATION
 from traces.story import Story, compared_cells, tell
+from traces.trace import Trace
 
 
 def story_of(variant: str, **bounds: int) -> Story:
@@ -39,6 +41,12 @@ def test_a_record_that_went_is_shown_where_it_was() -> None:
     ]
 
 
+def test_a_cell_that_changes_its_colour_only_is_neither_new_nor_gone() -> None:
+    before = [Cell("p0", colour=1, place="partition 0")]
+    after = [Cell("p0", colour=2, place="partition 0")]
+    assert told(after, before) == [("p0", "", False)]
+
+
 def test_a_record_whose_place_another_took_is_shown_after_the_others() -> None:
     assert told(cells("r9"), cells("r0"), "offset 0") == [
         ("r9", "new", True),
@@ -60,6 +68,12 @@ def test_the_committed_record_that_was_cut_off_is_the_one_place_that_fails() -> 
         if cell.failing
     ]
     assert failing == [(len(story.scenes), "broker 1", "r0 e0", "gone")]
+
+
+def test_a_story_says_what_a_sanity_property_promises_too() -> None:
+    (state,) = GROUP.system().initial()
+    told = tell(Trace(GROUP.system(), (state,), (), "GroupSettles"), "", violated=True)
+    assert told.promise.startswith("A group comes to rest")
 
 
 def test_a_story_says_what_its_property_promises_and_its_words_mean() -> None:

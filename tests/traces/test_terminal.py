@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from checkers.explore import explore
 from spec import toys
+from spec.group import GROUP
 from spec.watermarks import WATERMARKS
 from tests.known import first_violation
-from traces.story import tell
+from traces.story import Scene, SceneCell, SceneLane, Story, tell
 from traces.terminal import draw
 
 
@@ -48,6 +49,30 @@ def test_a_behaviour_without_end_says_where_it_goes_on() -> None:
     assert violation.trace is not None
     lines = [line.plain for line in draw(tell(violation.trace, "", violated=True))]
     assert lines[-1].split() == ["step_aside_together", "and", "on", "with", "1,", "for", "ever"]
+
+
+def test_the_state_of_a_lane_is_told_where_it_changes() -> None:
+    small = {"consumers": 1, "crashes": 0, "failovers": 0, "early": 1}
+    violation = explore(GROUP.system("before-kafka-8104", small)).violations[0]
+    assert violation.trace is not None
+    lines = [line.plain for line in draw(tell(violation.trace, "", violated=True))]
+    states = [line.split()[1] for line in lines if line.startswith("      coordinator  ")]
+    assert states[:4] == [
+        "Empty",
+        "ids",
+        "Empty→PreparingRebalance",
+        "PreparingRebalance→CompletingRebalance",
+    ]
+
+
+def test_a_cell_that_fails_is_told_although_nothing_changed_in_its_lane() -> None:
+    failing = SceneLane("consumer 0", cells=[SceneCell("p0", failing=True)])
+    other = SceneLane("consumer 1", changed=True)
+    story = Story("", "", "", [Scene(1, "initial"), Scene(2, "step", lanes=[failing, other])])
+    assert [line.plain.split() for line in draw(story)][2:] == [
+        ["consumer", "0", "✗[p0]"],
+        ["consumer", "1"],
+    ]
 
 
 def test_the_four_moments_are_drawn_as_the_table_has_them() -> None:

@@ -62,6 +62,52 @@ function drawSteps() {
   }
 }
 
+// -- the strip: which state each lane is in, over all steps ---------------------------------
+
+// One piece for each run of steps in which a lane stays in one state.
+function pieces(name) {
+  const found = [];
+  for (const scene of scenes) {
+    const band = scene.lanes.find((lane) => lane.name === name)?.band;
+    if (!band) continue;
+    const piece = found.at(-1);
+    if (piece && piece.band.name === band.name && piece.to === scene.number) piece.to += 1;
+    else found.push({ band, from: scene.number, to: scene.number + 1 });
+  }
+  return found;
+}
+
+function drawTimeline() {
+  const names = [...new Set(scenes.flatMap((scene) => scene.lanes.map((lane) => lane.name)))];
+  const rows = names.map((name) => [name, pieces(name)]).filter(([, found]) => found.length);
+  const strip = byId("timeline");
+  strip.hidden = !rows.length;
+  strip.style.setProperty("--steps", scenes.length);
+  for (const [index, [name, found]] of rows.entries()) {
+    const label = make("span.lane-name", {}, name);
+    const bands = found.map(({ band, from, to }) => {
+      const meaning = Object.hasOwn(story.words, band.name) ? `: ${story.words[band.name]}` : "";
+      const element = make(
+        "a.band",
+        {
+          href: `#${from}`,
+          tabindex: -1,
+          title: `${band.name}${meaning}`,
+          "data-colour": colourOf(band.colour),
+        },
+        band.name
+      );
+      element.style.gridColumn = `${from + 1} / ${to + 1}`;
+      return element;
+    });
+    for (const element of [label, ...bands]) element.style.gridRow = index + 1;
+    strip.append(label, ...bands);
+  }
+  const now = make("span.now", {});
+  now.style.gridRow = `1 / ${rows.length + 1}`;
+  strip.append(now);
+}
+
 // -- the legend: only what this story shows ------------------------------------------------
 
 const KEYS_SAID = [
@@ -138,6 +184,7 @@ function show(number) {
   byId("drawing").replaceChildren(drawTelling(scene), drawOutcome(scene), lanes);
   for (const log of logs(lanes)) showWhatMatters(log, scrolled.get(log.ariaLabel) ?? 0);
   drawArrows(lanes, scene);
+  byId("timeline").querySelector(".now").style.gridColumn = current + 1;
   for (const link of byId("steps").querySelectorAll("li:not(.again) a")) {
     const here = link.hash === `#${current}`;
     here ? link.setAttribute("aria-current", "step") : link.removeAttribute("aria-current");
@@ -238,6 +285,7 @@ const drawOnPaper = (scene) =>
 function start() {
   drawMasthead();
   drawSteps();
+  drawTimeline();
   drawLegend();
   byId("slider").max = scenes.length;
   for (const [id, action] of Object.entries(ACTIONS)) byId(id).addEventListener("click", action);

@@ -42,9 +42,13 @@ const spelling = new Map(
 
 function readable(scene) {
   if (isInitial(scene)) return "How it begins";
-  const words = scene.rule.split("_").filter(Boolean);
-  const text = words.map((word) => spelling.get(word) ?? word).join(" ");
+  const text = inWords(scene.rule);
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function inWords(rule) {
+  const words = rule.split("_").filter(Boolean);
+  return words.map((word) => spelling.get(word) ?? word).join(" ");
 }
 
 const isInitial = (scene) => scene.number === 1 && ["initial", "init"].includes(scene.rule);
@@ -73,6 +77,7 @@ function said(scene) {
   for (const [name, value] of otherChoices(scene)) parts.push(`${name} ${value}`);
   for (const lane of scene.lanes) {
     const news = [];
+    if (lane.band_before !== null && lane.band) news.push(lane.band.name);
     if (lane.role_before !== null) news.push(lane.role || "no role");
     for (const fact of lane.facts) {
       if (fact.before === null) continue;
@@ -89,7 +94,9 @@ function said(scene) {
   return parts.join(". ") + ".";
 }
 
-const goesRound = () => `From here it goes round: on to step ${story.loop} again, for ever`;
+const loopRule = () => (story.loop_rule ? `${inWords(story.loop_rule)}, ` : "");
+const goesRound = () =>
+  `From here it goes round: ${loopRule()}on to step ${story.loop} again, for ever`;
 
 // -- a scene -------------------------------------------------------------------------------
 
@@ -122,7 +129,7 @@ function drawOutcome(scene) {
   if (isLast(scene) && story.loop !== null) {
     const link = make("a", { href: `#${story.loop}` }, `step ${story.loop}`);
     const begins = make("b", {}, "↺ From here it goes round: ");
-    told.push(make("p.round", {}, begins, "on to ", link, " again, for ever."));
+    told.push(make("p.round", {}, begins, loopRule(), "on to ", link, " again, for ever."));
   }
   if (isLast(scene) && story.verdict && (story.violated || story.property)) {
     const sign = story.violated ? "✗ Here: " : "✓ Here: ";
@@ -230,6 +237,9 @@ function drawMessage(arrow, index) {
   );
 }
 
+const drawBand = (band) =>
+  make("span.band", { "data-colour": colourOf(band.colour) }, band.name);
+
 function drawLane(lane, scene) {
   const earlier = scenes[scene.number - 2]?.lanes.find((other) => other.name === lane.name);
   const messages = scene.arrows.map((arrow, index) =>
@@ -239,6 +249,10 @@ function drawLane(lane, scene) {
   if (lane.role_before) role.push(unseen("was "), make("del.role", {}, lane.role_before));
   if (lane.role) role.push(make("span.role", { "data-role": lane.role }, lane.role));
   if (lane.role_before !== null) role.forEach((element) => element.classList.add("changed"));
+  const band = [];
+  if (lane.band_before) band.push(unseen("was "), make("del.band", {}, lane.band_before));
+  if (lane.band) band.push(drawBand(lane.band));
+  if (lane.band_before !== null) band.forEach((element) => element.classList.add("changed"));
   const meaning = Object.hasOwn(story.words, lane.name) ? story.words[lane.name] : null;
   const fails = lane.failing ? make("span.fails", {}, "✗ fails here") : "";
   const element = make(
@@ -247,7 +261,7 @@ function drawLane(lane, scene) {
     make(
       "div.about",
       {},
-      make("div.name", {}, make("h3", { title: meaning }, lane.name), role, fails),
+      make("div.name", {}, make("h3", { title: meaning }, lane.name), band, role, fails),
       make("dl.facts", {}, lane.facts.map(drawFact)),
       messages
     ),

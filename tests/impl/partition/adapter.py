@@ -46,6 +46,39 @@ VERSIONS = 1000
 """Between two leader epochs, so many versions of the ISR."""
 
 
+REFUSED = {
+    "become_leader": {"request is newer than what the broker knows"},
+    "become_follower": {"request is newer than what the broker knows"},
+    "become_follower_and_truncate": {
+        "request is newer than what the broker knows",
+        "leader presumes leadership",
+        "leader is in the request's epoch",
+    },
+    "leader_advances_hw": {
+        "leader holds the offset",
+        "isr follows",
+        "isr is in the leader's epoch",
+        "isr holds the offset",
+    },
+    "leader_shrinks_isr": {"follower lags"},
+    "leader_expands_isr": {
+        "follower is out of the isr",
+        "follower holds what is committed",
+        "follower is in the leader's epoch",
+    },
+    "follower_fetches": {
+        "leader presumes leadership",
+        "follower is in the leader's epoch",
+        "follower's last record has the leader's epoch",
+    },
+    "follower_truncates": {
+        "leader presumes leadership",
+        "follower's log leaves the leader's",
+    },
+}
+"""What a replica refuses by itself: guards by rule."""
+
+
 @attrs.define(eq=False)
 class Replicas:
     """All replicas of a partition, and a clock that goes on with each step."""
@@ -129,37 +162,7 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
     # -- what is asked of a replica ---------------------------------------------------------------
 
     def refuses(self, rule: str, guard: str) -> bool:
-        own = {
-            "become_leader": {"request is newer than what the broker knows"},
-            "become_follower": {"request is newer than what the broker knows"},
-            "become_follower_and_truncate": {
-                "request is newer than what the broker knows",
-                "leader presumes leadership",
-                "leader is in the request's epoch",
-            },
-            "leader_advances_hw": {
-                "leader holds the offset",
-                "isr follows",
-                "isr is in the leader's epoch",
-                "isr holds the offset",
-            },
-            "leader_shrinks_isr": {"follower lags"},
-            "leader_expands_isr": {
-                "follower is out of the isr",
-                "follower holds what is committed",
-                "follower is in the leader's epoch",
-            },
-            "follower_fetches": {
-                "leader presumes leadership",
-                "follower is in the leader's epoch",
-                "follower's last record has the leader's epoch",
-            },
-            "follower_truncates": {
-                "leader presumes leadership",
-                "follower's log leaves the leader's",
-            },
-        }
-        return guard in own.get(rule, ())
+        return guard in REFUSED.get(rule, ())
 
     def answer(self, before: Cluster, taken: Taken, outcome: Cluster | Blocked) -> Any:
         if taken.rule.startswith("controller"):
@@ -239,6 +242,8 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         hw = subject[follower].hw
         subject[follower].hw = subject[follower].log.end  # truncation is a step of its own
         is_new = self.follow(subject[follower], request)
+        if is_new:  # but epochs without records are none to the model
+            subject[follower].truncate_to(subject[follower].log.end)
         subject[follower].hw = hw
         return is_new
 
@@ -304,6 +309,8 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         """What the leader knew of a follower is past; if it follows, it fetches now."""
         replica = subject[leader]
         assert isinstance(replica.role, Leader)
+        if follower == leader:
+            return None
         replica.role.followers[follower] = Progress()
         if not self.follows(subject, leader, follower):
             return None
@@ -329,9 +336,8 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         return role
 
     def decide(self, replica: Replica, role: Leader, isr: frozenset[int]) -> None:
-        replica.partition_epoch += 1
         hw = replica.hw
-        role.isr_is(isr)
+        role.isr_is(isr, replica.partition_epoch + 1)
         replica.hw = hw
 
     def truncate_on_fetch(self, subject: Replicas, leader: int, follower: int) -> Any:

@@ -34,10 +34,8 @@ LEFT_OUT = {
 }
 """What the model says too little of: nothing, once requests are fenced."""
 
-ROOMY = {"log_size": 5, "max_records": 7, "max_epoch": 5}
-
-
 SMALL = {"brokers": 2, "log_size": 2, "max_records": 2, "max_epoch": 2}
+ROOMY = {"brokers": 3, "log_size": 5, "max_records": 7, "max_epoch": 5}
 
 
 def system(generation: Generation, **bounds: int) -> System[Any]:
@@ -52,42 +50,43 @@ def every_edge(generation: Generation, **bounds: int) -> None:
 
 
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
-def test_every_step_of_one_epoch_is_the_same(generation: Generation) -> None:
-    every_edge(generation, brokers=2, max_epoch=0)
+def test_every_step_of_a_small_graph_is_the_same(generation: Generation) -> None:
+    every_edge(generation, brokers=2, log_size=1, max_epoch=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
 def test_every_step_of_two_brokers_is_the_same(generation: Generation) -> None:
-    every_edge(generation, brokers=2, max_epoch=2)
+    every_edge(generation, **SMALL)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("generation", [KIP_595], ids=["KIP-595"])
+@pytest.mark.parametrize("generation", [KIP_320, KIP_595], ids=["KIP-320", "KIP-595"])
 def test_every_step_of_the_default_graph_is_the_same(generation: Generation) -> None:
     every_edge(generation)
 
 
-def walk(generation: Generation, examples: int) -> int:
+def walk(generation: Generation, **chosen: int | bool) -> int:
     compared = walk_in_step(
         PartitionAdapter(generation),
         system(generation, **ROOMY),
-        settings(max_examples=examples, stateful_step_count=50, database=None),
+        settings(database=None, **chosen),  # type: ignore[arg-type]
     )
     assert set(compared.left_out) <= LEFT_OUT[generation.name]
-    return compared.steps + compared.refused
+    return compared.steps
 
 
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
 def test_walks_go_the_same_way(generation: Generation) -> None:
-    assert walk(generation, examples=8) > 200
+    assert walk(generation, max_examples=8, stateful_step_count=40, derandomize=True) > 100
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
 def test_long_walks_go_the_same_way(generation: Generation) -> None:
-    """All generations together take a hundred thousand steps."""
-    assert walk(generation, examples=360) > 100_000 / len(HELD_TO)
+    """All generations together take a hundred thousand steps, and more that are refused."""
+    taken = walk(generation, max_examples=440, stateful_step_count=100)
+    assert taken > 100_000 / len(HELD_TO)
 
 
 # -- planted faults -------------------------------------------------------------------------------
@@ -145,27 +144,42 @@ def commits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PLANTED = [
     (counts_who_diverges, FIRST_TRY, "leader_advances_hw", 8),
-    (keeps_epochs, KIP_595, "become_follower_and_truncate", 12),
-    (cuts_one_too_few, TO_HW, "become_follower_and_truncate", 7),
-    (forgets_to_fence, KIP_320, "follower_fetches", 6),
+    (keeps_epochs, KIP_595, "become_follower_and_truncate", 8),
+    (cuts_one_too_few, TO_HW, "become_follower_and_truncate", 5),
+    (forgets_to_fence, KIP_320, "become_follower_and_truncate", 4),
     (commits_alone, KIP_320, "leader_advances_hw", 4),
 ]
+"""Each with the last step of its story, and how many steps the shortest one has."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "generation", "last", "steps"), PLANTED, ids=[p[0].__name__ for p in PLANTED]
 )
-def test_a_planted_fault_is_found_and_told_shortly(
+def test_a_planted_fault_is_found_with_the_shortest_story(
     plant: Any, generation: Generation, last: str, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    plant(monkeypatch)
+    adapter = PartitionAdapter(generation)
+    [story] = compare_everywhere(adapter, system(generation, **SMALL)).differences
+    assert (story.steps[-1].rule, len(story.steps)) == (last, steps), str(story)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("plant", "generation", "last", "steps"), PLANTED[1:], ids=[p[0].__name__ for p in PLANTED[1:]]
+)
+def test_walks_find_a_planted_fault_and_make_its_story_short(
+    plant: Any, generation: Generation, last: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the most two steps are told that the shortest story does without."""
     plant(monkeypatch)
     with pytest.raises(Differs) as differs:
         walk_in_step(
             PartitionAdapter(generation),
             system(generation, **SMALL),
-            settings(max_examples=200, stateful_step_count=40, database=None, derandomize=True),
+            settings(max_examples=300, stateful_step_count=20, database=None, derandomize=True),
         )
     story = differs.value.difference
     assert story.steps[-1].rule == last, str(story)
-    assert len(story.steps) <= steps, str(story)
+    assert len(story.steps) <= steps + 2, str(story)

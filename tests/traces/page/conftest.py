@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from checkers.explore import explore
+from spec.group import GROUP
 from spec.picture import Arrow
 from spec.replication import REPLICATION
 from spec.toys import CORRIDOR, DIE_HARD
@@ -113,6 +114,15 @@ def lost() -> Story:
 @pytest.fixture(scope="session")
 def going_round() -> Story:
     violation = explore(CORRIDOR.system("both-polite")).violations[0]
+    assert violation.trace is not None
+    return tell(violation.trace, violation.says, violated=True)
+
+
+@pytest.fixture(scope="session")
+def rebalance() -> Story:
+    """A group with one consumer, whose generation is taken away: lanes with bands."""
+    small = {"consumers": 1, "crashes": 0, "failovers": 0, "early": 1}
+    violation = explore(GROUP.system("before-kafka-8104", small)).violations[0]
     assert violation.trace is not None
     return tell(violation.trace, violation.says, violated=True)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from spec.picture import Arrow
+from spec.picture import Arrow, Band
 from traces.page import page
 from traces.story import Scene, SceneCell, SceneFact, SceneLane, SceneMark, Story
 
@@ -32,7 +32,18 @@ def hostile(words: str) -> Story:
         SceneCell(words, 0, words),
         SceneMark(words, 1),
     )
-    lane = SceneLane(words, words, words, [fact], [cell], [mark], True, True)
+    lane = SceneLane(
+        name=words,
+        role=words,
+        role_before=words,
+        band=Band(words, 0),
+        band_before=words,
+        facts=[fact],
+        cells=[cell],
+        marks=[mark],
+        changed=True,
+        failing=True,
+    )
     scene = Scene(1, words, words, {words: words}, words, [lane], [Arrow(words, words, words)])
     return Story(words, words, words, [scene], True, 1, words, words, words, {words: words}, words)
 
@@ -44,7 +55,8 @@ def test_whatever_a_story_says_is_shown_as_text(opened: Open, words: str) -> Non
     assert shown.evaluate("document.querySelectorAll('script').length") == 2
     assert shown.evaluate("document.querySelectorAll('img').length") == 0
     assert shown.title() != "broken"
-    for selector in ("h1", "#drawing h3", "#drawing .cell .text", "#drawing .fact .value"):
+    selectors = ["h1", "#drawing h3", "#drawing .cell .text", "#drawing .fact .value"]
+    for selector in [*selectors, "#drawing span.band", "#timeline .band"]:
         assert shown.locator(selector).evaluate("part => part.textContent") in (words, written)
 
 

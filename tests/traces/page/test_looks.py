@@ -17,9 +17,9 @@ OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clie
 
 
 def test_a_narrow_window_is_never_scrolled_sideways(
-    opened: Open, large: Large, lost: Story, plain: Story
+    opened: Open, large: Large, lost: Story, plain: Story, rebalance: Story
 ) -> None:
-    for story in (lost, plain, large()):
+    for story in (lost, plain, rebalance, large()):
         shown = opened(story, width=NARROW)
         for _ in story.scenes[:9]:
             assert shown.evaluate(OVERFLOW) == 0
@@ -74,10 +74,11 @@ CONTRASTS = """() => {
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_has_enough_contrast(
-    opened: Open, large: Large, lost: Story, witness: Story, scheme: str
+    opened: Open, large: Large, lost: Story, rebalance: Story, witness: Story, scheme: str
 ) -> None:
     last = f"#{len(lost.scenes)}"
-    for story, fragment in [(lost, last), (lost, "#4"), (witness, "#4"), (large(), "#2")]:
+    looked_at = [(lost, last), (lost, "#4"), (witness, "#4"), (rebalance, "#7"), (large(), "#2")]
+    for story, fragment in looked_at:
         ratios = opened(story, fragment, scheme=scheme).evaluate(CONTRASTS)
         assert len(ratios) > 15
         assert {text: ratio for text, ratio in ratios.items() if ratio < 4.5} == {}

@@ -223,7 +223,8 @@ def test_a_witness_fails_nowhere(opened: Open, witness: Story) -> None:
 
 def test_a_behaviour_without_end_goes_round(opened: Open, going_round: Story) -> None:
     shown = opened(going_round, "#2")
-    assert "on to step 1 again" in text(shown, "#drawing .outcome")
+    outcome = text(shown, "#drawing .outcome")
+    assert "it goes round: step aside together, on to step 1 again" in outcome
     assert "then step 1 again" in text(shown, "#steps")
     shown.keyboard.press("ArrowRight")
     assert number(shown) == 1
@@ -256,3 +257,53 @@ def test_a_mark_stands_between_the_cells_it_divides(opened: Open, lost: Story) -
         assert second is not None
         right = line["x"] + line["width"]
         assert first["x"] + first["width"] - 2 <= right <= second["x"] + 2
+
+
+# -- the strip of states --------------------------------------------------------------------
+
+STRIP = """() => [...document.querySelectorAll('#timeline .band')].map(band => [
+    Number(band.style.gridRow.split(' ')[0]), band.hash.slice(1), band.textContent])"""
+
+
+def test_the_strip_has_a_piece_for_each_time_that_a_lane_is_in_a_state(
+    opened: Open, rebalance: Story
+) -> None:
+    expected = []
+    for row, lane in enumerate(rebalance.scenes[0].lanes):
+        before = None
+        for scene in rebalance.scenes:
+            band = next(other.band for other in scene.lanes if other.name == lane.name)
+            assert band is not None
+            if band != before:
+                expected.append([row + 1, str(scene.number), band.name])
+            before = band
+    assert opened(rebalance).evaluate(STRIP) == expected
+    assert len(expected) > 5
+
+
+def test_the_strip_shows_where_the_story_is_and_leads_to_each_change(
+    opened: Open, rebalance: Story
+) -> None:
+    shown = opened(rebalance, "#2")
+    shown.click("#timeline .band:text-is('Stable')")
+    stable = number(shown)
+    assert rebalance.scenes[stable - 1].lanes[0].band_before == "CompletingRebalance"
+    now = shown.locator("#timeline .now").bounding_box()
+    piece = shown.locator("#timeline .band:text-is('Stable')").bounding_box()
+    assert now is not None
+    assert piece is not None
+    assert abs(now["x"] - piece["x"]) < 4
+
+
+def test_a_lane_says_which_state_it_is_in_and_which_it_left(opened: Open, rebalance: Story) -> None:
+    prepares = next(s.number for s in rebalance.scenes if s.lanes[0].band_before == "Empty")
+    lane = opened(rebalance, f"#{prepares}").locator("[data-lane='coordinator']")
+    assert lane.locator("del.band").inner_text() == "Empty"
+    assert lane.locator("span.band.changed").inner_text() == "PreparingRebalance"
+    assert "coordinator: PreparingRebalance" in str(
+        opened(rebalance, f"#{prepares}").locator("#said").text_content()
+    )
+
+
+def test_without_states_there_is_no_strip(opened: Open, lost: Story) -> None:
+    assert opened(lost).locator("#timeline").is_hidden()

@@ -1,0 +1,58 @@
+"""All successors of states: each rule, for each choice, on a copy of the state."""
+
+from __future__ import annotations
+
+from impl.packed.compiled import Words, compiled
+from impl.packed.group.consuming import (
+    expand_beats,
+    expand_faults,
+    expand_polling,
+)
+from impl.packed.group.coordinating import (
+    expand_asks,
+    expand_timers,
+    expand_world,
+)
+from impl.packed.group.fields import (
+    FANOUT,
+    HOW_MANY,
+)
+from impl.packed.group.group import (
+    place,
+)
+from impl.packed.group.holding import (
+    polls,
+)
+from impl.packed.group.writing import (
+    unpack,
+)
+
+
+@compiled
+def expand(
+    words: Words, begin: int, end: int, desk: Words, succ: Words, origins: Words, counts: Words
+) -> tuple[int, int]:
+    """Write all successors of the states from `begin` to `end`.
+
+    Returns how far it came before there was no more room for the successors of a state, and
+    how many successors there are. `counts` gets the number of each act's.
+    """
+    counts[:] = 0
+    n = 0
+    stop = end
+    for i in range(begin, end):
+        if n + desk[FANOUT] > len(origins):
+            stop = i
+            break
+        unpack(words, i, desk)
+        n = expand_asks(desk, i << 16, succ, origins, n)
+        n = expand_timers(desk, i << 16, succ, origins, n)
+        n = expand_world(words, desk, i << 16, succ, origins, n)
+        for consumer in range(desk[HOW_MANY]):
+            if polls(desk, place(consumer)):
+                n = expand_polling(desk, consumer, i << 16, succ, origins, n)
+            n = expand_beats(words, desk, consumer, i << 16, succ, origins, n)
+            n = expand_faults(desk, consumer, i << 16, succ, origins, n)
+    for k in range(n):
+        counts[origins[k] >> 8 & 255] += 1
+    return stop, n

@@ -1,0 +1,135 @@
+"""What a group is for, as masks."""
+
+from __future__ import annotations
+
+from impl.packed.compiled import Words, compiled
+from impl.packed.group.fields import (
+    AT_WORK,
+    CALL,
+    COMMIT_BEHIND,
+    COMMIT_BESIDE,
+    COMPLETING,
+    CRASHES,
+    DEAD,
+    EMPTY,
+    GENERATION,
+    GIVEN,
+    HELD,
+    HOW_MANY,
+    LEADER,
+    OF_GENERATION,
+    OWNER,
+    PARTITIONS,
+    PHASE,
+    PREPARING,
+    PREVIOUS,
+    STABLE,
+    STALLS,
+    STATE,
+    STORED_GENERATION,
+    SYNCED,
+    TOLD,
+)
+from impl.packed.group.group import is_member, listed, place
+from impl.packed.group.writing import unpack
+
+PROPERTIES = (
+    "LegalTransitions",
+    "LeaderIsAMember",
+    "OneOwnerByTheCoordinatorsWord",
+    "OneOwnerInAGeneration",
+    "EveryPartitionHasAnOwner",
+    "NoOldCommit",
+    "OutsidersCommitToAnEmptyGroup",
+    "GenerationsOnlyGrow",
+    "HoldersHaveAGeneration",
+    "OneMemberPerConsumer",
+)
+"""The bits of a mask, lowest first."""
+
+
+@compiled
+def is_legal(before: int, after: int) -> bool:
+    """Whether a group may go from one state to the other."""
+    if before == EMPTY:
+        return after in (PREPARING, DEAD)
+    if before == PREPARING:
+        return after in (COMPLETING, EMPTY, DEAD)
+    if before == COMPLETING:
+        return after in (STABLE, PREPARING, DEAD)
+    if before == STABLE:
+        return after in (PREPARING, DEAD)
+    return after in (EMPTY, STABLE)
+
+
+@compiled
+def owns(desk: Words, c: int) -> int:
+    """The mask of the partitions that a consumer's application holds."""
+    if desk[c + TOLD] or desk[c + CALL] == SYNCED:
+        return 0
+    return desk[c + HELD]  # type: ignore[no-any-return]
+
+
+@compiled
+def owned_twice(desk: Words) -> bool:
+    """Whether two consumers hold a partition in the same generation."""
+    for one in range(desk[HOW_MANY]):
+        c = place(one)
+        for other in range(one):
+            d = place(other)
+            same = desk[c + OF_GENERATION] == desk[d + OF_GENERATION] != 0
+            if same and owns(desk, c) & owns(desk, d):
+                return True
+    return False
+
+
+@compiled
+def violated(desk: Words) -> int:
+    """The mask of the properties that the state on the desk violates."""
+    given = 0
+    given_twice = 0
+    most_selves = 0
+    members = listed(desk)
+    left = members
+    while left:
+        member = (left & 15) - 1
+        left >>= 4
+        given_twice |= given & desk[GIVEN + member]
+        given |= desk[GIVEN + member]
+        selves = 0
+        others = members
+        while others:
+            selves += int(desk[OWNER - 1 + (others & 15)] == desk[OWNER + member])
+            others >>= 4
+        most_selves = max(most_selves, selves)
+    at_first = (1 << desk[PARTITIONS]) - 1
+    holds_nothing = True
+    for consumer in range(desk[HOW_MANY]):
+        c = place(consumer)
+        reads = desk[c + PHASE] == AT_WORK and owns(desk, c) != 0
+        holds_nothing &= not reads or desk[c + OF_GENERATION] != 0
+    state = desk[STATE]
+    shared_out = given & at_first == at_first and given_twice & at_first == 0
+    found = int(not is_legal(desk[PREVIOUS], state))
+    found |= int(members != 0 and not is_member(desk, desk[LEADER])) << 1
+    found |= int(given_twice != 0) << 2
+    found |= int(owned_twice(desk)) << 3
+    found |= int(state == STABLE and not shared_out) << 4
+    found |= int(desk[COMMIT_BEHIND] != 0) << 5
+    found |= int(desk[COMMIT_BESIDE] != 0) << 6
+    found |= int(state != DEAD and desk[GENERATION] < desk[STORED_GENERATION]) << 7
+    found |= int(not holds_nothing) << 8
+    found |= int(most_selves > 1 + desk[CRASHES] + desk[STALLS]) << 9
+    return found
+
+
+@compiled
+def check(words: Words, begin: int, end: int, desk: Words, masks: Words) -> int:
+    """Which properties the states from `begin` to `end` violate; and all of these together."""
+    found = 0
+    for i in range(begin, end):
+        unpack(words, i, desk)
+        mask = violated(desk)
+        masks[i] = mask
+        found |= mask
+    return found

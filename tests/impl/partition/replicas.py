@@ -1,0 +1,43 @@
+"""Replicas brought to where a test begins, by what can happen to a replica."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from impl.partition import Follower, Generation, Leader, Replica, Settings
+from impl.partition.generations import KIP_595
+from impl.partition.messages import Answer, FetchRequest
+
+
+def lead(replica: Replica, epoch: int, isr: Iterable[int] = (0, 1), now: int = 0) -> Leader:
+    """The replica leads; the partition is on brokers 0 to 2, or on as many as the ISR needs."""
+    isr = frozenset(isr)
+    replica.become_leader(epoch, epoch * 10, isr, {0, 1} | isr, now)
+    assert isinstance(replica.role, Leader)
+    return replica.role
+
+
+def follow(replica: Replica, epoch: int, leader: int = 0) -> Follower:
+    """The replica follows."""
+    replica.become_follower(epoch, epoch * 10, leader, {0, 1})
+    assert isinstance(replica.role, Follower)
+    return replica.role
+
+
+def with_epochs(
+    *lengths: tuple[int, int],
+    broker: int = 0,
+    settings: Settings | None = None,
+    generation: Generation = KIP_595,
+) -> Replica:
+    """A replica that led alone, wrote so many records in each epoch, and committed them."""
+    replica = Replica(broker, settings or Settings(), generation)
+    for epoch, records in lengths:
+        lead(replica, epoch, {broker}).append(range(replica.log.end, replica.log.end + records))
+    replica.hw = replica.log.end
+    return replica
+
+
+def fetch(leader: Replica, follower: int, offset: int, now: int = 0) -> Answer:
+    """A follower that knows the epoch asks for everything from an offset on."""
+    return leader.answer(FetchRequest(follower, offset, 1000, leader.leader_epoch), now)
