@@ -24,7 +24,7 @@ def shortened(
     found: Difference,
     possible: Possible = is_listed,
 ) -> Difference:
-    """Leave steps out, many at first and then one by one, as long as a difference remains.
+    """Leave steps out, many at first and then one by one, as long as the last rule still differs.
 
     Not always the shortest story, but one of which no single step can be spared.
     """
@@ -34,7 +34,8 @@ def shortened(
         while start >= 0:
             fewer = found.steps[:start] + found.steps[start + size :]
             again = told_again(adapter, system, found.states[0], fewer, possible)
-            found = again or found
+            if again and again.steps and again.steps[-1].rule == found.steps[-1].rule:
+                found = again
             start = min(start - size, len(found.steps) - size)
         size //= 2
     return found
