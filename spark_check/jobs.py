@@ -66,6 +66,24 @@ def place_of(model: Any) -> str:
     raise SpecError(f"Spark's workers cannot find the model {model.name}: it stands in no module")
 
 
+def files_beside(place: str) -> list[Path]:
+    """The files of a model that stands in a file of its own, and of what it imports from there.
+
+    They are sent to workers; a package of one's own is installed on them, or sent by hand.
+    """
+    name = place.partition(":")[0]
+    own = getattr(sys.modules[name], "__file__", None)
+    if "." in name or own is None:
+        return []
+    folder = Path(own).resolve().parent
+    found = {
+        Path(file).resolve()
+        for other, module in list(sys.modules.items())
+        if "." not in other and other != "__main__" and (file := getattr(module, "__file__", None))
+    }
+    return sorted(path for path in found if path.parent == folder and path.suffix == ".py")
+
+
 @attrs.frozen
 class Job:
     """What all tasks of a job are told."""

@@ -34,7 +34,7 @@ from checkers.native.search import Exploration, Violation, cannot_keep
 from impl.packed.kernel import DEADLOCK
 from impl.packed.kernels import kernel_for
 from spark_check import by_kernel, by_rules
-from spark_check.jobs import CANDIDATES, FOUND, Job, Model, Wanted
+from spark_check.jobs import CANDIDATES, FOUND, Job, Model, Wanted, files_beside
 from spark_check.levels import folder_of, parts_of
 from spark_check.session import DISK_FULL, session
 from spec.core import Always, Reachable, SpecError, System
@@ -108,6 +108,8 @@ class Run(ABC):
         begun = time.perf_counter()
         app = f"kspec: {self.system.model.name}, {self.system.variant.name}"
         spark = self.stack.enter_context(session(self.master, app, folder=self.folder))
+        for path in files_beside(self.model.place):
+            spark.sparkContext.addPyFile(str(path))
         self.spent["start"] = time.perf_counter() - begun
         return spark
 

@@ -27,11 +27,11 @@ from checkers.limits import Keep, Limits
 from checkers.models import find_model
 from spark_check.explore import explore
 from spec.core import SpecError
-master, folder, resume, model, variant, bounds = json.loads(sys.argv[1])
+master, folder, resume, model, variant, bounds, worth = json.loads(sys.argv[1])
 system = find_model(model).system(variant, bounds)
 keep = Keep(Path(folder), resume)
 try:
-    verdict = explore(system, Limits(), master, None, None, keep, worth=1000)
+    verdict = explore(system, Limits(), master, None, None, keep, worth=worth)
 except SpecError as error:
     sys.exit(f"kspec: {error}")
 print(json.dumps(verdict.to_json(0)))
@@ -46,9 +46,10 @@ def start(
     model: str = "replication",
     variant: str | None = None,
     bounds: dict[str, int] | None = None,
+    worth: int = 1000,
 ) -> subprocess.Popen[str]:
     """Start an exploration whose levels move to Spark early."""
-    told = json.dumps([master, str(folder), resume, model, variant, bounds or {}])
+    told = json.dumps([master, str(folder), resume, model, variant, bounds or {}, worth])
     folder.mkdir(exist_ok=True)
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", SCRIPT, told],
@@ -93,6 +94,30 @@ def counts(record: dict[str, Any]) -> dict[str, Any]:
 def whole() -> dict[str, Any]:
     """What the native engine answers."""
     return counts(kspec("replication", "--engine", "native"))
+
+
+def test_a_model_in_a_file_of_its_own_is_sent_to_the_workers(tmp_path: Path) -> None:
+    own = tmp_path / "elsewhere"
+    own.mkdir()
+    (own / "ticks.py").write_text("STEPS = 3\n")
+    (own / "clock.py").write_text(
+        "from spec.core import Model, Variant, rule\n"
+        "import attrs, ticks\n"
+        "@attrs.frozen\n"
+        "class Clock:\n"
+        "    hands: tuple[int, int] = (0, 0)\n"
+        "@rule(by='anybody', hand=lambda s: (0, 1))\n"
+        "def tick(s, hand):\n"
+        "    hands = list(s.hands)\n"
+        "    hands[hand] = (hands[hand] + 1) % (5 * ticks.STEPS)\n"
+        "    return Clock(tuple(hands))\n"
+        "MODEL = Model(name='clock', doc='Two hands.', initial=lambda b: [Clock()],\n"
+        "    properties=(), variants=[Variant(name='plain', rules=(tick,), why='')])\n"
+    )
+    (tmp_path / "run").mkdir()
+    found = finish(start(tmp_path / "run", model=str(own / "clock.py"), worth=5))
+    assert (found["verdict"], found["distinct"]) == ("holds", 225)
+    assert found["seconds"]["start"] > 0
 
 
 def wait_for_level(folder: Path, process: subprocess.Popen[str], level: int) -> None:
