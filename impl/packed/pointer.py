@@ -25,7 +25,8 @@ def _pointer_to(context: Any, array: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return context.make_array(signature.args[0])(context, builder, args[0]).data
 
-    return types.CPointer(array.dtype)(array), generate
+    pointer = types.CPointer(array.dtype)  # type: ignore[no-untyped-call]
+    return pointer(array), generate
 
 
 pointer_to = cast(Callable[[Words], Words], _pointer_to)
