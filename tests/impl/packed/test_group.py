@@ -51,12 +51,12 @@ def test_every_state_of_small_bounds_has_the_same_successors_and_failures(varian
     ],
     ids=str,
 )
-def test_every_state_of_larger_bounds_has_the_same_successors_and_failures(
+def test_the_nearest_states_of_larger_bounds_have_the_same_successors_and_failures(
     variant: str, bounds: dict[str, int]
 ) -> None:
     system = GROUP.system(variant, bounds)
     kernel = kernel_for(system)
-    for state in islice(reachable(system), 3_000):
+    for state in islice(reachable(system), 5_000 if variant == "eager" else 1_000):
         assert_same(system, kernel, state)
 
 
@@ -101,7 +101,7 @@ def test_random_states_of_large_bounds_have_the_same_successors_and_failures(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(VARIANTS), bounds_that_fit, walks)
 def test_every_state_of_random_walks_has_the_same_successors_and_failures(
     variant: str, bounds: dict[str, int], choices: list[int]
