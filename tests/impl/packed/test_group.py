@@ -115,8 +115,13 @@ def test_every_state_of_random_walks_has_the_same_successors_and_failures(
 # -- the whole of an exploration --------------------------------------------------------------
 
 
-def test_both_engines_find_the_same_levels() -> None:
-    system = GROUP.system(bounds=TWO)
+@pytest.mark.parametrize(
+    "bounds",
+    [TWO, pytest.param({"consumers": 1}, marks=pytest.mark.slow)],
+    ids=str,
+)
+def test_both_engines_find_the_same_levels(bounds: dict[str, int]) -> None:
+    system = GROUP.system(bounds=bounds)
     native, reference = (run(engine, system, Limits()) for engine in ("native", "reference"))
     assert native.engine == "native"
     assert native.levels == reference.levels
