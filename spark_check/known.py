@@ -142,8 +142,8 @@ def known(run: str, owner: int, coding: Coding) -> Iterator[Known]:
         if not locked(found):
             found = Known(anonymous(name), coding)
         elif found.header[BUSY]:
-            forget(name)
-            link(name).unlink(missing_ok=True)
+            if found.handle is not None:
+                os.close(found.handle)
             found = begun(name, coding)
             locked(found)
         else:

@@ -199,11 +199,15 @@ def run_walks(walks: type[RuleBasedStateMachine], settings: Settings | None = No
     Hypothesis does not shorten them: it would change how each step is drawn, where `shortened`
     leaves out whole steps.
     """
-    from hypothesis import Phase
+    from hypothesis import HealthCheck, Phase
     from hypothesis import settings as default
     from hypothesis.stateful import run_state_machine_as_test
 
-    given = settings or default()
+    given = settings or default(deadline=None)  # how long a step takes is the system's matter
     phases = tuple(p for p in given.phases if p not in (Phase.explain, Phase.shrink))
-    chosen = default(given, phases=phases, report_multiple_bugs=False)
+    # Steps are taken while they are drawn: that this is slow says nothing of how they are drawn.
+    unhurried = (*given.suppress_health_check, HealthCheck.too_slow)
+    chosen = default(
+        given, phases=phases, report_multiple_bugs=False, suppress_health_check=unhurried
+    )
     run_state_machine_as_test(walks, settings=chosen)

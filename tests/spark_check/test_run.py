@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from checkers.native.codes import Coding
 from checkers.verdict import Verdict
 from impl.packed.compiled import Words
 from spark_check.jobs import Job, Model
-from spark_check.known import KEPT, known
+from spark_check.known import BUSY, KEPT, known
 from spark_check.run import KernelRun, RulesRun, nothing_yet
 from spark_check.table import columns_of, kernel_rows, rules_rows
 from spec.core import SpecError, System
@@ -151,46 +152,55 @@ def some(*numbers: int) -> tuple[Words, Words]:
     return codes, np.zeros((1, len(codes)), np.int64)
 
 
-def test_what_an_owner_knows_is_there_for_the_next_task_and_grows() -> None:
-    with known("run-a", 0, CODING) as memory:
+@pytest.fixture
+def run_name() -> str:
+    """The name of a run that nobody else has."""
+    return uuid4().hex
+
+
+def test_what_an_owner_knows_is_there_for_the_next_task_and_grows(run_name: str) -> None:
+    with known(run_name, 0, CODING) as memory:
         memory.begin_level(0)
         memory.take_in(*some(*range(100_000)))
         assert memory.last == 100_000
-    del KEPT["run-a-0"]  # as in a process that has not used it
-    with known("run-a", 0, CODING) as again:
+    del KEPT[f"{run_name}-0"]  # as in a process that has not used it
+    with known(run_name, 0, CODING) as again:
         assert (again.level, again.last) == (0, 100_000)
         assert again is not memory
 
 
-def test_an_attempt_that_is_made_again_completes_the_level() -> None:
-    with known("run-b", 0, CODING) as memory:
+def test_an_attempt_that_is_made_again_completes_the_level(run_name: str) -> None:
+    with known(run_name, 0, CODING) as memory:
         memory.begin_level(0)
         memory.take_in(*some(1))
         memory.begin_level(1)
         memory.take_in(*some(1, 2, 3))
-    with known("run-b", 0, CODING) as again:
+    with known(run_name, 0, CODING) as again:
         assert again is memory
         again.take_in(*some(1, 3, 4))
         assert sorted(again.codes[: again.last].tolist()) == sorted(some(2, 3, 4)[0].tolist())
 
 
-def test_what_was_left_in_the_middle_is_not_used() -> None:
-    with known("run-c", 0, CODING) as memory:
+@pytest.mark.parametrize("by", ["this process", "another one"])
+def test_what_was_left_in_the_middle_is_not_used(run_name: str, by: str) -> None:
+    with known(run_name, 0, CODING) as memory:
         memory.begin_level(0)
         memory.take_in(*some(1))
-        memory.header[3] = 1  # as if its process had been killed in an insertion
-    with known("run-c", 0, CODING) as fresh:
+        memory.header[BUSY] = 1  # as if its process had been killed in an insertion
+    if by == "another one":
+        del KEPT[f"{run_name}-0"]
+    with known(run_name, 0, CODING) as fresh:
         assert fresh.level == -1
 
 
-def test_who_comes_while_another_one_uses_it_goes_without() -> None:
-    with known("run-d", 0, CODING) as memory:
+def test_who_comes_while_another_one_uses_it_goes_without(run_name: str) -> None:
+    with known(run_name, 0, CODING) as memory:
         memory.begin_level(0)
-        mine = KEPT.pop("run-d-0")
-        with known("run-d", 0, CODING) as other:
+        mine = KEPT.pop(f"{run_name}-0")
+        with known(run_name, 0, CODING) as other:
             assert other.level == -1
-        KEPT["run-d-0"] = mine
-    with known("run-d", 0, CODING) as again:
+        KEPT[f"{run_name}-0"] = mine
+    with known(run_name, 0, CODING) as again:
         assert again is mine
 
 
