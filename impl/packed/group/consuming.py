@@ -94,6 +94,7 @@ from impl.packed.group.requests import (
     member_id,
 )
 from impl.packed.group.writing import (
+    Out,
     fits,
     put,
     put_same,
@@ -102,36 +103,37 @@ from impl.packed.group.writing import (
 
 
 @compiled
-def expand_polling(desk: Words, consumer: int, of: int, succ: Words, origins: Words, n: int) -> int:
+def expand_polling(desk: Words, consumer: int, of: int, out: Out, n: int) -> int:
     """What a consumer does when its application polls."""
     c = place(consumer)
     phase, call, told = desk[c + PHASE], desk[c + CALL], desk[c + TOLD]
     if desk[c + KNOWS] == 0:
         if desk[STATE] != DEAD:
             desk[c + KNOWS] = desk[COORDINATOR] + 1
-            n = put(desk, of | FINDS_COORDINATOR << 8 | consumer, succ, origins, n)
+            n = put(desk, of | FINDS_COORDINATOR << 8 | consumer, out, n)
     elif told == 0 and (phase == OUT or (phase == AT_WORK and desk[c + WANTS_TO_REJOIN])):
         joins(desk, c)
-        n = put(desk, of | CONSUMER_JOINS << 8 | consumer, succ, origins, n)
+        n = put(desk, of | CONSUMER_JOINS << 8 | consumer, out, n)
     if phase == JOINING and FOLLOWS <= call < SYNCED:
         takes_join_answer(desk, consumer)
-        n = put(desk, of | TAKES_JOIN_ANSWER << 8 | consumer, succ, origins, n)
+        n = put(desk, of | TAKES_JOIN_ANSWER << 8 | consumer, out, n)
     if phase == SYNCING and call >= SYNCED:
         takes_sync_answer(desk, consumer)
-        n = put(desk, of | TAKES_SYNC_ANSWER << 8 | consumer, succ, origins, n)
+        n = put(desk, of | TAKES_SYNC_ANSWER << 8 | consumer, out, n)
     if told:
         desk[c + TOLD] = 0
-        n = put(desk, of | TAKES_ASSIGNMENT << 8 | consumer, succ, origins, n)
-    elif phase == AT_WORK and desk[c + WANTS_TO_REJOIN] == 0:
-        if 0 < desk[c + PLANNED] <= desk[GROWN]:
+        n = put(desk, of | TAKES_ASSIGNMENT << 8 | consumer, out, n)
+    else:
+        grew = 0 < desk[c + PLANNED] <= desk[GROWN]
+        if phase == AT_WORK and grew and not desk[c + WANTS_TO_REJOIN]:
             desk[c + WANTS_TO_REJOIN] = 1
-            n = put(desk, of | SEES_PARTITIONS << 8 | consumer, succ, origins, n)
-    if phase in (JOINING, SYNCING):
-        if may_fire(desk, call != NOTHING or is_answered_later(desk, consumer)):
-            gives_up(desk, consumer)
-            is_out(desk, c)
-            desk[c + KNOWS] = 0
-            n = put(desk, of | GIVES_UP << 8 | consumer, succ, origins, n)
+            n = put(desk, of | SEES_PARTITIONS << 8 | consumer, out, n)
+    waits = phase in (JOINING, SYNCING)
+    if waits and may_fire(desk, call != NOTHING or is_answered_later(desk, consumer)):
+        gives_up(desk, consumer)
+        is_out(desk, c)
+        desk[c + KNOWS] = 0
+        n = put(desk, of | GIVES_UP << 8 | consumer, out, n)
     return n
 
 
@@ -150,16 +152,14 @@ def is_answered_later(desk: Words, consumer: int) -> bool:
 
 
 @compiled
-def expand_beats(
-    words: Words, desk: Words, consumer: int, of: int, succ: Words, origins: Words, n: int
-) -> int:
+def expand_beats(desk: Words, consumer: int, of: int, out: Out, n: int) -> int:
     """Heartbeats, commits, and what a consumer hears of them."""
     c = place(consumer)
     if desk[c + PHASE] > AT_WORK:
         return n
     if desk[c + BEAT] != NO_ERROR:
         hears_error(desk, consumer)
-        n = put(desk, of | HEARS_ERROR << 8 | consumer, succ, origins, n)
+        n = put(desk, of | HEARS_ERROR << 8 | consumer, out, n)
     found = finds(desk, c)
     member = member_id(desk, consumer, desk[c + MEMBER])
     generation = desk[c + OF_GENERATION]
@@ -170,17 +170,17 @@ def expand_beats(
             if found:
                 error = beat_error(desk, consumer, member, generation)
             if error == NO_ERROR:
-                n = put_same(words, of | HEARTBEATS << 8 | consumer, succ, origins, n)
+                n = put_same(desk, of | HEARTBEATS << 8 | consumer, out, n)
             else:
                 desk[c + BEAT] = error
-                n = put(desk, of | HEARTBEATS << 8 | consumer, succ, origins, n)
+                n = put(desk, of | HEARTBEATS << 8 | consumer, out, n)
         if commits and desk[c + KNOWS]:
             error = NOT_COORDINATOR
             if found:
                 error = commit_error(desk, consumer, member, generation)
             if error != NO_ERROR:
                 desk[c + BEAT] = error
-                n = put(desk, of | COMMIT_IS_REFUSED << 8 | consumer, succ, origins, n)
+                n = put(desk, of | COMMIT_IS_REFUSED << 8 | consumer, out, n)
     if commits and found:
         claimed = generation
         if desk[VARIANT] == NO_GENERATION_CHECK:
@@ -189,47 +189,47 @@ def expand_beats(
             behind = desk[GENERATION] - (generation if generation else -1)
             if behind > desk[COMMIT_BEHIND]:
                 desk[COMMIT_BEHIND] = behind
-                n = put(desk, of | TAKES_COMMIT << 8 | consumer, succ, origins, n)
+                n = put(desk, of | TAKES_COMMIT << 8 | consumer, out, n)
             else:
-                n = put_same(words, of | TAKES_COMMIT << 8 | consumer, succ, origins, n)
+                n = put_same(desk, of | TAKES_COMMIT << 8 | consumer, out, n)
     return n
 
 
 @compiled
-def expand_faults(desk: Words, consumer: int, of: int, succ: Words, origins: Words, n: int) -> int:
+def expand_faults(desk: Words, consumer: int, of: int, out: Out, n: int) -> int:
     """What goes wrong with a consumer, and what follows from it."""
     c = place(consumer)
     runs = desk[c + PHASE] <= AT_WORK
     if runs and desk[CRASHES] < desk[MOST_CRASHES]:
         ends(desk, consumer, CRASHED)
         desk[CRASHES] += 1
-        n = put(desk, of | CRASHES_NOW << 8 | consumer, succ, origins, n)
+        n = put(desk, of | CRASHES_NOW << 8 | consumer, out, n)
     if desk[c + PHASE] == CRASHED:
         desk[c + PHASE] = OUT
-        n = put(desk, of | RESTARTS << 8 | consumer, succ, origins, n)
+        n = put(desk, of | RESTARTS << 8 | consumer, out, n)
     if runs and desk[c + STALLED] == 0:
         if desk[LEAVES] < desk[MOST_LEAVES]:
             closes(desk, consumer, CLOSED)
             desk[LEAVES] += 1
             if fits(desk):
-                n = put(desk, of | CLOSES << 8 | consumer, succ, origins, n)
+                n = put(desk, of | CLOSES << 8 | consumer, out, n)
             else:
                 restore(desk)
         if desk[STALLS] < desk[MOST_STALLS]:
             desk[c + STALLED] = 1
             desk[STALLS] += 1
-            n = put(desk, of | STALLS_NOW << 8 | consumer, succ, origins, n)
+            n = put(desk, of | STALLS_NOW << 8 | consumer, out, n)
     if runs and desk[c + STALLED]:
         if beats(desk, c):
             leaves_unasked(desk, consumer)
             if fits(desk):
-                n = put(desk, of | INTERVAL_PASSES << 8 | consumer, succ, origins, n)
+                n = put(desk, of | INTERVAL_PASSES << 8 | consumer, out, n)
             else:
                 restore(desk)
         desk[c + STALLED] = 0
-        n = put(desk, of | POLLS_AGAIN << 8 | consumer, succ, origins, n)
+        n = put(desk, of | POLLS_AGAIN << 8 | consumer, out, n)
     if desk[c + CALL] != NOTHING and desk[LOSSES] < desk[MOST_LOSSES]:
         clear_call(desk, c)
         desk[LOSSES] += 1
-        n = put(desk, of | LOSES << 8 | consumer, succ, origins, n)
+        n = put(desk, of | LOSES << 8 | consumer, out, n)
     return n

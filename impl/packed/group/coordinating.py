@@ -84,6 +84,7 @@ from impl.packed.group.requests import (
     takes_sync,
 )
 from impl.packed.group.writing import (
+    Out,
     fits,
     put,
     put_same,
@@ -92,7 +93,7 @@ from impl.packed.group.writing import (
 
 
 @compiled
-def expand_asks(desk: Words, of: int, succ: Words, origins: Words, n: int) -> int:
+def expand_asks(desk: Words, of: int, out: Out, n: int) -> int:
     """What becomes of every request on its way."""
     for consumer in range(desk[HOW_MANY]):
         c = place(consumer)
@@ -102,15 +103,15 @@ def expand_asks(desk: Words, of: int, succ: Words, origins: Words, n: int) -> in
                 continue
             choice = consumer << 1 | late
             if refuses(desk, consumer, late):
-                n = put(desk, of | REFUSES << 8 | choice, succ, origins, n)
+                n = put(desk, of | REFUSES << 8 | choice, out, n)
                 continue
             if call == SYNC:
                 if takes_sync(desk, consumer, late):
-                    n = put(desk, of | TAKES_SYNC << 8 | choice, succ, origins, n)
+                    n = put(desk, of | TAKES_SYNC << 8 | choice, out, n)
                 if desk[LOSSES] < desk[MOST_LOSSES] and cannot_store(desk, consumer, late):
                     desk[LOSSES] += 1
                     if fits(desk):
-                        n = put(desk, of | CANNOT_STORE << 8 | choice, succ, origins, n)
+                        n = put(desk, of | CANNOT_STORE << 8 | choice, out, n)
                     else:
                         restore(desk)
                 continue
@@ -126,14 +127,14 @@ def expand_asks(desk: Words, of: int, succ: Words, origins: Words, n: int) -> in
             else:
                 act, taken = REPLACES_MEMBER, replaces_member(desk, consumer, late)
             if taken and fits(desk):
-                n = put(desk, of | act << 8 | choice, succ, origins, n)
+                n = put(desk, of | act << 8 | choice, out, n)
             else:
                 restore(desk)
     return n
 
 
 @compiled
-def expand_timers(desk: Words, of: int, succ: Words, origins: Words, n: int) -> int:
+def expand_timers(desk: Words, of: int, out: Out, n: int) -> int:
     """What the timers do that may fire."""
     state = desk[STATE]
     if state == PREPARING:
@@ -151,7 +152,7 @@ def expand_timers(desk: Words, of: int, succ: Words, origins: Words, n: int) -> 
             if may:
                 complete_rebalance(desk)
         if may and fits(desk):
-            n = put(desk, of | act << 8, succ, origins, n)
+            n = put(desk, of | act << 8, out, n)
         else:
             restore(desk)
     owing = who_owes_sync(desk)
@@ -159,7 +160,7 @@ def expand_timers(desk: Words, of: int, succ: Words, origins: Words, n: int) -> 
         without(desk, owing)
         prepare_rebalance(desk)
         if fits(desk):
-            n = put(desk, of | SYNC_TIMER << 8, succ, origins, n)
+            n = put(desk, of | SYNC_TIMER << 8, out, n)
         else:
             restore(desk)
     left = listed(desk)
@@ -175,7 +176,7 @@ def expand_timers(desk: Words, of: int, succ: Words, origins: Words, n: int) -> 
             else:
                 after_a_loss(desk)
             if fits(desk):
-                n = put(desk, of | SESSION_TIMER << 8 | member, succ, origins, n)
+                n = put(desk, of | SESSION_TIMER << 8 | member, out, n)
             else:
                 restore(desk)
     pending = desk[PENDING]
@@ -184,28 +185,28 @@ def expand_timers(desk: Words, of: int, succ: Words, origins: Words, n: int) -> 
             desk[PENDING] &= ~(1 << member)
             end_the_wait(desk)
             if fits(desk):
-                n = put(desk, of | PENDING_TIMER << 8 | member, succ, origins, n)
+                n = put(desk, of | PENDING_TIMER << 8 | member, out, n)
             else:
                 restore(desk)
     return n
 
 
 @compiled
-def expand_world(words: Words, desk: Words, of: int, succ: Words, origins: Words, n: int) -> int:
+def expand_world(desk: Words, of: int, out: Out, n: int) -> int:
     """What the coordinator does as a whole, the topic, and a consumer that is no member."""
     if desk[STATE] == EMPTY:
         if desk[MEMBERS] == 0:
-            n = put_same(words, of | TAKES_COMMIT_OF_OUTSIDER << 8, succ, origins, n)
+            n = put_same(desk, of | TAKES_COMMIT_OF_OUTSIDER << 8, out, n)
         else:
             desk[COMMIT_BESIDE] = 1
-            n = put(desk, of | TAKES_COMMIT_OF_OUTSIDER << 8, succ, origins, n)
+            n = put(desk, of | TAKES_COMMIT_OF_OUTSIDER << 8, out, n)
     if desk[STATE] == DEAD:
         loads(desk)
-        n = put(desk, of | LOADS << 8, succ, origins, n)
+        n = put(desk, of | LOADS << 8, out, n)
     elif desk[COORDINATOR] < desk[FAILOVERS]:
         resigns(desk)
-        n = put(desk, of | RESIGNS << 8, succ, origins, n)
+        n = put(desk, of | RESIGNS << 8, out, n)
     if desk[GROWN] < desk[GROWTHS]:
         desk[GROWN] += 1
-        n = put(desk, of | GROWS << 8, succ, origins, n)
+        n = put(desk, of | GROWS << 8, out, n)
     return n

@@ -43,7 +43,7 @@ def new_desk(packing: Packing, variant: int) -> Words:
         field = packing.layout[name]
         desk[at.SHIFT + place] = field.shift
         desk[at.MASK + place] = field.mask
-        desk[at.WORD + field.word + 1] = place + 1  # in order: the last one stays
+        desk[at.WORD + field.word + 1] = place // at.BLOCK + 1  # in order: the last one stays
     desk[at.LISTS : desk[at.LONGER_AT]] = nibbles
     desk[desk[at.LONGER_AT] :] = longer.ravel()
     return desk

@@ -24,19 +24,23 @@ from impl.packed.group.holding import (
     polls,
 )
 from impl.packed.group.writing import (
-    unpack,
+    Out,
+    lay_down,
 )
+from impl.packed.pointer import pointer_to
 
 
 @compiled
 def expand(
-    words: Words, begin: int, end: int, desk: Words, succ: Words, origins: Words, counts: Words
+    words: Words, begin: int, end: int, whole: Words, succ: Words, origins: Words, counts: Words
 ) -> tuple[int, int]:
     """Write all successors of the states from `begin` to `end`.
 
     Returns how far it came before there was no more room for the successors of a state, and
     how many successors there are. `counts` gets the number of each act's.
     """
+    desk = pointer_to(whole)
+    out = Out(pointer_to(succ), succ.shape[1], pointer_to(origins))
     counts[:] = 0
     n = 0
     stop = end
@@ -44,15 +48,15 @@ def expand(
         if n + desk[FANOUT] > len(origins):
             stop = i
             break
-        unpack(words, i, desk)
-        n = expand_asks(desk, i << 16, succ, origins, n)
-        n = expand_timers(desk, i << 16, succ, origins, n)
-        n = expand_world(words, desk, i << 16, succ, origins, n)
+        lay_down(words, i, desk)
+        n = expand_asks(desk, i << 16, out, n)
+        n = expand_timers(desk, i << 16, out, n)
+        n = expand_world(desk, i << 16, out, n)
         for consumer in range(desk[HOW_MANY]):
             if polls(desk, place(consumer)):
-                n = expand_polling(desk, consumer, i << 16, succ, origins, n)
-            n = expand_beats(words, desk, consumer, i << 16, succ, origins, n)
-            n = expand_faults(desk, consumer, i << 16, succ, origins, n)
+                n = expand_polling(desk, consumer, i << 16, out, n)
+            n = expand_beats(desk, consumer, i << 16, out, n)
+            n = expand_faults(desk, consumer, i << 16, out, n)
     for k in range(n):
         counts[origins[k] >> 8 & 255] += 1
     return stop, n

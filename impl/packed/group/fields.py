@@ -1,7 +1,7 @@
 """The desk: one array on which a state lies unpacked, with everything needed to work on it.
 
-Compiled functions take the desk, change what lies on it, and know its places by the names here.
-It is one array and not several, since compiled code counts who refers to an array.
+Compiled functions take a pointer to it, change what lies there, and know its places by the names
+here. So whatever they need is at hand, and nothing is made anew for each state.
 
 A member id is a number: its consumer's, times the ids that each may get, plus which of them. So
 their order is that of their names. A set of members or partitions is a mask; a list of members
@@ -146,13 +146,17 @@ WORDS = VARIANT + 15
 LONGER_AT = VARIANT + 16
 """Where the table of longer lists begins."""
 
-OWNER = VARIANT + 17
+PACKED = VARIANT + 17
+"""By word: the state that is expanded."""
+OWNER = PACKED + STATE_SIZE // 16
 """By member id: its consumer."""
 NTH = OWNER + MOST_MEMBERS
 """By member id: which of its consumer's ids it is, from 1."""
-MOST_WORDS = 7
+BLOCK = 16
+"""So many fields, side by side on the desk, are in the same word."""
+MOST_WORDS = STATE_SIZE // BLOCK
 WORD = NTH + MOST_MEMBERS
-"""By word: where on the desk its first field is; after the last word, where its fields end."""
+"""By word: the block that its fields begin with; after the last word, how many blocks there are."""
 SHIFT = WORD + MOST_WORDS + 1
 """By place on the desk: where in its word the field begins."""
 MASK = SHIFT + STATE_SIZE

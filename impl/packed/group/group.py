@@ -69,7 +69,7 @@ def place(consumer: int) -> int:
 @compiled
 def place_of_owner(desk: Words, member: int) -> int:
     """Where the fields of the consumer begin that a member id was given to."""
-    return CONSUMERS + CONSUMER_SIZE * desk[OWNER + member]
+    return CONSUMERS + CONSUMER_SIZE * desk[OWNER + member]  # type: ignore[no-any-return]
 
 
 @compiled
@@ -87,7 +87,8 @@ def listed(desk: Words) -> int:
 @compiled
 def longer(desk: Words, members: int, member: int) -> int:
     """The list with one more member at its end."""
-    return desk[desk[LONGER_AT] + members * MOST_MEMBERS + member]  # type: ignore[no-any-return]
+    table = desk[LONGER_AT]
+    return desk[table + members * MOST_MEMBERS + member]  # type: ignore[no-any-return]
 
 
 @compiled

@@ -31,7 +31,8 @@ from impl.packed.group.fields import (
     TOLD,
 )
 from impl.packed.group.group import is_member, listed, place
-from impl.packed.group.writing import unpack
+from impl.packed.group.writing import lay_down
+from impl.packed.pointer import pointer_to
 
 PROPERTIES = (
     "LegalTransitions",
@@ -124,11 +125,12 @@ def violated(desk: Words) -> int:
 
 
 @compiled
-def check(words: Words, begin: int, end: int, desk: Words, masks: Words) -> int:
+def check(words: Words, begin: int, end: int, whole: Words, masks: Words) -> int:
     """Which properties the states from `begin` to `end` violate; and all of these together."""
+    desk = pointer_to(whole)
     found = 0
     for i in range(begin, end):
-        unpack(words, i, desk)
+        lay_down(words, i, desk)
         mask = violated(desk)
         masks[i] = mask
         found |= mask

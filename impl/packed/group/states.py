@@ -131,15 +131,19 @@ def group_layout(bounds: Bounds) -> tuple[Layout, dict[str, int]]:
     ids = bounds.consumers * bounds.ids
     if ids > at.MOST_MEMBERS:
         raise LayoutError(f"there are {ids} member ids, {at.MOST_MEMBERS} at most")
-    words: list[list[tuple[str, int, int]]] = [[]]
-    places, used = {}, 0
+    blocks: dict[int, list[tuple[str, int, int]]] = {}
+    places = {}
     for place, (name, values) in values_by_place(bounds, Lists(ids).count).items():
-        width = (values - 1).bit_length()
+        blocks.setdefault(place // at.BLOCK, []).append((name, values, 1))
+        places[name] = place
+    words: list[list[tuple[str, int, int]]] = [[]]
+    used = 0
+    for block in blocks.values():
+        width = sum((values - 1).bit_length() for _, values, _ in block)
         if used + width > WORD_BITS:
             words.append([])
             used = 0
-        words[-1].append((name, values, 1))
-        places[name] = place
+        words[-1] += block
         used += width
     return layout(*words), places
 
@@ -214,7 +218,7 @@ class Packing:
         """A set of member ids."""
         return sum(1 << self.number(m) for m in set(member_ids))
 
-    def list(self, member_ids: Iterable[str]) -> int:
+    def list_of(self, member_ids: Iterable[str]) -> int:
         """The number of a list of members."""
         return self.lists.number(map(self.number, member_ids))
 
@@ -259,7 +263,7 @@ class Packing:
         desk[at.PREVIOUS] = STATES.index(group.previous)
         desk[at.GENERATION] = group.generation
         desk[at.LEADER] = 0 if group.leader is None else self.number(group.leader)
-        desk[at.MEMBERS] = self.list(m.id for m in group.members)
+        desk[at.MEMBERS] = self.list_of(m.id for m in group.members)
         desk[at.PENDING] = self.mask(group.pending)
         desk[at.JOINED_MEANWHILE] = int(group.joined_meanwhile)
         desk[at.DELAY_LEFT] = group.delay_left
@@ -272,7 +276,7 @@ class Packing:
         """Put down the group as it is stored."""
         desk[at.STORED_GENERATION] = stored.generation
         desk[at.STORED_LEADER] = 0 if stored.leader is None else self.number(stored.leader)
-        desk[at.STORED_MEMBERS] = self.list(m.id for m in stored.members)
+        desk[at.STORED_MEMBERS] = self.list_of(m.id for m in stored.members)
         for m in stored.members:
             desk[at.STORED_GIVEN + self.number(m.id)] = as_mask(m.assignment)
 
@@ -330,7 +334,7 @@ class Packing:
             f[at.CALL_SAYS] = self.number(answer.leader)
         else:
             f[at.CALL] = at.SKIPS if answer.skip_assignment else at.LEADS
-            f[at.CALL_SAYS] = self.list(member for member, _, _ in answer.members)
+            f[at.CALL_SAYS] = self.list_of(member for member, _, _ in answer.members)
 
     def planned(self, partitions: int) -> int:
         """How far the topic had grown when so many partitions were shared out, and one."""

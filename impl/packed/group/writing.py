@@ -1,47 +1,67 @@
-"""From words to the desk, and from the desk to successors."""
+"""From words to the desk, and from the desk to successors.
+
+The compiler makes a few wide instructions of a loop over a block, whose length it knows.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from impl.packed.compiled import Words, compiled
 from impl.packed.group.fields import (
     BEFORE,
+    BLOCK,
     GENERATION,
     GENERATIONS,
     MASK,
+    PACKED,
     SHIFT,
     WORD,
     WORDS,
 )
 
 
-@compiled
-def place_of_word(desk: Words, w: int) -> int:
-    """Where the fields of a word begin; masked, so that the compiler sees it is not negative."""
-    return desk[WORD + w] & 255  # type: ignore[no-any-return]
+class Out(NamedTuple):
+    """Where successors are written: pointers."""
+
+    states: Words
+    """One row of words after the other."""
+    room: int
+    """How long a row is."""
+    origins: Words
 
 
 @compiled
-def unpack(words: Words, i: int, desk: Words) -> None:
+def blocks_until(desk: Words, w: int) -> int:
+    """In which block the fields of a word begin; the ones before it are the words' before."""
+    return desk[WORD + w]  # type: ignore[no-any-return]
+
+
+@compiled
+def lay_down(words: Words, i: int, desk: Words) -> None:
     """Lay a state on the desk, twice: as it is, and to be worked on."""
     for w in range(desk[WORDS]):
+        desk[PACKED + w] = words[w, i]
         bits = np.uint64(words[w, i])
-        for k in range(place_of_word(desk, w), place_of_word(desk, w + 1)):
-            value = np.int64(bits >> np.uint64(desk[SHIFT + k])) & desk[MASK + k]
-            desk[k] = value
-            desk[BEFORE + k] = value
+        for block in range(blocks_until(desk, w), blocks_until(desk, w + 1)):
+            for k in range(block * BLOCK, block * BLOCK + BLOCK):
+                value = np.int64(bits >> np.uint64(desk[SHIFT + k])) & desk[MASK + k]
+                desk[k] = value
+                desk[BEFORE + k] = value
 
 
 @compiled
-def put(desk: Words, origin: int, succ: Words, origins: Words, n: int) -> int:
+def put(desk: Words, origin: int, out: Out, n: int) -> int:
     """Note the state on the desk as the n-th successor, and take up the one before again."""
     for w in range(desk[WORDS]):
         bits = 0
-        for k in range(place_of_word(desk, w), place_of_word(desk, w + 1)):
-            bits |= desk[k] << desk[SHIFT + k]
-        succ[w, n] = bits
-    origins[n] = origin
+        for block in range(blocks_until(desk, w), blocks_until(desk, w + 1)):
+            for k in range(block * BLOCK, block * BLOCK + BLOCK):
+                bits |= desk[k] << desk[SHIFT + k]
+        out.states[w * out.room + n] = bits
+    out.origins[n] = origin
     restore(desk)
     return n + 1
 
@@ -49,16 +69,17 @@ def put(desk: Words, origin: int, succ: Words, origins: Words, n: int) -> int:
 @compiled
 def restore(desk: Words) -> None:
     """Take up the state before again."""
-    for k in range(place_of_word(desk, desk[WORDS])):
-        desk[k] = desk[BEFORE + k]
+    for block in range(blocks_until(desk, desk[WORDS])):
+        for k in range(block * BLOCK, block * BLOCK + BLOCK):
+            desk[k] = desk[BEFORE + k]
 
 
 @compiled
-def put_same(words: Words, origin: int, succ: Words, origins: Words, n: int) -> int:
+def put_same(desk: Words, origin: int, out: Out, n: int) -> int:
     """Note that something happens, and changes nothing."""
-    for w in range(words.shape[0]):
-        succ[w, n] = words[w, origin >> 16]
-    origins[n] = origin
+    for w in range(desk[WORDS]):
+        out.states[w * out.room + n] = desk[PACKED + w]
+    out.origins[n] = origin
     return n + 1
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import impl.packed.group as packed
 from checkers.engines import has_kernel, run
 from checkers.limits import Limits
 from impl.packed.compiled import Words
 from impl.packed.group import fields as at
+from impl.packed.group.desk import new_desk
 from impl.packed.group.lists import Lists
 from impl.packed.group.states import Packing
 from impl.packed.kernels import KERNELS, kernel_for
@@ -51,12 +51,12 @@ def test_every_state_of_small_bounds_has_the_same_successors_and_failures(varian
     ],
     ids=str,
 )
-def test_every_state_of_larger_bounds_has_the_same_successors_and_failures(
+def test_the_nearest_states_of_larger_bounds_have_the_same_successors_and_failures(
     variant: str, bounds: dict[str, int]
 ) -> None:
     system = GROUP.system(variant, bounds)
     kernel = kernel_for(system)
-    for state in islice(reachable(system), 3_000):
+    for state in islice(reachable(system), 5_000 if variant == "eager" else 1_000):
         assert_same(system, kernel, state)
 
 
@@ -101,7 +101,7 @@ def test_random_states_of_large_bounds_have_the_same_successors_and_failures(
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from(VARIANTS), bounds_that_fit, walks)
 def test_every_state_of_random_walks_has_the_same_successors_and_failures(
     variant: str, bounds: dict[str, int], choices: list[int]
@@ -115,8 +115,13 @@ def test_every_state_of_random_walks_has_the_same_successors_and_failures(
 # -- the whole of an exploration --------------------------------------------------------------
 
 
-def test_both_engines_find_the_same_levels() -> None:
-    system = GROUP.system(bounds=TWO)
+@pytest.mark.parametrize(
+    "bounds",
+    [TWO, pytest.param({"consumers": 1}, marks=pytest.mark.slow)],
+    ids=str,
+)
+def test_both_engines_find_the_same_levels(bounds: dict[str, int]) -> None:
+    system = GROUP.system(bounds=bounds)
     native, reference = (run(engine, system, Limits()) for engine in ("native", "reference"))
     assert native.engine == "native"
     assert native.levels == reference.levels
@@ -133,7 +138,9 @@ def test_what_a_variant_violates_is_found_as_far_away_as_expected(variant: str) 
         if name in always:
             system = GROUP.system(variant, expected.bounds).with_properties([name])
             [violation] = run("native", system, Limits()).violations
-            assert (violation.property, len(violation.trace.states)) == (name, expected.states)
+            assert violation.trace is not None
+            found = violation.trace.property, len(violation.trace.states)
+            assert found == (name, expected.states)
 
 
 # -- errors are found -------------------------------------------------------------------------
@@ -171,14 +178,12 @@ def one_bit_off(desk: Words) -> None:
     [one_more_generation, nobody_is_static, wrong_variant, wrong_list, one_bit_off],
 )
 def test_a_planted_error_is_caught(plant: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
-    new_desk = packed.new_desk
-
     def wrong(*given: Any) -> Words:
         desk = new_desk(*given)
         plant(desk)
         return desk
 
-    monkeypatch.setattr(packed, "new_desk", wrong)
+    monkeypatch.setattr("impl.packed.group.new_desk", wrong)
     bounds = ALONE | {"static": 1, "early": 1, "ids": 2}
     system = GROUP.system("eager", bounds)
     with pytest.raises((AssertionError, LayoutError, IndexError)):
@@ -207,7 +212,6 @@ def test_a_state_that_no_rules_lead_to_is_refused() -> None:
         attrs.evolve(initial, group=attrs.evolve(initial.group, leader="a1")),
         attrs.evolve(initial, consumers=(attrs.evolve(a, owned=(0,), told=(1,)), b)),
         attrs.evolve(initial, consumers=(attrs.evolve(a, member="b1"), b)),
-        attrs.evolve(initial, consumers=(attrs.evolve(a, member="a3"), b)),
     ):
         with pytest.raises(LayoutError, match="no rules lead to this state"):
             kernel.pack(state)

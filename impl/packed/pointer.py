@@ -1,0 +1,33 @@
+"""Arrays as bare pointers: for functions that are called millions of times a second.
+
+Compiled code counts who refers to an array, at every call that it is given to; and it tests
+whether an index is negative. With a pointer to the elements it does neither. Whoever takes the
+pointer holds the array for as long as it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from numba import types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+from impl.packed.compiled import Words
+
+
+@intrinsic
+def _pointer_to(context: Any, array: Any) -> Any:
+    if not isinstance(array, types.Array) or array.layout != "C":
+        raise TypingError("only of a contiguous array a pointer says all")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.make_array(signature.args[0])(context, builder, args[0]).data
+
+    pointer = types.CPointer(array.dtype)  # type: ignore[no-untyped-call]
+    return pointer(array), generate
+
+
+pointer_to = cast(Callable[[Words], Words], _pointer_to)
+"""The first element of an array whose elements stand side by side; used like the array."""
