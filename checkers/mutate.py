@@ -42,13 +42,16 @@ KILLED, SURVIVED, EXPLAINED = "killed", "survived", "explained"
 
 
 def changes(before: Any, after: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
-    """The smallest parts in which two states differ, with their old and new values."""
+    """The smallest parts in which two states differ, with their old and new values.
+
+    Tallies are left out: only limits read them.
+    """
     if before == after:
         return
     if type(before) is type(after):
         if attrs.has(type(after)):
             for field in attrs.fields(type(after)):
-                if field.eq:
+                if field.eq and not field.metadata.get("tally"):
                     old, new = getattr(before, field.name), getattr(after, field.name)
                     yield from changes(old, new, (*path, field.name))
             return

@@ -26,7 +26,7 @@ Read `rules`, `properties`, `bounds` and `models`, in this order.
 
 from __future__ import annotations
 
-from spec.core.bounds import Bound, NoBounds, bound, constant
+from spec.core.bounds import Bound, NoBounds, bound, constant, tally
 from spec.core.errors import SpecError, look_up
 from spec.core.models import Model, System, Taken, Variant, Violated
 from spec.core.properties import (
@@ -70,4 +70,5 @@ __all__ = [
     "reachable",
     "reachable_within",
     "rule",
+    "tally",
 ]

@@ -40,6 +40,14 @@ def constant() -> Any:
     return attrs.field(eq=False, repr=False, kw_only=True)
 
 
+def tally() -> Any:
+    """A count that only limits read: how often something happened that the bounds allow so often.
+
+    Kafka has no such count, and like a limit no mutation gets it wrong.
+    """
+    return attrs.field(default=0, metadata={"tally": True})
+
+
 @attrs.frozen
 class NoBounds:
     """The bounds of a model that is finite by itself."""

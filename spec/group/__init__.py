@@ -12,11 +12,12 @@ from spec.group.cooperative import BEFORE_KAFKA_12984, COOPERATIVE
 from spec.group.eager import EAGER
 from spec.group.picture import picture
 from spec.group.properties import PROPERTIES
+from spec.group.sanity import SANITY
 from spec.group.settling import GroupSettles
 from spec.group.variants import FAILED
 from spec.group.world import Bounds, everybody_is_gone, initial
 
-ALONE = {"consumers": 1, "ids": 1, "generations": 2, "crashes": 0, "failovers": 0}
+ALONE = {"consumers": 1, "ids": 3, "generations": 5, "crashes": 0, "failovers": 0}
 """A small world; each of those that mutants are looked at in has something more."""
 
 GROUP = Model(
@@ -25,16 +26,18 @@ GROUP = Model(
     bounds=Bounds,
     initial=initial,
     properties=PROPERTIES,
-    sanity=(GroupSettles,),
+    sanity=(*SANITY, GroupSettles),
     variants=(EAGER, *FAILED, COOPERATIVE, BEFORE_KAFKA_12984),
     default_variant="eager",
     final=everybody_is_gone,
     picture=picture,
     mutation_bounds=(
-        ALONE | {"failovers": 1, "ids": 2},
-        ALONE | {"crashes": 1, "static": 1, "ids": 2},
-        ALONE | {"early": 1, "losses": 1, "stalls": 1},
         ALONE | {"leaves": 1, "growths": 1, "partitions": 1},
-        ALONE | {"consumers": 2, "generations": 3},
+        ALONE | {"crashes": 1, "static": 1},
+        ALONE | {"failovers": 1},
+        ALONE | {"consumers": 2},
+        ALONE | {"leaves": 1, "growths": 1, "partitions": 1, "stalls": 1},
+        ALONE | {"losses": 1, "stalls": 1},
+        ALONE | {"early": 1, "stalls": 1},
     ),
 )

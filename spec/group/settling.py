@@ -13,10 +13,12 @@ def is_settled(s: World) -> bool:
     return (
         s.group.state is GroupState.STABLE
         and all(map(s.is_heard, (m.id for m in s.group.members)))
+        and all(map(s.is_expected, s.group.pending))
         and all(
             c.phase is Phase.STABLE
             and c.told is None
             and not c.wants_to_rejoin
+            and c.planned in (0, s.partitions)
             and c.generation == s.group.generation
             and s.group.member(c.member) is not None
             for c in s.consumers
@@ -51,6 +53,7 @@ def is_at_the_edge(s: World) -> bool:
         consuming.consumer_takes_join_answer,
         consuming.consumer_takes_sync_answer,
         consuming.consumer_takes_assignment,
+        consuming.leader_sees_partitions,
         consuming.consumer_gives_up,
         consuming.consumer_heartbeats,
         consuming.consumer_hears_error,

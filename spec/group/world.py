@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from spec.core import bound, constant
+from spec.core import bound, constant, tally
 from spec.group.coordinator import HUNG_UP, Group, Outcome
 from spec.messages import (
     NO_GENERATION,
@@ -132,11 +132,11 @@ class Owns:
 class Faults:
     """What has gone wrong so far."""
 
-    crashes: int = 0
-    losses: int = 0
-    early: int = 0
-    stalls: int = 0
-    leaves: int = 0
+    crashes: int = tally()
+    losses: int = tally()
+    early: int = tally()
+    stalls: int = tally()
+    leaves: int = tally()
 
 
 @attrs.frozen
