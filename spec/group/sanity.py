@@ -5,8 +5,6 @@ None of it is what a group is for (`properties`); but a rule that gets an effect
 
 from __future__ import annotations
 
-import attrs
-
 from spec.core import Claims, always, reachable_within
 from spec.group.coordinator import HUNG_UP, Group
 from spec.group.world import (
@@ -70,8 +68,9 @@ def WhoSyncsIsInAGeneration(s: World) -> Claims:
         if c.phase is Phase.SYNCING:
             known = c.member != NOBODY and c.generation != NO_GENERATION and c.told is None
             yield f"consumer {n}", known
-            yield f"consumer {n}, by its call", c.call is None or isinstance(
-                c.call, SyncGroup | Synced
+            yield (
+                f"consumer {n}, by its call",
+                c.call is None or isinstance(c.call, SyncGroup | Synced),
             )
             if isinstance(c.call, SyncGroup):
                 own = (c.call.member, c.call.generation) == (c.member, c.generation)
@@ -129,8 +128,9 @@ def WhatIsHeardIsTrue(s: World) -> Claims:
             unknown = c.beat is Error.UNKNOWN_MEMBER_ID
             yield f"consumer {n}, of its id", not unknown or member is None
             outdated = c.beat is Error.ILLEGAL_GENERATION
-            yield f"consumer {n}, of its generation", (
-                not outdated or member is None or c.generation != s.group.generation
+            yield (
+                f"consumer {n}, of its generation",
+                (not outdated or member is None or c.generation != s.group.generation),
             )
 
 
