@@ -75,7 +75,7 @@ KERNELS: Mapping[str, WrittenFor] = {
             "before-kafka-8104",
             "before-kip-394",
         ),
-        fingerprint="d11d4b9478a26b31",
+        fingerprint="8128531827e4f2b0",
     ),
 }
 """The models with a kernel. Whoever edits a rule is answered by the rule, not by a kernel that

@@ -114,10 +114,15 @@ def HoldersHaveAGeneration(s: World) -> Claims:
 
 @always
 def OneMemberPerConsumer(s: World) -> Claims:
-    """Retrying does not fill the group: a consumer is one member, and its dead selves besides."""
+    """Retrying does not fill the group: a consumer is one member, and its dead selves besides.
+
+    A self is dead after a crash, or when the consumer left unheard because nobody polled. And a
+    failover brings back a member that was put out, as long as that was not written down.
+    """
+    dead = s.faults.crashes + s.faults.stalls + s.coordinator
     for number in consumers(s):
         selves = sum(m.id.startswith(NAMES[number]) for m in s.group.members)
-        yield f"consumer {number}", selves <= 1 + s.faults.crashes + s.faults.stalls
+        yield f"consumer {number}", selves <= 1 + dead
 
 
 PROPERTIES = (

@@ -9,6 +9,7 @@ from impl.packed.group.fields import (
     COMMIT_BEHIND,
     COMMIT_BESIDE,
     COMPLETING,
+    COORDINATOR,
     CRASHES,
     DEAD,
     EMPTY,
@@ -111,6 +112,7 @@ def violated(desk: Words) -> int:
         holds_nothing &= not reads or desk[c + OF_GENERATION] != 0
     state = desk[STATE]
     shared_out = given & at_first == at_first and given_twice & at_first == 0
+    dead_selves = desk[CRASHES] + desk[STALLS] + desk[COORDINATOR]
     found = int(not is_legal(desk[PREVIOUS], state))
     found |= int(members != 0 and not is_member(desk, desk[LEADER])) << 1
     found |= int(given_twice != 0) << 2
@@ -120,7 +122,7 @@ def violated(desk: Words) -> int:
     found |= int(desk[COMMIT_BESIDE] != 0) << 6
     found |= int(state != DEAD and desk[GENERATION] < desk[STORED_GENERATION]) << 7
     found |= int(not holds_nothing) << 8
-    found |= int(most_selves > 1 + desk[CRASHES] + desk[STALLS]) << 9
+    found |= int(most_selves > 1 + dead_selves) << 9
     return found
 
 
