@@ -71,8 +71,9 @@ def WhoSyncsIsInAGeneration(s: World) -> Claims:
         if c.phase is Phase.SYNCING:
             known = c.member != NOBODY and c.generation != NO_GENERATION and c.told is None
             yield f"consumer {n}", known
-            yield f"consumer {n}, by its call", c.call is None or isinstance(
-                c.call, SyncGroup | Synced
+            yield (
+                f"consumer {n}, by its call",
+                c.call is None or isinstance(c.call, SyncGroup | Synced),
             )
             if isinstance(c.call, SyncGroup):
                 own = (c.call.member, c.call.generation) == (c.member, c.generation)
@@ -130,8 +131,9 @@ def WhatIsHeardIsTrue(s: World) -> Claims:
             unknown = c.beat is Error.UNKNOWN_MEMBER_ID
             yield f"consumer {n}, of its id", not unknown or member is None
             outdated = c.beat is Error.ILLEGAL_GENERATION
-            yield f"consumer {n}, of its generation", (
-                not outdated or member is None or c.generation != s.group.generation
+            yield (
+                f"consumer {n}, of its generation",
+                (not outdated or member is None or c.generation != s.group.generation),
             )
 
 
@@ -146,6 +148,8 @@ def IdsWereGiven(s: World) -> Claims:
     yield "pending", s.group.pending <= given
     for n, c in enumerate(s.consumers):
         yield f"consumer {n}", c.member == NOBODY or c.member in ids_of(s, n)
+        known = c.member != NOBODY or c.generation == NO_GENERATION
+        yield f"consumer {n}, in a generation", known
 
 
 @always

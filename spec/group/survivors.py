@@ -40,8 +40,8 @@ REASONS = {
         "group is not dead", ("coordinator_takes_commit_of_outsider",)
     ),
     "Who is not the member of its instance is no member at all, which is asked next.": [
-        *without("instance is known", (*SYNCS, *COMMITS)),
-        *without("instance has this id", (*SYNCS, *COMMITS)),
+        *without("instance is known", ("coordinator_takes_sync",)),
+        *without("instance has this id", ("coordinator_takes_sync",)),
     ],
     "Who was put out syncs for a generation that is over, or while members are waited for; both "
     "are asked next.": without("member is known", SYNCS),
@@ -53,21 +53,19 @@ REASONS = {
         ("coordinator_takes_rejoin", "coordinator_replaces_member", *SYNCS, *COMMITS),
     ),
     "A request that is taken twice is, the second time, one that was repeated; the checks are "
-    "made for those.": forgetting("consumers.late", (*JOINS, *SYNCS, "coordinator_refuses")),
+    "made for those.": forgetting(
+        "consumers.late", (*JOINS, "coordinator_takes_sync", "coordinator_refuses")
+    ),
     "That the consumer polls again, and then stalls again, are steps of their own.": without(
         "consumer polls",
         (
             "consumer_joins",
-            "consumer_joins_and_keeps",
             "consumer_takes_join_answer",
             "consumer_takes_sync_answer",
             "consumer_takes_assignment",
             "leader_sees_partitions",
             "consumer_gives_up",
         ),
-    ),
-    "It finds the coordinator that it knows, or a newer one before it is told to look.": without(
-        "consumer knows no coordinator", ("consumer_finds_coordinator",)
     ),
     "It finds one that has just resigned, and is told so at its first request.": without(
         "somebody coordinates", ("consumer_finds_coordinator",)
@@ -106,12 +104,66 @@ REASONS = {
         for rule in ("coordinator_adds_member", "coordinator_replaces_member")
     ],
     "The id is forgotten when its time is up.": forgetting("group.pending", ("consumer_closes",)),
+    "Who is gone and crashes is still gone, and may come back as it might have before.": without(
+        "consumer runs", ("consumer_crashes",)
+    ),
+    "Who does not poll goes on not to, and who is gone has nobody to poll.": without(
+        "consumer polls", ("consumer_stalls",)
+    ),
+    "Who has no assignment, or no coordinator, and leaves, joins again when it polls, as it would "
+    "have.": without("consumer sends heartbeats", ("poll_interval_passes",)),
+    "An answer that is not sent is like one that is lost: who waits for it gives up.": forgetting(
+        "consumers.call", ("session_times_out", "pending_id_times_out")
+    ),
+    "What its earlier self is told makes a consumer join again at worst, needlessly.": forgetting(
+        "consumers.beat_is_old",
+        ("consumer_takes_join_answer", "consumer_takes_sync_answer", "poll_interval_passes"),
+    ),
+    "A request that was given up may as well be lost.": forgetting(
+        "consumers.late", ("consumer_hears_error", "consumer_gives_up", "poll_interval_passes")
+    ),
+    "It joins with the id that it left with, hears that nobody has it, and takes another.": (
+        forgetting("consumers.member", ("poll_interval_passes",))
+    ),
+    "The request is still under way, and is refused: it joins again either way.": forgetting(
+        "consumers.call", ("coordinator_cannot_store",)
+    ),
+    "Nothing is lost.": without("something is on its way", ("network_loses",)),
+    "A number is skipped: who was told the other one is refused, and asks again.": [
+        "coordinator_replaces_member makes group.generation one more"
+    ],
+    "Who is closed has left: what it asked before is refused whatever it says, or gives an id "
+    "that nobody comes back with, and that is forgotten when its time is up.": [
+        *forgetting("consumers.late.member", ("consumer_closes",)),
+        *forgetting("consumers.late.generation", ("consumer_closes",)),
+        *forgetting("consumers.late.assignments", ("consumer_closes",)),
+        "consumer_closes makes consumers.late.generation one more",
+        "consumer_closes makes consumers.late.generation one less",
+        "consumer_closes loses the end of consumers.late.assignments",
+    ],
 }
 """What a mutant comes to, and the mutants that come to it."""
 
 SURVIVORS = {mutant: reason for reason, mutants in REASONS.items() for mutant in mutants}
 
 SEEN_ONLY_IN = {
+    "coordinator_takes_commit without the guard 'member is known'": {
+        "consumers": 1,
+        "crashes": 1,
+        "early": 1,
+        "failovers": 0,
+        "ids": 2,
+        "generations": 4,
+    },
+    "coordinator_takes_commit without the guard 'generation is current'": {
+        "consumers": 2,
+        "static": 1,
+        "early": 1,
+        "crashes": 0,
+        "failovers": 0,
+        "ids": 1,
+        "generations": 2,
+    },
     "coordinator_adds_member without the guard 'coordinator is the one that was asked'": {
         "consumers": 1,
         "static": 1,

@@ -99,9 +99,7 @@ def test_its_states_are_built_as_they_should_be_where_mutants_are_looked_at(
 @pytest.mark.slow
 def test_every_mutant_of_the_consumers_requests_is_caught_or_explained() -> None:
     rules = ("consumer_joins", "consumer_takes_join_answer", "coordinator_takes_sync")
-    report = mutate(
-        GROUP, GROUP.variant("eager"), GROUP.mutation_bounds, rules=rules, workers=2
-    )
+    report = mutate(GROUP, GROUP.variant("eager"), GROUP.mutation_bounds, rules=rules, workers=2)
     assert report.having("survived") == []
     assert report.stale == []
     assert {o.rule for o in report.having("killed")} == set(rules)
