@@ -5,8 +5,6 @@ None of it is what a group is for (`properties`); but a rule that gets an effect
 
 from __future__ import annotations
 
-import attrs
-
 from spec.core import Claims, always, reachable_within
 from spec.group.coordinator import HUNG_UP, Group
 from spec.group.properties import is_moving, owners

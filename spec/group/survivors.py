@@ -40,8 +40,8 @@ REASONS = {
         "group is not dead", ("coordinator_takes_commit_of_outsider",)
     ),
     "Who is not the member of its instance is no member at all, which is asked next.": [
-        *without("instance is known", ("coordinator_takes_sync",)),
-        *without("instance has this id", ("coordinator_takes_sync",)),
+        *without("instance is known", ("coordinator_takes_sync", *COMMITS)),
+        *without("instance has this id", ("coordinator_takes_sync", *COMMITS)),
     ],
     "Who was put out syncs for a generation that is over, or while members are waited for; both "
     "are asked next.": without("member is known", SYNCS),
@@ -147,6 +147,14 @@ REASONS = {
 SURVIVORS = {mutant: reason for reason, mutants in REASONS.items() for mutant in mutants}
 
 SEEN_ONLY_IN = {
+    "coordinator_cannot_store without the guard 'members are not waited for'": {
+        "consumers": 2,
+        "losses": 1,
+        "crashes": 0,
+        "failovers": 0,
+        "ids": 1,
+        "generations": 2,
+    },
     "coordinator_takes_commit without the guard 'member is known'": {
         "consumers": 1,
         "crashes": 1,
