@@ -37,7 +37,7 @@ GROUP = Model(
         ALONE | {"failovers": 1},
         ALONE | {"consumers": 2},
         ALONE | {"leaves": 1, "growths": 1, "partitions": 1, "stalls": 1},
-        ALONE | {"losses": 1, "stalls": 1},
-        ALONE | {"early": 1, "stalls": 1},
+        ALONE | {"losses": 1},
+        ALONE | {"early": 1, "ids": 2, "generations": 4},
     ),
 )

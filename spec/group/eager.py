@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from spec.core import Variant
 from spec.group import consuming, coordinating, faults
+from spec.group.survivors import SEEN_ONLY_IN, SURVIVORS
 
 EAGER = Variant(
     name="eager",
@@ -43,5 +44,7 @@ EAGER = Variant(
         faults.network_loses,
         faults.topic_grows,
     ),
+    survivors=SURVIVORS,
+    seen_only_in=SEEN_ONLY_IN,
     why="The protocol as Kafka's Java coordinator and client run it, with eager rebalances.",
 )

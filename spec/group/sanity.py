@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from spec.core import Claims, always, reachable_within
 from spec.group.coordinator import HUNG_UP, Group
+from spec.group.properties import is_moving, owners
 from spec.group.world import (
     GONE,
     MODEL_SETTINGS,
@@ -145,6 +146,8 @@ def IdsWereGiven(s: World) -> Claims:
     yield "pending", s.group.pending <= given
     for n, c in enumerate(s.consumers):
         yield f"consumer {n}", c.member == NOBODY or c.member in ids_of(s, n)
+        known = c.member != NOBODY or c.generation == NO_GENERATION
+        yield f"consumer {n}, in a generation", known
 
 
 @always
@@ -317,12 +320,33 @@ def TheLeaderKnowsItsPlan(s: World) -> Claims:
 
 
 @always
+def WhatIsPlannedIsAssigned(s: World) -> Claims:
+    """In a stable group all partitions that its leader saw have an owner, or are moving.
+
+    A static leader that comes back sees them anew, and leaves the assignment as it is (KIP-814).
+    """
+    if s.group.state is GroupState.STABLE and s.bounds.static == 0:
+        for n, c in enumerate(s.consumers):
+            if c.member == s.group.leader and c.generation == s.group.generation:
+                for p in range(c.planned):
+                    yield f"partition {p}, consumer {n}", bool(owners(s, p)) or is_moving(s, p)
+
+
+@always
 def NobodyIsBehindWithoutAFault(s: World) -> Claims:
     """As long as no request is late, who hears of a generation hears of the group's."""
     if s.faults.early + s.faults.crashes == 0 and s.group.state in MADE:
         for n, c in enumerate(s.consumers):
             if s.finds(n) and isinstance(c.call, Joined) and c.call.error is Error.NONE:
                 yield f"consumer {n}", c.call.generation == s.group.generation
+
+
+@always
+def NobodyIsAhead(s: World) -> Claims:
+    """No consumer hears from the coordinator of a generation that the group does not have yet."""
+    for n, c in enumerate(s.consumers):
+        if s.finds(n) and isinstance(c.call, Joined) and c.call.error is Error.NONE:
+            yield f"consumer {n}", c.call.generation <= s.group.generation
 
 
 @always
@@ -408,7 +432,7 @@ def TheGroupMoves(s: World) -> bool:
     return s.coordinator > 0
 
 
-@reachable_within(lambda b: b.crashes + b.early > 0)
+@reachable_within(lambda b: b.crashes + b.early + b.leaves > 0)
 def SomethingArrivesLate(s: World) -> bool:
     """A request is on its way that its sender has given up on."""
     return any(c.late is not None for c in s.consumers)
@@ -448,7 +472,9 @@ SANITY = (
     NothingIsLateInVain,
     WhoReadsReadsItsShare,
     TheLeaderKnowsItsPlan,
+    WhatIsPlannedIsAssigned,
     NobodyIsBehindWithoutAFault,
+    NobodyIsAhead,
     ARebalanceHasACause,
     WhatIsStoredIsTheGroup,
     WhatIsStoredIsWhole,

@@ -7,6 +7,7 @@ import pytest
 
 from checkers.mutate import Report, changes, mutants, mutate, pattern, with_part
 from spec import toys
+from spec.group.world import Faults
 from spec.log import Record
 from spec.replication import REPLICATION
 from spec.replication.state import Cluster
@@ -27,6 +28,10 @@ def test_changes_are_the_smallest_parts_that_differ() -> None:
     ]
     longer = after.with_log(1, log.truncate_to(0).append(Record(0, 4)))
     assert list(changes(after, longer)) == [(("logs", 1, "records", 0, "epoch"), 3, 4)]
+
+
+def test_a_tally_is_no_part_that_changes() -> None:
+    assert list(changes(Faults(), Faults(crashes=1))) == []
 
 
 def test_a_part_is_put_back_where_it_was_found() -> None:

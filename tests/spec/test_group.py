@@ -8,10 +8,12 @@ import pytest
 
 from checkers.explore import explore
 from checkers.limits import Limits
+from checkers.mutate import mutate
 from spec.assignors import assign_range
 from spec.group import GROUP
 from spec.group.consuming import plan
 from spec.group.cooperative import cooperative_plan
+from spec.group.settling import GroupSettles
 from spec.group.world import Owns
 from spec.messages import NO_GENERATION
 from spec.vocabulary import Member
@@ -46,7 +48,8 @@ FAILING = [
 def test_a_fault_that_production_saw_breaks_what_its_history_names(variant: str) -> None:
     said = GROUP.variant(variant).violates
     bounds = bounds_of(said)
-    system = GROUP.system(variant, bounds).with_sanity()
+    asked = [p.name for p in (*GROUP.properties, GroupSettles)]
+    system = GROUP.system(variant, bounds).with_properties(asked)
     verdict = explore(system, Limits(keep_going=True))
     broken = {v.name: v.states for v in verdict.violations}
     if "GroupSettles" in said:
@@ -84,6 +87,22 @@ def bounds_of(said: Mapping[str, object]) -> dict[str, int]:
 def test_a_group_settles_once_nothing_more_goes_wrong(bounds: dict[str, int]) -> None:
     system = GROUP.system("eager", bounds).with_properties(["GroupSettles"])
     assert explore(system).verdict == "holds"
+
+
+@pytest.mark.parametrize("bounds", GROUP.mutation_bounds)
+def test_its_states_are_built_as_they_should_be_where_mutants_are_looked_at(
+    bounds: dict[str, int],
+) -> None:
+    assert explore(GROUP.system("eager", bounds).with_sanity()).verdict == "holds"
+
+
+@pytest.mark.slow
+def test_every_mutant_of_the_consumers_requests_is_caught_or_explained() -> None:
+    rules = ("consumer_joins", "consumer_takes_join_answer", "coordinator_takes_sync")
+    report = mutate(GROUP, GROUP.variant("eager"), GROUP.mutation_bounds, rules=rules, workers=2)
+    assert report.having("survived") == []
+    assert report.stale == []
+    assert {o.rule for o in report.having("killed")} == set(rules)
 
 
 @pytest.mark.parametrize("partitions", range(1, 8))
