@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec.core import leads_to
-from spec.group import consuming, coordinating
+from spec.group import consuming, cooperative, coordinating
 from spec.group.world import Phase, World
 from spec.messages import NOBODY, GroupState
 
@@ -53,6 +53,9 @@ def is_at_the_edge(s: World) -> bool:
         consuming.consumer_takes_join_answer,
         consuming.consumer_takes_sync_answer,
         consuming.consumer_takes_assignment,
+        cooperative.consumer_joins_and_keeps,
+        cooperative.consumer_takes_join_answer,
+        cooperative.consumer_takes_assignment,
         consuming.leader_sees_partitions,
         consuming.consumer_gives_up,
         consuming.consumer_heartbeats,
