@@ -53,13 +53,17 @@ def WhoIsOutHasNothingUnderWay(s: World) -> Claims:
 
 @always
 def WhoJoinsWaitsForThat(s: World) -> Claims:
-    """A joining consumer has sent a JoinGroup that says who it is, and has no plan yet."""
+    """A joining consumer has sent a JoinGroup that says who it is, and has no plan yet.
+
+    Without a generation it has nothing left to own.
+    """
     for n, c in enumerate(s.consumers):
         if c.phase is Phase.JOINING:
             yield f"consumer {n}", c.call is None or isinstance(c.call, JoinGroup | Joined)
             own = not isinstance(c.call, JoinGroup) or c.call.member == c.member
             yield f"consumer {n}, by its request", own
             yield f"consumer {n}, as leader", c.planned == 0 and c.told is None
+            yield f"consumer {n}, as owner", c.generation != NO_GENERATION or not c.owned
 
 
 @always
