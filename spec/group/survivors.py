@@ -28,8 +28,9 @@ POLLS_AGAIN = "That the consumer polls again, and then stalls again, are steps o
 EARLIER_SELF = "What its earlier self is told makes a consumer join again at worst, needlessly."
 
 REASONS = {
-    "Every consumer of the model asks for a session timeout that is allowed; the comparison of "
-    "implementations tries others.": without("session timeout is allowed", JOINS),
+    "Every consumer of the model asks for a session timeout that is allowed.": without(
+        "session timeout is allowed", JOINS
+    ),
     "Groups of the model have no largest size.": without("group has room", JOINS),
     "All consumers of a variant can assign in the same way.": without(
         "protocols go with the group's", JOINS
