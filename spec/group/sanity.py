@@ -8,6 +8,7 @@ from __future__ import annotations
 from spec.core import Claims, always
 from spec.group.coordinator import Group
 from spec.group.properties import is_moving, owners
+from spec.group.witnesses import WITNESSES
 from spec.group.world import (
     GONE,
     MODEL_SETTINGS,
@@ -18,7 +19,6 @@ from spec.group.world import (
     Phase,
     World,
 )
-from spec.group.witnesses import WITNESSES
 from spec.messages import (
     NO_GENERATION,
     NOBODY,
