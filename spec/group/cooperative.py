@@ -12,6 +12,7 @@ from spec.core import Step, Violated, rule
 from spec.group import consuming
 from spec.group.consuming import Plan, Subscribed, after_join_answer
 from spec.group.eager import EAGER
+from spec.group.survivors import COOPERATIVE_SURVIVORS, SEEN_ONLY_IN
 from spec.group.world import (
     NAMES,
     REBALANCE_TIMEOUT,
@@ -134,6 +135,8 @@ COOPERATIVE = EAGER.derive(
         "An eager rebalance stops everybody for as long as the slowest takes. Here only the "
         "partitions that move are not read for a while."
     ),
+    survivors=COOPERATIVE_SURVIVORS,
+    seen_only_in=SEEN_ONLY_IN,
 )
 
 # -- KAFKA-12984 ----------------------------------------------------------------------------------

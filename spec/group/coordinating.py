@@ -212,7 +212,7 @@ def coordinator_takes_commit(s: World, consumer: int) -> Step[World]:
     request = OffsetCommit((), c.member, c.generation, s.instance(consumer))
     outcome = yield from commit(s.group, request, consumer)
     behind = outcome.group.generation - c.generation
-    beside = s.group.member(c.member) is None
+    beside = bool(s.group.members) and s.group.member(c.member) is None
     return s.with_ghosts(
         commit_behind=max(behind, s.ghosts.commit_behind),
         commit_beside=beside or s.ghosts.commit_beside,

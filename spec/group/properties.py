@@ -88,10 +88,7 @@ def NoOldCommit(s: World) -> Claims:
 
 @always
 def OutsidersCommitToAnEmptyGroup(s: World) -> Claims:
-    """A consumer that shares the group's id, and is no member, commits only while it is empty.
-
-    And who claims to be a member, and is none, never does.
-    """
+    """A consumer that shares the group's id, and is no member, commits only while it is empty."""
     yield "coordinator", not s.ghosts.commit_beside
 
 

@@ -5,9 +5,10 @@ None of it is what a group is for (`properties`); but a rule that gets an effect
 
 from __future__ import annotations
 
-from spec.core import Claims, always, reachable_within
-from spec.group.coordinator import HUNG_UP, Group
+from spec.core import Claims, always
+from spec.group.coordinator import Group
 from spec.group.properties import is_moving, owners
+from spec.group.witnesses import WITNESSES
 from spec.group.world import (
     GONE,
     MODEL_SETTINGS,
@@ -53,13 +54,17 @@ def WhoIsOutHasNothingUnderWay(s: World) -> Claims:
 
 @always
 def WhoJoinsWaitsForThat(s: World) -> Claims:
-    """A joining consumer has sent a JoinGroup that says who it is, and has no plan yet."""
+    """A joining consumer has sent a JoinGroup that says who it is, and has no plan yet.
+
+    Without a generation it has nothing left to own.
+    """
     for n, c in enumerate(s.consumers):
         if c.phase is Phase.JOINING:
             yield f"consumer {n}", c.call is None or isinstance(c.call, JoinGroup | Joined)
             own = not isinstance(c.call, JoinGroup) or c.call.member == c.member
             yield f"consumer {n}, by its request", own
             yield f"consumer {n}, as leader", c.planned == 0 and c.told is None
+            yield f"consumer {n}, as owner", c.generation != NO_GENERATION or not c.owned
 
 
 @always
@@ -261,7 +266,7 @@ def WhoIsParkedWaits(s: World) -> Claims:
     """An answer is owed only to a consumer that waits for this one, and for nothing else."""
     for m in s.group.members:
         for caller, phase in ((m.joining, Phase.JOINING), (m.syncing, Phase.SYNCING)):
-            if isinstance(caller, int) and caller != HUNG_UP:
+            if isinstance(caller, int):
                 c = s.consumers[caller]
                 yield f"member {m.id}, by number", m.id.startswith(NAMES[caller])
                 waits = c.phase is phase and c.call is None and c.coordinator == s.coordinator
@@ -351,10 +356,13 @@ def NobodyIsAhead(s: World) -> Claims:
 
 @always
 def ARebalanceHasACause(s: World) -> Claims:
-    """A group that nothing disturbs begins no more generations than its members have reasons."""
+    """A group that nothing disturbs begins no more generations than its members have reasons.
+
+    Each that joins, or sees another partition, is one, with up to two more rounds to revoke in.
+    """
     if s.faults == Faults() and s.coordinator == 0:
         reasons = len(s.consumers) + s.partitions - s.bounds.partitions
-        yield "coordinator", s.group.generation <= 2 * reasons
+        yield "coordinator", s.group.generation <= 3 * reasons
 
 
 # -- what is stored ---------------------------------------------------------------------------
@@ -382,66 +390,6 @@ def TheWorldIsWithinItsBounds(s: World) -> Claims:
     """The group moves, and the topic grows, one at a time."""
     yield "coordinators", s.coordinator <= s.bounds.failovers
     yield "partitions", s.partitions <= s.bounds.partitions + s.bounds.growths
-
-
-# -- what happens at all ----------------------------------------------------------------------
-
-
-@reachable_within(lambda b: b.crashes > 0)
-def SomebodyComesBack(s: World) -> bool:
-    """A consumer that crashed runs again."""
-    return s.faults.crashes > 0 and all(c.runs for c in s.consumers)
-
-
-@reachable_within(lambda b: b.stalls > 0)
-def SomebodyStalls(s: World) -> bool:
-    """A consumer does not poll."""
-    return not all(c.polls for c in s.consumers)
-
-
-@reachable_within(lambda b: b.stalls > 0)
-def SomebodyPollsAgain(s: World) -> bool:
-    """A consumer that did not poll does so again."""
-    return s.faults.stalls > 0 and all(c.polls for c in s.consumers)
-
-
-@reachable_within(lambda b: b.leaves > 0)
-def SomebodyLeaves(s: World) -> bool:
-    """A consumer is closed, and its group is empty while others might wait for it."""
-    return any(c.phase is Phase.CLOSED for c in s.consumers)
-
-
-@reachable_within(lambda b: b.losses > 0)
-def SomebodyWaitsInVain(s: World) -> bool:
-    """A consumer waits, and nothing is on its way."""
-    return any(
-        c.phase is Phase.JOINING and c.call is None and not s.waits_at_coordinator(n)
-        for n, c in enumerate(s.consumers)
-    )
-
-
-@reachable_within(lambda b: b.growths > 0)
-def TheTopicGrows(s: World) -> bool:
-    """There is another partition."""
-    return s.partitions > s.bounds.partitions
-
-
-@reachable_within(lambda b: b.failovers > 0)
-def TheGroupMoves(s: World) -> bool:
-    """Another coordinator has the group."""
-    return s.coordinator > 0
-
-
-@reachable_within(lambda b: b.crashes + b.early + b.leaves > 0)
-def SomethingArrivesLate(s: World) -> bool:
-    """A request is on its way that its sender has given up on."""
-    return any(c.late is not None for c in s.consumers)
-
-
-@reachable_within(lambda b: b.consumers > 1 and b.generations > 1)
-def TheDelayMayBeExtended(s: World) -> bool:
-    """Another member has joined before the initial delay is over."""
-    return s.group.joined_meanwhile and s.group.delay_left > 0
 
 
 SANITY = (
@@ -479,13 +427,5 @@ SANITY = (
     WhatIsStoredIsTheGroup,
     WhatIsStoredIsWhole,
     TheWorldIsWithinItsBounds,
-    SomebodyComesBack,
-    SomebodyStalls,
-    SomebodyPollsAgain,
-    SomebodyLeaves,
-    SomebodyWaitsInVain,
-    TheTopicGrows,
-    TheGroupMoves,
-    SomethingArrivesLate,
-    TheDelayMayBeExtended,
+    *WITNESSES,
 )

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from spec.core import leads_to
-from spec.group import consuming, coordinating
+from spec.group import consuming, cooperative, coordinating
+from spec.group.properties import owners
 from spec.group.world import Phase, World
 from spec.messages import NOBODY, GroupState
+
+
+def all_are_read(s: World) -> bool:
+    """Whether each partition has an owner, or one that stalls is still to let go of it."""
+    somebody_stalls = any(c.runs and not c.polls for c in s.consumers)
+    return somebody_stalls or all(owners(s, p) for p in range(s.bounds.partitions))
 
 
 def is_settled(s: World) -> bool:
@@ -14,6 +21,7 @@ def is_settled(s: World) -> bool:
         s.group.state is GroupState.STABLE
         and all(map(s.is_heard, (m.id for m in s.group.members)))
         and all(map(s.is_expected, s.group.pending))
+        and all_are_read(s)
         and all(
             c.phase is Phase.STABLE
             and c.told is None
@@ -50,6 +58,7 @@ def is_at_the_edge(s: World) -> bool:
         coordinating.successor_loads,
         consuming.consumer_finds_coordinator,
         consuming.consumer_joins,
+        cooperative.consumer_joins_and_keeps,
         consuming.consumer_takes_join_answer,
         consuming.consumer_takes_sync_answer,
         consuming.consumer_takes_assignment,

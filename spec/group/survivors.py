@@ -24,9 +24,13 @@ def forgetting(part: str, rules: Iterable[str]) -> list[str]:
     return [f"{rule} forgets {part}" for rule in rules]
 
 
+POLLS_AGAIN = "That the consumer polls again, and then stalls again, are steps of their own."
+EARLIER_SELF = "What its earlier self is told makes a consumer join again at worst, needlessly."
+
 REASONS = {
-    "Every consumer of the model asks for a session timeout that is allowed; the comparison of "
-    "implementations tries others.": without("session timeout is allowed", JOINS),
+    "Every consumer of the model asks for a session timeout that is allowed.": without(
+        "session timeout is allowed", JOINS
+    ),
     "Groups of the model have no largest size.": without("group has room", JOINS),
     "All consumers of a variant can assign in the same way.": without(
         "protocols go with the group's", JOINS
@@ -56,7 +60,7 @@ REASONS = {
     "made for those.": forgetting(
         "consumers.late", (*JOINS, "coordinator_takes_sync", "coordinator_refuses")
     ),
-    "That the consumer polls again, and then stalls again, are steps of their own.": without(
+    POLLS_AGAIN: without(
         "consumer polls",
         (
             "consumer_joins",
@@ -115,7 +119,7 @@ REASONS = {
     "An answer that is not sent is like one that is lost: who waits for it gives up.": forgetting(
         "consumers.call", ("session_times_out", "pending_id_times_out")
     ),
-    "What its earlier self is told makes a consumer join again at worst, needlessly.": forgetting(
+    EARLIER_SELF: forgetting(
         "consumers.beat_is_old",
         ("consumer_takes_join_answer", "consumer_takes_sync_answer", "poll_interval_passes"),
     ),
@@ -145,6 +149,18 @@ REASONS = {
 """What a mutant comes to, and the mutants that come to it."""
 
 SURVIVORS = {mutant: reason for reason, mutants in REASONS.items() for mutant in mutants}
+
+COOPERATIVE_REASONS = {
+    POLLS_AGAIN: without(
+        "consumer polls",
+        ("consumer_joins_and_keeps", "consumer_takes_join_answer", "consumer_takes_assignment"),
+    ),
+    EARLIER_SELF: forgetting("consumers.beat_is_old", ("consumer_takes_join_answer",)),
+}
+COOPERATIVE_SURVIVORS = {
+    mutant: reason for reason, mutants in COOPERATIVE_REASONS.items() for mutant in mutants
+}
+"""The same for the rules in which the cooperative variant differs."""
 
 SEEN_ONLY_IN = {
     "coordinator_cannot_store without the guard 'members are not waited for'": {

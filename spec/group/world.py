@@ -146,8 +146,7 @@ class Ghosts:
     commit_behind: int = 0
     """By how many generations an accepted commit was ever behind the group's."""
     commit_beside: bool = False
-    """Whether a commit of a consumer outside the group was ever taken while it had members, or
-    of one that took itself for a member."""
+    """Whether a commit of a consumer outside the group was ever taken while it had members."""
 
 
 @attrs.frozen(cache_hash=True)
