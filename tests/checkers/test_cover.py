@@ -16,8 +16,16 @@ from checkers.cover import edge_cover
 from checkers.graph import Graph, graph_of
 from checkers.models import BUILT_IN, find_model
 from spec.core import SpecError, Taken
+from spec.delivery import DELIVERY
+from spec.offsets_topic import OFFSETS_TOPIC
 
-SMALL = {"replication": {"brokers": 2}}
+SMALL = {
+    "replication": {"brokers": 2, "log_size": 1},
+    "group": {"crashes": 0, "failovers": 0},
+    "offsets-topic": OFFSETS_TOPIC.mutation_bounds[0],
+    "delivery": DELIVERY.mutation_bounds[0],
+}
+"""Bounds for those whose default ones are too large here."""
 
 
 def graph_from(ways: Sequence[Sequence[int]]) -> Graph[int]:
