@@ -321,4 +321,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    # Workers look for what they are sent in a module; they do not have the script.
+    from spark_check.traces import main as main_of_module
+
+    main_of_module()
