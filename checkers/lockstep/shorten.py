@@ -48,22 +48,26 @@ def told_again(
     steps: Sequence[Taken],
     possible: Possible,
 ) -> Difference | None:
-    """The difference in which these steps end, or fewer; None if they cannot be taken, or agree."""
+    """The difference in which these steps end, or fewer; None if there is none.
+
+    A step that cannot be taken is passed over: it needed one that was left out, and both go.
+    """
     rules = {rule.name: rule for rule in system.rules}
     states: tuple[Any, ...] = (start,)
-    taken = tuple(steps)
+    taken: tuple[Taken, ...] = ()
     subject = adapter.load(start)
     found = compare_loaded(adapter, subject, start)
-    for number, step in enumerate(taken):
+    for step in steps:
         rule, choice, before = rules[step.rule], tuple(step.choices.values()), states[-1]
         if found or not possible(rule, before, choice):
-            break
+            continue
         outcome = rule.attempt(before, choice)
         if isinstance(outcome, Blocked) and not is_tried(adapter, rule.name, outcome):
-            break
+            continue
         found = compare_step(adapter, subject, before, (rule, choice, outcome), Compared())
         if found:
-            return found.after(states, taken[:number])
+            return found.after(states, taken)
         if not isinstance(outcome, Blocked):
             states = (*states, outcome)
+            taken = (*taken, step)
     return found

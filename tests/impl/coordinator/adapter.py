@@ -199,8 +199,9 @@ RARE = {
     *COMMITS,
     "topic_grows",
 }
+ENDS_OF_ROUNDS = {"initial_delay_is_over", "join_timer_fires"}
 NOW_AND_THEN = {
-    *(name for name in TIMERS if name != "initial_delay_is_over"),
+    *(name for name in TIMERS if name not in ENDS_OF_ROUNDS),
     "consumer_polls_again",
     "poll_interval_passes",
 }

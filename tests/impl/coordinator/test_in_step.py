@@ -170,9 +170,9 @@ in_each = pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__na
 
 
 def story_of(drive: Callable[[settings], Compared]) -> Difference:
-    """What is found, however it was, the same each time."""
+    """What is found, however it was. Some faults show once in ten thousand steps."""
     with pytest.raises(Differs) as differs:
-        drive(settings(max_examples=400, stateful_step_count=60, database=None, derandomize=True))
+        drive(settings(max_examples=1500, stateful_step_count=60, database=None))
     return differs.value.difference
 
 
