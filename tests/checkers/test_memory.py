@@ -43,7 +43,9 @@ def test_unless_told_otherwise_a_run_takes_most_of_the_machine_and_not_all() -> 
     assert machine_bytes() / 2 < Limits().max_memory < machine_bytes()
 
 
-@pytest.mark.parametrize(("engine", "more"), [("reference", 0), ("native", 8 << 20)])
+@pytest.mark.parametrize(
+    ("engine", "more"), [pytest.param("reference", 0, marks=pytest.mark.slow), ("native", 8 << 20)]
+)
 def test_a_run_ends_before_it_takes_more_memory_than_it_may(engine: str, more: int) -> None:
     run(engine, REPLICATION.system(), Limits(max_depth=1))  # compiled code is loaded
     system = REPLICATION.system(bounds={"max_epoch": 2})

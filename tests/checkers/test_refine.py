@@ -153,14 +153,6 @@ def test_replicas_agree_with_the_rules_over_every_step_of_small_bounds() -> None
     assert found.levels == refined("kernel").levels
 
 
-@pytest.mark.slow
-def test_replicas_agree_with_the_rules_over_every_step_of_the_default_bounds() -> None:
-    found = refined(f"{HERE}:REPLICAS", settings=())
-    assert found.compared.differences == []
-    assert found.states == 39_619
-    assert found.compared.steps + found.compared.left_out.total() >= 102_219
-
-
 def test_replicas_of_an_older_generation_are_told_from_the_rules() -> None:
     found = refined(f"{HERE}:OLD_REPLICAS")
     assert found.compared.differences

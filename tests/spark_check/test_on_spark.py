@@ -148,10 +148,14 @@ def test_a_model_without_a_kernel_is_explored_on_spark(tmp_path: Path) -> None:
     assert found["seconds"].get("start", 0) > 0
 
 
+KILLED = int(os.environ.get("KSPEC_KILLED", "4"))
+"""How often a driver is killed. Ten moments are worth waiting for by hand."""
+
+
 def test_a_driver_that_is_killed_is_resumed(whole: dict[str, Any], tmp_path: Path) -> None:
-    """At ten random moments; every other time by the native engine."""
+    """At any moment; every other time by the native engine."""
     chance = random.Random()
-    for attempt in range(10):
+    for attempt in range(KILLED):
         folder = tmp_path / str(attempt)
         process = start(folder)
         wait_for_level(folder, process, 10)

@@ -78,7 +78,7 @@ def bounds_of(said: Mapping[str, object]) -> dict[str, int]:
 @pytest.mark.parametrize(
     "bounds",
     [
-        {"consumers": 1, "ids": 3, "generations": 5},
+        pytest.param({"consumers": 1, "ids": 3, "generations": 5}, marks=pytest.mark.slow),
         {"consumers": 1, "losses": 1, "stalls": 1, "ids": 3, "generations": 5} | NOTHING_FAILS,
         NOTHING_FAILS,
         pytest.param({"failovers": 0, "ids": 1}, marks=pytest.mark.slow),

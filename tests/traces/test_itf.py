@@ -77,7 +77,12 @@ def test_a_reader_that_is_not_ours_reads_what_we_write(lost_record: dict[str, An
 
 
 @pytest.mark.parametrize(
-    "variant", ["truncate-to-hw", "kip-101", pytest.param("kip-279", marks=pytest.mark.slow)]
+    "variant",
+    [
+        "truncate-to-hw",
+        pytest.param("kip-101", marks=pytest.mark.slow),
+        pytest.param("kip-279", marks=pytest.mark.slow),
+    ],
 )
 def test_a_counterexample_replays_and_its_last_state_violates(variant: str) -> None:
     trace = counterexample(variant)

@@ -16,6 +16,7 @@ from spec.core import SpecError
 TestOurs = conformance_tests(ASSIGNORS, max_examples=10)
 
 
+@pytest.mark.slow
 def test_three_lines_are_a_suite_that_tells_wrong_from_different(tmp_path: Path) -> None:
     tests = tmp_path / "test_mine.py"
     tests.write_text(
