@@ -140,7 +140,7 @@ def leave_group(desk: Desk, group_id: str, caller: Caller, request: LeaveGroup) 
 
 def _goes(desk: Desk, group: Group, who: Leaver) -> Error:
     member_id = who.member
-    if member_id in group.pending_joins and who.instance is None:
+    if member_id in group.pending_joins:
         desk.drop_pending(group, member_id)
         return Error.NONE
     if member_id == NOBODY and who.instance is not None:

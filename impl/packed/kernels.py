@@ -75,7 +75,7 @@ KERNELS: Mapping[str, WrittenFor] = {
             "before-kafka-8104",
             "before-kip-394",
         ),
-        fingerprint="8e3916d5df2edff9",
+        fingerprint="8e8dc62d42b2dbe7",
     ),
 }
 """The models with a kernel. Whoever edits a rule is answered by the rule, not by a kernel that

@@ -32,7 +32,12 @@ def leave(group: Group, request: LeaveGroup, caller: Caller) -> Handling:
 
 
 def put_out(group: Group, leaver: Leaver) -> tuple[Outcome, Error]:
-    """One member leaves, or why it cannot."""
+    """One member leaves, or why it cannot.
+
+    An id that was given out and never joined is forgotten before anybody asks whose it is.
+    """
+    if leaver.member in group.pending:
+        return Outcome(attrs.evolve(group, pending=group.pending - {leaver.member})), Error.NONE
     static = group.instance(leaver.instance)
     if leaver.instance is not None:
         if static is None:
@@ -40,8 +45,6 @@ def put_out(group: Group, leaver: Leaver) -> tuple[Outcome, Error]:
         if leaver.member not in ("", static.id):
             return Outcome(group), Error.FENCED_INSTANCE_ID
         return remove(group, static), Error.NONE
-    if leaver.member in group.pending:
-        return Outcome(attrs.evolve(group, pending=group.pending - {leaver.member})), Error.NONE
     member = group.member(leaver.member)
     if member is None:
         return Outcome(group), Error.UNKNOWN_MEMBER_ID

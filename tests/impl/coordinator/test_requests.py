@@ -294,6 +294,12 @@ def test_an_id_that_was_given_out_is_given_back(state: str, after: GroupState) -
     assert scene.state is after
 
 
+def test_an_id_that_was_given_out_goes_before_its_instance_is_looked_at() -> None:
+    scene = stable()
+    given = scene.ask("c", JoinGroup(protocols=BOTH, client="c")).member
+    assert leaves(scene, Leaver(given, "s"), Leaver(given, "s")) == [NONE, FENCED]
+
+
 def test_the_last_one_that_is_missing_leaves_and_the_round_completes() -> None:
     scene = preparing()
     scene.joins("s", member=S, instance="s")
@@ -344,17 +350,6 @@ def test_who_leaves_while_it_waits_for_its_assignment_is_told_nothing() -> None:
     leaves(scene, Leaver(B))
     assert scene.state is GroupState.PREPARING_REBALANCE
     assert len(scene.heard["b"]) == heard
-
-
-def test_an_id_that_was_given_out_leaves_only_as_what_it_was_given_to() -> None:
-    scene = stable()
-    given = scene.ask("c", JoinGroup(protocols=BOTH, client="c")).member
-    assert leaves(scene, Leaver(given, "t"), Leaver(given, "s")) == [
-        UNKNOWN,
-        FENCED,
-    ]
-    assert scene.group.pending_joins == {given}
-    assert leaves(scene, Leaver(given)) == [NONE]
 
 
 # -- OffsetCommit ---------------------------------------------------------------------------
