@@ -67,8 +67,7 @@ def session(
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if running is None and not submitted:
         master = master or "local[*]"
-        assert_java()
-        assert_answers(master)
+    assert_can_begin(master)
     before = signal.getsignal(signal.SIGINT)
     with interpreter():
         with said_in_a_line():
@@ -167,6 +166,15 @@ def interpreter() -> Iterator[None]:
         yield
     finally:
         os.environ.pop("PYSPARK_PYTHON", None)
+
+
+def assert_can_begin(master: str | None) -> None:
+    """SpecError where a session on this master could not begin, as far as that is soon known."""
+    pyspark = assert_pyspark()
+    if pyspark.SparkContext._active_spark_context or "PYSPARK_GATEWAY_PORT" in os.environ:
+        return
+    assert_java()
+    assert_answers(master or "local[*]")
 
 
 def default_settings(master: str) -> dict[str, str]:

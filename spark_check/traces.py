@@ -37,7 +37,7 @@ from checkers.cli.output import progress_line, say, say_json
 from checkers.graph import MAX_STATES, Graph, Key, Numbers, graph_of, source_of
 from checkers.named import Named, named
 from checkers.trace_sets import Piece
-from spark_check.session import session
+from spark_check.session import assert_can_begin, session
 from spec.core import SpecError
 from traces.trace import settings as bounds_of
 
@@ -236,6 +236,8 @@ def command(
     if itf and not out:
         raise click.UsageError("--itf goes with --out")
     submitted = bool(master) or "PYSPARK_GATEWAY_PORT" in os.environ
+    if submitted:
+        assert_can_begin(master)
     if out:
         prepare(out, submitted)
     name = named(model, variant, settings)

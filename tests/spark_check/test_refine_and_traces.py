@@ -61,6 +61,17 @@ def test_what_is_wrong_with_a_request_for_traces_is_told_in_a_line(
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", [traces.command, refine.command])
+def test_without_pyspark_it_is_said_what_to_install(
+    at_prompt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, command: click.Command
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    out = ("--out", "there") if command is traces.command else ()
+    code, _, err = at_prompt(command, *SMALL, *out, "--master", "local[1]")
+    assert (code, err) == (151, "kspec: Spark needs pyspark: pip install 'kspec[spark]'\n")
+    assert not Path("there").exists()
+
+
 def test_traces_are_counted_and_written(at_prompt: Callable[..., Ran], tmp_path: Path) -> None:
     _, out, _ = at_prompt(traces.command, *SMALL, "--json")
     code, _, _ = at_prompt(traces.command, *SMALL, "--out", "vectors", "--itf")
