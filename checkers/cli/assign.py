@@ -61,7 +61,7 @@ def assign(
     order: str,
     as_json: bool,
 ) -> int:
-    r"""Assign partitions by STRATEGY: range, roundrobin, sticky or cooperative-sticky.
+    """Assign partitions by STRATEGY: range, roundrobin, sticky or cooperative-sticky.
 
     FILE is JSON or YAML (`-` is standard input): topics with their numbers of partitions, and
     members, each a list of topics or an object with topics, owned, generation, instance_id and

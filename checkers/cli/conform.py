@@ -47,7 +47,7 @@ def conform(
     any_order: bool,
     as_json: bool,
 ) -> int:
-    r"""Search for groups that TARGET assigns otherwise than Kafka, and show the smallest.
+    """Search for groups that TARGET assigns otherwise than Kafka, and show the smallest.
 
     TARGET is kafka-python, aiokafka, or your own: `module:attribute`, where the attribute maps
     names of strategies to functions of partitions and members, as spec.assignors.ASSIGNORS

@@ -70,7 +70,7 @@ def coordinator(
     rule: str,
     as_json: bool,
 ) -> int:
-    r"""Find the partition of __consumer_offsets that each GROUP belongs to, from its id alone.
+    """Find the partition of __consumer_offsets that each GROUP belongs to, from its id alone.
 
     The broker that leads it coordinates the group. Kafka computes Utils.abs(hash) % n; two other
     rules are often told, and where one of them says something else, that is said. Transactional

@@ -260,6 +260,7 @@ def test_version_and_help_are_there(kspec: Kspec) -> None:
         ran = kspec(*command, "--help")
         assert ran.code == 0
         assert "kspec " in ran.out.split("Options")[0].split("Usage")[1], "an example"
+        assert r"\b" not in ran.out, "examples are lines of their own"
     assert kspec().code == 2
 
 
