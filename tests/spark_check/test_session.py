@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from checkers.cli.main import run
 from spark_check.session import assert_answers, assert_java, in_a_line
 from spec.core import SpecError
 
@@ -84,6 +85,16 @@ def test_of_several_masters_one_is_enough() -> None:
 def test_what_is_no_master_is_told(master: str) -> None:
     with pytest.raises(SpecError, match="is no master: say local"):
         assert_answers(master)
+
+
+def test_a_wrong_master_is_told_of_a_run_that_ends_before_spark_is_needed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    small = ["check", "replication", "--set", "brokers=1"]
+    assert run([*small, "--engine", "spark", "--master", "nowhere"]) == 151
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert "nowhere is no master" in said.err
 
 
 @pytest.mark.parametrize(
