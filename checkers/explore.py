@@ -9,12 +9,12 @@ level in which it was found, so that what it counts does not depend on the order
 from __future__ import annotations
 
 import time
-import traceback
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from checkers.blame import folders_of, line_to_blame
 from checkers.limits import INTERRUPTED, Limits, OnProgress, Progress
 from checkers.memory import peak_resident_bytes, resident_bytes
 from checkers.verdict import (
@@ -40,7 +40,8 @@ class RuleFailed(SpecError):
 
     def __init__(self, what: str, error: Exception, trace: Trace) -> None:
         """Say what failed, and how."""
-        frame = traceback.extract_tb(error.__traceback__)[-1]
+        bodies = [part.body for part in (*trace.system.rules, *trace.system.properties)]
+        frame = line_to_blame(error, folders_of(bodies))
         where = f"{Path(frame.filename).name}, line {frame.lineno}"
         super().__init__(f"{what} raised {type(error).__name__}: {error} ({where})")
         self.trace = trace
@@ -113,10 +114,7 @@ class Exploration:
 
     def initial_level(self) -> list[Any]:
         """The states in which a behaviour may begin."""
-        try:
-            level = self.system.initial()
-        except TypeError as error:
-            raise SpecError(f"the initial states of {self.system.model.name}: {error}") from error
+        level = self.system.initial()
         if not level:
             raise SpecError(f"{self.system.model.name} has no initial state")
         self.generated = len(level)

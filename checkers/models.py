@@ -5,11 +5,11 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from checkers.blame import folder_imported, line_to_blame
 from spec.core import Model, SpecError, look_up
 
 BUILT_IN = {
@@ -81,7 +81,7 @@ def load(place: str, how: Any) -> ModuleType:
             raise SpecError(f"no module {place}: is its folder here, or on PYTHONPATH?") from error
         raise SpecError(f"{place} imports {error.name}, which is not installed") from error
     except Exception as error:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
+        frame = line_to_blame(error, folder_imported(error))
         what = f"{type(error).__name__}: {error}"
         raise SpecError(f"{frame.filename}, line {frame.lineno}: {what}") from error
     return module

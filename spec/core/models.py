@@ -170,7 +170,13 @@ class System(Generic[S]):
 
     def initial(self) -> list[S]:
         """The initial states, each once."""
-        return list(dict.fromkeys(self.model.initial(self.bounds)))
+        try:
+            return list(dict.fromkeys(self.model.initial(self.bounds)))
+        except SpecError:
+            raise
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise SpecError(f"the initial states of {self.model.name} raised {what}") from error
 
     def with_properties(self, names: Iterable[str]) -> System[S]:
         """The same system, asked about these properties only."""

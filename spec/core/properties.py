@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeAlias
 import attrs
 
 from spec.core.errors import SpecError
-from spec.core.rules import Rule, S
+from spec.core.rules import Rule, S, without_a_name
 from spec.core.text import first_paragraph
 
 Claims: TypeAlias = Generator[tuple[str, bool], None, None]
@@ -33,7 +33,11 @@ class Always(Generic[S]):
         claims = self.body(s)
         if type(claims) is not GeneratorType:
             return None if self.judged(claims) else "here"
-        for place, true in claims:
+        for claim in claims:
+            try:
+                place, true = claim
+            except (TypeError, ValueError):
+                raise without_a_name(f"property {self.name}", claim) from None
             if not self.judged(true):
                 return str(place)
         return None

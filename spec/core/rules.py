@@ -86,7 +86,11 @@ class Rule(Generic[S]):
         if type(step) is GeneratorType:
             try:
                 while True:
-                    guard, holds = next(step)
+                    asked = next(step)
+                    try:
+                        guard, holds = asked
+                    except (TypeError, ValueError):
+                        raise without_a_name(f"rule {self.name}", asked) from None
                     if holds is True:
                         continue
                     if holds is not False:
@@ -120,6 +124,11 @@ def not_a_guard(name: str, guard: object, holds: object) -> SpecError:
     return SpecError(
         f"rule {name} yields ({guard!r}, {holds!r}): a guard is its name, and True or False"
     )
+
+
+def without_a_name(who: str, told: object) -> SpecError:
+    """What to say of a rule or a property that yields a condition alone."""
+    return SpecError(f'{who} yields {told!r}: say what is asked, too: yield "name", condition')
 
 
 def rule(

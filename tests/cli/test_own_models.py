@@ -38,12 +38,17 @@ MODEL = Model(name="own", doc="", initial=lambda b: [State()], properties=(Fine,
     ("given", "says"),
     [
         ({"step": 'yield s.n == 0, "named last"; return s'}, "a guard is its name, and True or"),
+        ({"step": "yield s.n == 0; return s"}, "rule step yields True: say what is asked, too"),
+        ({"fine": "yield s.n == 0"}, "property Fine yields True: say what is asked, too"),
         ({"step": "return State([1])"}, "has no hash"),
         ({"step": "yield 'once', s.n == 0"}, "returns no state"),
         ({"fine": "s.n == 0"}, "property Fine claims None"),
         ({"rules": "len"}, "len in own is no rule"),
         ({"more": ', violates={"Fien": Violated(1)}'}, "did you mean Fine?"),
         ({"step": "return State({}[s.n])"}, "(own.py, line 11)"),
+        ({"step": "return attrs.evolve(s, m=1)"}, "keyword argument 'm' (own.py, line 11)"),
+        ({"fine": "return len(attrs.fields(s.n)) == 1"}, "(own.py, line 15)"),
+        ({"rules": "step, attrs.fields(1)"}, "own.py, line 18: TypeError"),
     ],
 )
 def test_a_mistake_in_a_model_is_told_in_one_line(
@@ -55,6 +60,17 @@ def test_a_mistake_in_a_model_is_told_in_one_line(
     assert ran.code == 151
     assert says in ran.err
     assert ran.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["check", "simulate", "mutate"])
+def test_initial_states_that_cannot_be_made_are_told_in_one_line(
+    kspec: Kspec, command: str
+) -> None:
+    parts = {"step": "return s", "fine": "return True", "rules": "step", "more": ""}
+    Path("own.py").write_text(OWN.format(**parts).replace("[State()]", "[State(m=1)]"))
+    ran = kspec(command, "own.py")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (151, "", 1)
+    assert "the initial states of own raised TypeError: " in ran.err
 
 
 def test_a_forgotten_ending_is_guessed(kspec: Kspec) -> None:
