@@ -81,7 +81,10 @@ def load(place: str, how: Any) -> ModuleType:
             raise SpecError(f"no module {place}: is its folder here, or on PYTHONPATH?") from error
         raise SpecError(f"{place} imports {error.name}, which is not installed") from error
     except Exception as error:
-        frame = line_to_blame(error, folder_imported(error))
+        folder = folder_imported(error)
+        if isinstance(error, OSError) and not folder:
+            raise SpecError(f"cannot read {place}: {error.strerror}") from error
+        frame = line_to_blame(error, folder)
         what = f"{type(error).__name__}: {error}"
         raise SpecError(f"{frame.filename}, line {frame.lineno}: {what}") from error
     return module

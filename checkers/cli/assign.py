@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from checkers.cli.options import json_option
+from checkers.cli.options import FILE, json_option
 from checkers.cli.output import complain, printable, say, say_json, say_table, say_wrapped
 from checkers.verdict import EXIT_INCONCLUSIVE
 from spec.assignors import ASSIGNORS, Member, kafka_order
@@ -27,7 +27,7 @@ MOST_ROUNDS = 20
 
 @click.command()
 @click.argument("strategy")
-@click.argument("file", type=click.Path(path_type=Path), metavar="[FILE]", required=False)
+@click.argument("file", type=FILE, metavar="[FILE]", required=False)
 @click.option(
     "--topic", "topics", metavar="NAME=N", multiple=True, help="A topic, instead of FILE."
 )
@@ -40,7 +40,7 @@ MOST_ROUNDS = 20
 )
 @click.option(
     "--after",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Who is in the group next: members come and go, and own what they got before.",
 )

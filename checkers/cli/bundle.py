@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from checkers.bundle import write_bundle
+from checkers.cli.options import FILE
 from checkers.cli.output import say
 from checkers.memory import size_text
 
 
 @click.command()
-@click.argument("file", metavar="FILE.zip", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", metavar="FILE.zip", type=FILE)
 @click.option(
     "--with-dependencies",
     is_flag=True,

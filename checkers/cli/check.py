@@ -12,6 +12,7 @@ import attrs
 import click
 
 from checkers.cli.options import (
+    FILE,
     all_of,
     as_size,
     find_system,
@@ -78,13 +79,13 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--checkpoint",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="DIR",
     help="Keep the levels in this new folder, so that the run can go on after whatever ends it.",
 )
 @click.option(
     "--resume",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="DIR",
     help="Go on with the run that is kept there, and keep what comes.",
 )

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import click
 
-from checkers.cli.options import json_option
+from checkers.cli.options import FILE, json_option
 from checkers.cli.output import printable, say, say_table
 from checkers.leaders import OFFSETS_TOPIC, Leaders, parse_leaders
 from checkers.textfile import read_text
@@ -38,7 +38,7 @@ class Placed:
 @click.option(
     "--file",
     "file",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Groups, one a line; `-` is standard input, as it is in place of GROUP.",
 )
@@ -50,7 +50,7 @@ class Placed:
 )
 @click.option(
     "--leaders",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Who leads them: output of kafka-topics --describe, or JSON, partition to broker.",
 )

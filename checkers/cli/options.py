@@ -15,6 +15,9 @@ from spec.core import SpecError, System
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+FILE = click.Path(path_type=Path, readable=False)
+"""A file or folder. Whether it can be used is found out where it is: that is no wrong usage."""
+
 
 def as_size(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
     """An amount of memory, as bytes."""
@@ -62,13 +65,13 @@ def story_options(command: F) -> F:
     """Where a counterexample goes."""
     command = click.option(
         "--html",
-        type=click.Path(path_type=Path),
+        type=FILE,
         metavar="FILE",
         help="Write the counterexample as a page to step through.",
     )(command)
     return click.option(
         "--out-itf",
-        type=click.Path(path_type=Path),
+        type=FILE,
         metavar="FILE",
         help="Write the counterexample as an ITF trace; `kspec show` reads it.",
     )(command)

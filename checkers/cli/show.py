@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from checkers.cli.options import json_option
+from checkers.cli.options import FILE, json_option
 from checkers.cli.output import OutputFile, complain, say, say_json, say_story
 from checkers.models import BUILT_IN, find_model
 from checkers.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_BAD_INPUT, EXIT_REJECTED, fails
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path), metavar="TRACE")
+@click.argument("file", type=FILE, metavar="TRACE")
 @click.option(
     "--model",
     metavar="MODEL",
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--html",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Write it as a page to step through.",
 )

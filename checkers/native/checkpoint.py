@@ -163,7 +163,10 @@ def checksum_of(record: Mapping[str, Any]) -> str:
 
 def flush_folder(folder: Path) -> None:
     """Have the names in a folder on the disk."""
-    handle = os.open(folder, os.O_RDONLY)
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise SpecError(f"cannot read {folder}: {error.strerror}") from None
     try:
         os.fsync(handle)
     finally:
@@ -219,7 +222,10 @@ def remove_leftovers(folder: Path, manifest: Manifest) -> None:
 
 def lock(folder: Path) -> int:
     """A handle that keeps other runs out while it is open; a killed run leaves no lock."""
-    handle = os.open(folder, os.O_RDONLY)
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise SpecError(f"cannot read {folder}: {error.strerror}") from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
