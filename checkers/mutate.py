@@ -223,12 +223,17 @@ class Report:
     model: str
     variant: str
     bounds: Sequence[Mapping[str, int]]
+    mutants: int
+    """How many there are to look at."""
     outcomes: Sequence[Outcome]
+    """What became of those that were looked at: of all, unless the run was interrupted."""
     stale: Sequence[str]
     """Explanations of survivors that do not exist or were killed."""
     not_asked: Sequence[str]
     """Properties that fail in the unbroken rules, and so can catch nothing."""
     seconds: float
+    stopped_by: str | None = None
+    """What ended the run before all were looked at."""
 
     def having(self, fate: str) -> list[Outcome]:
         """The mutants with this fate."""
@@ -244,28 +249,39 @@ def mutate(
     workers: int = 1,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Report:
-    """Look at every mutant of the variant (of the rules named, or of all)."""
+    """Look at every mutant of the variant (of the rules named, or of all).
+
+    Ctrl-C ends it with what was found of those that were looked at.
+    """
     started = time.perf_counter()
     run = Run(model, variant, bounds, frozenset(rules))
     outcomes: list[Outcome] = []
-    for outcome in run.outcomes(workers):
-        outcomes.append(outcome)
-        if on_progress:
-            on_progress(len(outcomes), len(run.mutants))
-    survived = {o.mutant for o in outcomes if o.fate != KILLED}
+    stopped_by = None
+    try:
+        for outcome in run.outcomes(workers):
+            outcomes.append(outcome)
+            if on_progress:
+                on_progress(len(outcomes), len(run.mutants))
+    except KeyboardInterrupt:
+        stopped_by = INTERRUPTED
+    not_stale = {o.mutant for o in outcomes if o.fate != KILLED}
+    if stopped_by:
+        not_stale |= {*variant.survivors} - {o.mutant for o in outcomes}
     stale = [
         name
         for name in variant.survivors
-        if name not in survived and (not run.only or name.split()[0] in run.only)
+        if name not in not_stale and (not run.only or name.split()[0] in run.only)
     ]
     return Report(
         model.name,
         variant.name,
         [settings(original.system.bounds) for original in run.originals],
+        len(run.mutants),
         outcomes,
         stale,
         sorted({name for original in run.originals for name in original.fails}),
         time.perf_counter() - started,
+        stopped_by,
     )
 
 

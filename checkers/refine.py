@@ -24,7 +24,7 @@ import attrs
 import numpy as np
 
 from checkers.graph import Key, Source, level_by_level, source_of
-from checkers.limits import OnProgress, Progress
+from checkers.limits import INTERRUPTED, OnProgress, Progress
 from checkers.lockstep import Adapter, Compared, Difference, compare_edges
 from checkers.lockstep.step import Attempt, differing
 from checkers.models import find_object
@@ -297,6 +297,8 @@ class Refinement:
     compared: Compared
     """Of all levels; its differences are the few that are told, each from its beginning."""
     seconds: float
+    stopped_by: str | None = None
+    """What ended it before all levels, or a difference, were seen."""
 
     @property
     def states(self) -> int:
@@ -312,29 +314,37 @@ class Refinement:
 def refine(
     work: Work, spread: Spread = one_by_one, on_progress: OnProgress | None = None
 ) -> Refinement:
-    """Compare subject and rules over all steps, level by level, up to the first difference."""
+    """Compare subject and rules over all steps, level by level, up to the first difference.
+
+    Ctrl-C ends it with what was found so far.
+    """
     begun = time.perf_counter()
     system, source, _ = ready(work)
     came_from: dict[Key, Key | None] = {}
     total = Compared()
     levels: list[int] = []
-    for level in level_by_level(source, came_from):
-        blocks = [level[n : n + BLOCK] for n in range(0, len(level), BLOCK)]
-        levels.append(0)
-        for block, compared in zip(blocks, spread(work, blocks), strict=True):
-            total += compared
-            levels[-1] += len(block)
-            if on_progress:
-                queue = len(came_from) - sum(levels)
-                seconds = time.perf_counter() - begun
-                on_progress(Progress(len(levels), sum(levels), queue, seconds))
-        if total.differences:
-            break
+    stopped_by = None
+    try:
+        for level in level_by_level(source, came_from):
+            blocks = [level[n : n + BLOCK] for n in range(0, len(level), BLOCK)]
+            levels.append(0)
+            for block, compared in zip(blocks, spread(work, blocks), strict=True):
+                total += compared
+                levels[-1] += len(block)
+                if on_progress:
+                    queue = len(came_from) - sum(levels)
+                    seconds = time.perf_counter() - begun
+                    on_progress(Progress(len(levels), sum(levels), queue, seconds))
+            if total.differences:
+                break
+    except KeyboardInterrupt:
+        stopped_by = INTERRUPTED
     total.differences = [
         from_the_beginning(system, source, came_from, difference)
         for difference in few(total.differences, work.at_most)
     ]
-    return Refinement(system, work.subject, levels, total, time.perf_counter() - begun)
+    seconds = time.perf_counter() - begun
+    return Refinement(system, work.subject, levels, total, seconds, stopped_by)
 
 
 def few(differences: Sequence[Difference], most: int) -> list[Difference]:

@@ -48,7 +48,7 @@ from checkers.refine import (
     ready,
     refine,
 )
-from checkers.verdict import EXIT_ALWAYS
+from checkers.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
 from spark_check.session import session
 from traces.itf import to_itf
 from traces.story import choice_text, tell
@@ -160,7 +160,9 @@ def command(
         say_json(as_record(found))
     else:
         show(found)
-    return EXIT_ALWAYS if found.compared.differences else 0
+    if found.compared.differences:
+        return EXIT_ALWAYS
+    return EXIT_INCONCLUSIVE if found.stopped_by else EXIT_OK
 
 
 def what_differs(found: Refinement, index: int) -> str:
@@ -202,6 +204,9 @@ def show(found: Refinement) -> None:
     say()
     if compared.differences:
         say(f"{found.subject} differs from the rules, first in level {len(found.levels)}.")
+    elif found.stopped_by:
+        level = len(found.levels)
+        say(f"Inconclusive, {found.stopped_by} in level {level}. Nothing differs so far.")
     else:
         say(f"{found.subject} and the rules do not differ anywhere within these bounds.")
     left_out = compared.left_out.total()
@@ -221,6 +226,7 @@ def as_record(found: Refinement) -> dict[str, Any]:
         "subject": found.subject,
         "states": found.states,
         "levels": found.levels,
+        "stopped_by": found.stopped_by,
         "steps": found.compared.steps,
         "refused": found.compared.refused,
         "left_out": dict(found.compared.left_out),

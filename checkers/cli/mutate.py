@@ -21,7 +21,7 @@ from checkers.cli.options import (
 )
 from checkers.cli.output import say, say_json, say_wrapped
 from checkers.models import find_model
-from checkers.verdict import EXIT_ALWAYS
+from checkers.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
 from spec.core import look_up
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ def mutate(
         say_json(attrs.asdict(report))
     else:
         tell(report, everything=everything)
-    return EXIT_ALWAYS if survivors or report.stale else 0
+    if survivors or report.stale:
+        return EXIT_ALWAYS
+    return EXIT_INCONCLUSIVE if report.stopped_by else EXIT_OK
 
 
 @contextmanager
@@ -121,6 +123,9 @@ def tell(report: Report, *, everything: bool) -> None:
         say(f"STALE: {name}")
         say("    The model explains this survivor, but it does not exist, or it was caught.")
     say()
+    if report.stopped_by:
+        looked_at = f"{len(report.outcomes)} of {report.mutants} mutants were looked at"
+        say(f"Inconclusive, {report.stopped_by}: {looked_at}.")
     say(
         f"{report.model}, {report.variant}: {len(report.outcomes)} mutants, {len(killed)} caught, "
         f"{len(explained)} explained, {len(survived)} unexplained; {report.seconds:.0f} s."

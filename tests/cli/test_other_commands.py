@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from checkers.models import BUILT_IN, find_model
+from checkers.mutate import Mutant, Outcome, Run, mutate
 from tests.cli.conftest import Kspec
 
 # -- show --------------------------------------------------------------------------------------
@@ -151,6 +153,43 @@ def test_mutation_lists_what_survives(kspec: Kspec) -> None:
     ran = kspec("mutate", "replication", "--set", "brokers=1", "--rule", "leader_writes")
     assert ran.code in (0, 12)
     assert "mutants" in ran.out
+
+
+def test_an_interrupted_mutation_tells_of_the_mutants_that_were_looked_at(
+    kspec: Kspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = Run.judge
+
+    def judge_all_but_the_last(self: Run, mutant: Mutant) -> Outcome:
+        if mutant == self.mutants[-1]:
+            raise KeyboardInterrupt
+        return judge(self, mutant)
+
+    monkeypatch.setattr(Run, "judge", judge_all_but_the_last)
+    ran = kspec("mutate", "counter", "--workers", "1")
+    assert (ran.code, ran.err) == (4, "")
+    assert "Inconclusive, interrupted: 2 of 3 mutants were looked at." in ran.out
+    assert "Caught by: ReachesTop (2)." in ran.out
+    report = json.loads(kspec("mutate", "counter", "--workers", "1", "--json").out)
+    assert (report["stopped_by"], report["mutants"], len(report["outcomes"])) == (
+        "interrupted",
+        3,
+        2,
+    )
+
+
+def test_what_an_interrupted_mutation_did_not_look_at_is_not_called_stale(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(self: Run, workers: int) -> Iterator[Outcome]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(Run, "outcomes", interrupted)
+    model = find_model("replication")
+    report = mutate(model, model.variant(), [{"brokers": 1}])
+    assert model.variant().survivors
+    assert (report.stale, report.stopped_by) == ([], "interrupted")
 
 
 def test_mutation_reports_to_a_machine(kspec: Kspec) -> None:

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from checkers.cli.main import run
+from checkers.lockstep import Compared
+from checkers.refine import Spread, Work, one_by_one
 from spark_check import refine, traces
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +98,30 @@ def test_a_difference_is_drawn_and_written_and_ends_with_12(
     assert "controller_elects" in out
     document = json.loads((tmp_path / "differs.itf.json").read_text())
     assert document["states"][-1]["mbt::actionTaken"] == "controller_elects"
+
+
+def test_an_interrupted_comparison_tells_of_the_levels_that_were_compared(
+    at_prompt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def interrupted_in_level_3(*where: object) -> Iterator[Spread]:
+        levels = count(1)
+
+        def spread(work: Work, blocks: Sequence[Sequence[Any]]) -> Iterator[Compared]:
+            if next(levels) == 3:
+                raise KeyboardInterrupt
+            return one_by_one(work, blocks)
+
+        yield spread
+
+    monkeypatch.setattr("spark_check.refine.spread_over", interrupted_in_level_3)
+    code, out, err = at_prompt(refine.command, *SMALL)
+    assert (code, err) == (4, "")
+    assert "Inconclusive, interrupted in level 3. Nothing differs so far." in out
+    code, out, _ = at_prompt(refine.command, *SMALL, "--json")
+    record = json.loads(out)
+    assert (code, record["stopped_by"], record["levels"][2:]) == (4, "interrupted", [0])
+    assert record["states"] == sum(record["levels"][:2])
 
 
 def test_no_difference_ends_with_0(at_prompt: Callable[..., Ran]) -> None:
