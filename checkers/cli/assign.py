@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from spec.core import SpecError, look_up
 
 if TYPE_CHECKING:
     from checkers.rebalance import Rebalance
+    from spec.assignors.properties import Round
 
 MOST_MOVES = 20
 """How many moves are listed one by one, where a person reads."""
@@ -89,6 +90,11 @@ def assign(
         say_json(record(strategy, order, done, settled=settled))
     else:
         tell(strategy, order, done)
+    missing = dict.fromkeys(topic for each in done for topic in missing_topics(each.round))
+    if missing:
+        complain(
+            f"not among the topics, and left out as with Kafka: {some_of(map(printable, missing))}"
+        )
     if not settled:
         complain(f"the group has not settled in {MOST_ROUNDS} rounds")
         return EXIT_INCONCLUSIVE
@@ -167,6 +173,12 @@ def owning(told: Mapping[str, Member], before: Mapping[str, Member]) -> dict[str
     }
 
 
+def missing_topics(of: Round) -> list[str]:
+    """What members subscribe to and nothing is said of: likely a slip, though Kafka allows it."""
+    subscribed = (topic for member in of.members.values() for topic in member.topics)
+    return [topic for topic in subscribed if topic not in of.partitions]
+
+
 # -- what is answered ----------------------------------------------------------------------------
 
 
@@ -211,6 +223,8 @@ def sentences(rebalance: Rebalance, *, had: bool) -> list[str]:
     if rebalance.withheld:
         even = ", until the next round"
     lines = [f"Balance: {total} partitions to {len(rebalance.changes)} members, {each}{even}."]
+    if not total and not rebalance.withheld:
+        lines = ["No partitions: nothing is assigned."]
     if had:
         stay = sum(len(change.kept) for change in rebalance.changes.values())
         lines.append(
@@ -237,7 +251,12 @@ def ranges(assigned: Sequence[tuple[str, int]]) -> str:
     indexes: dict[str, list[int]] = {}
     for topic, index in assigned:
         indexes.setdefault(topic, []).append(index)
-    parts = [f"{printable(topic)} {runs(sorted(some))}" for topic, some in indexes.items()]
+    return some_of([f"{printable(topic)} {runs(sorted(some))}" for topic, some in indexes.items()])
+
+
+def some_of(topics: Iterable[str]) -> str:
+    """The first of many topics."""
+    parts = [*topics]
     more = len(parts) - MOST_MOVES
     return ", ".join(parts[:MOST_MOVES] + ([f"and {more} more topics"] if more > 0 else []))
 

@@ -175,6 +175,17 @@ def test_an_empty_group_is_no_error(kspec: Kspec) -> None:
     assert "No members: nothing is assigned." in ran.out
 
 
+def test_a_topic_that_is_not_there_is_left_out_and_that_is_said(kspec: Kspec) -> None:
+    ran = kspec("assign", "sticky", "--topic", "orders=3", "--member", "c=order")
+    assert (ran.code, ran.err) == (
+        0,
+        "kspec: not among the topics, and left out as with Kafka: order\n",
+    )
+    assert "No partitions: nothing is assigned." in ran.out
+    told = write({"topics": {"t": None}, "members": {"a": ["t"]}})
+    assert kspec("assign", "sticky", told, "--json").err == "", "null says that it has no metadata"
+
+
 def test_what_is_owned_but_not_subscribed_to_or_gone_is_let_go(kspec: Kspec) -> None:
     claims = {"topics": ["t"], "owned": ["t-0", "u-0", "gone-7"], "generation": 1}
     group = write({"topics": {"t": 1, "u": 1}, "members": {"a": claims, "b": ["u", "u"]}})
