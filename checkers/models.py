@@ -45,6 +45,9 @@ def find_model(reference: str) -> Model[Any]:
     else:
         if Path(f"{reference}.py").is_file():
             raise SpecError(f"no model named {reference!r}: did you mean {reference}.py?")
+        if Path(reference).exists():
+            ours = "a model of your own is file.py, or module:attribute"
+            raise SpecError(f"{reference} is no Python file: {ours}")
         look_up("model", reference, BUILT_IN)
         raise AssertionError("look_up raises where there is no such name")
     models = {name: value for name, value in vars(module).items() if isinstance(value, Model)}
@@ -100,7 +103,7 @@ def from_name(name: str) -> ModuleType:
 def from_file(name: str) -> ModuleType:
     """Import a file, which may import its neighbours."""
     path = Path(name)
-    if not path.is_file():
+    if not path.is_file() or name.endswith("/"):
         raise SpecError(f"{name} is a directory" if path.is_dir() else f"no file {name}")
     sys.path.append(str(path.resolve().parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)

@@ -171,18 +171,24 @@ class Document:
 def read(path: Path) -> Document:
     """Read an ITF file."""
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        return parse(path.read_text(encoding="utf-8"), str(path))
     except OSError as error:
         raise BadTrace(f"{path}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise BadTrace(f"{path}: not a text file, so no ITF trace") from None
+
+
+def parse(content: str, name: str) -> Document:
+    """Read the content of an ITF file that is called so."""
+    try:
+        raw = json.loads(content)
     except json.JSONDecodeError as error:
         raise BadTrace(
-            f"{path}: not JSON, or cut short, at line {error.lineno} column {error.colno}"
+            f"{name}: not JSON, or cut short, at line {error.lineno} column {error.colno}"
         ) from None
     except RecursionError:
-        raise BadTrace(f"{path}: nested too deeply for an ITF trace") from None
-    return document(raw, str(path))
+        raise BadTrace(f"{name}: nested too deeply for an ITF trace") from None
+    return document(raw, name)
 
 
 def document(raw: Any, name: str) -> Document:

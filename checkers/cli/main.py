@@ -13,6 +13,7 @@ from importlib.metadata import version
 import click
 
 from checkers.cli.output import complain, finish_output, stop_talking
+from checkers.start import EXIT_INTERRUPTED
 from checkers.verdict import EXIT_BAD_INPUT, EXIT_USAGE
 from spec.core import SpecError, look_up
 
@@ -29,8 +30,6 @@ COMMANDS = {
     "bundle": "what Spark's workers need, as one archive",
 }
 """Each command, and what it does. Its module in this folder has the same name."""
-
-EXIT_INTERRUPTED = 130
 
 
 class Commands(click.Group):
@@ -66,7 +65,7 @@ class Commands(click.Group):
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("kspec"), prog_name="kspec")
+@click.version_option(version("kspec"), "-V", "--version", prog_name="kspec")
 def kspec() -> None:
     """Check what Kafka does, or a protocol of your own, in every state within bounds.
 

@@ -143,6 +143,8 @@ class OutputFile:
         """Make sure that the file can be written, and leave an existing one as it is."""
         self.path = path
         self.written = False
+        if str(path) == "-":
+            raise SpecError("standard output is for what is said: name a file")
         if path.is_dir():
             raise SpecError(f"cannot write {path}: it is a directory")
         try:

@@ -10,6 +10,7 @@ import click
 from checkers.cli.options import FILE, json_option
 from checkers.cli.output import OutputFile, complain, say, say_json, say_story
 from checkers.models import BUILT_IN, find_model
+from checkers.textfile import name_of, read_text
 from checkers.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_BAD_INPUT, EXIT_REJECTED, fails
 from spec.core import Reachable, SpecError
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 def show(
     file: Path, model: str | None, variant: str | None, html: Path | None, as_json: bool
 ) -> int:
-    """Draw the ITF trace in the file TRACE, whichever tool wrote it.
+    """Draw the ITF trace in the file TRACE (`-` is standard input), whichever tool wrote it.
 
     A trace of a model that kspec knows is taken again, step by step, under the model's rules;
     if they do not allow it, that is said, and the exit code is 3. Any other is shown as a
@@ -51,12 +52,12 @@ def show(
     kspec show lost.itf.json --html lost.html
     kspec show lost.itf.json --variant kip-320
     """
-    from traces.itf import BadTrace, read
+    from traces.itf import BadTrace, parse
     from traces.story import tell, tell_plainly
 
     target = OutputFile(html) if html else None
     try:
-        document = read(file)
+        document = parse(read_text(file), name_of(file))
     except BadTrace as error:
         complain(str(error))
         return EXIT_BAD_INPUT
@@ -64,12 +65,12 @@ def show(
     try:
         trace = retake(document, model, variant)
     except BadTrace as error:
-        rejected = f"{file}: {error}"
+        rejected = f"{name_of(file)}: {error}"
     if trace:
         violated = is_violation(trace)
         story = tell(trace, what_it_shows(trace, violated=violated), violated=violated)
     else:
-        story = tell_plainly(document, file.name)
+        story = tell_plainly(document, name_of(Path(file.name)))
     if target:
         from traces.page import page
 

@@ -256,6 +256,7 @@ def test_nothing_heavy_is_imported_for_a_small_question(shell: Shell) -> None:
 
 def test_version_and_help_are_there(kspec: Kspec) -> None:
     assert kspec("--version").out.startswith("kspec, version")
+    assert kspec("-V").out == kspec("--version").out
     for command in ([], *([name] for name in COMMANDS)):
         ran = kspec(*command, "--help")
         assert ran.code == 0
