@@ -29,7 +29,7 @@ from checkers.verdict import (
     fails,
     kinds,
 )
-from spec.core import Blocked, Choice, Rule, System
+from spec.core import Blocked, Choice, Rule, SpecError, System
 from traces.trace import Trace, between
 
 Walk = list[tuple[Rule[Any], Choice, Any]]
@@ -87,14 +87,23 @@ class Simulation:
         return self.verdict()
 
     def walk(self) -> None:
-        """One walk from an initial state, each step chosen among all that can be taken."""
-        start = self.random.choice(self.starts)
-        state, walked = start, Walk()
+        """One walk from an initial state."""
+        start, walked = self.random.choice(self.starts), Walk()
+        try:
+            self.go_on(start, walked)
+        except SpecError:
+            raise
+        except Exception as error:
+            trace = self.as_trace(start, walked, "")
+            raise RuleFailed("a rule or a property", error, trace) from error
+        self.lengths.append(len(walked) + 1)
+        self.say_progress()
+
+    def go_on(self, start: Any, walked: Walk) -> None:
+        """Add step after step to a walk, each chosen among all that can be taken."""
+        state = start
         while not self.judged(start, walked) and len(walked) + 1 < self.sampling.max_depth:
-            try:
-                possible = list(self.system.steps(state))
-            except Exception as error:
-                raise RuleFailed("a rule", error, self.as_trace(start, walked, "")) from error
+            possible = list(self.system.steps(state))
             self.generated += len(possible)
             if not possible:
                 break
@@ -103,8 +112,6 @@ class Simulation:
             self.fired[rule.name] += 1
             if state not in self.seen:
                 self.new[rule.name] += 1
-        self.lengths.append(len(walked) + 1)
-        self.say_progress()
 
     def judged(self, start: Any, walked: Walk) -> bool:
         """Whether the walk ends here, because its last state violates something."""

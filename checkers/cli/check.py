@@ -166,7 +166,7 @@ def check(
                 master=master,
             )
     except RuleFailed as error:
-        show_failure(error, files)
+        show_failure(error, files, drawn=not as_json)
         return EXIT_BAD_INPUT
     seconds = time.perf_counter() - started
     trace = verdict.witnesses.get(witness) if witness else None
@@ -361,10 +361,11 @@ def show_coverage(verdict: Verdict) -> None:
     console().print(table)
 
 
-def show_failure(error: Any, files: StoryFiles) -> None:
+def show_failure(error: Any, files: StoryFiles, *, drawn: bool) -> None:
     """A model that cannot be evaluated somewhere: how to get there, and what is wrong."""
     from traces.story import tell
 
-    say_story(tell(error.trace, str(error), violated=True))
+    if drawn:
+        say_story(tell(error.trace, str(error), violated=True))
     files.write_trace(error.trace, str(error), violated=True)
     complain(f"{error}, in state {len(error.trace.states)}")

@@ -72,7 +72,7 @@ def simulate(
         with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
             verdict = walk(system, Sampling(walks, max_depth, seed), on_progress)
     except RuleFailed as error:
-        show_failure(error, files)
+        show_failure(error, files, drawn=not as_json)
         return EXIT_BAD_INPUT
     files.write(verdict)
     if as_json:

@@ -192,6 +192,13 @@ def test_a_rule_that_raises_is_shown_with_the_way_to_it(kspec: Kspec) -> None:
     assert Path("t.html").exists()
 
 
+def test_where_a_model_fails_there_is_no_object_for_a_machine(kspec: Kspec) -> None:
+    Path("own.py").write_text(OWN)
+    for command in ("check", "simulate"):
+        ran = kspec(command, "own.py", "--json")
+        assert (ran.code, ran.out, ran.err.count("\n")) == (151, "", 1)
+
+
 OWN = """
 import attrs
 from spec.core import Model, Variant, rule

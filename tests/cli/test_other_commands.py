@@ -145,6 +145,34 @@ def test_a_simulation_that_finds_something_draws_it(kspec: Kspec) -> None:
     assert Path("t.html").exists()
 
 
+@pytest.mark.parametrize(("step", "claim"), [("[1, 2][s]", "True"), ("s + 1", "[1, 1][s]")])
+def test_a_model_that_fails_on_a_walk_is_shown_with_the_way_there(
+    kspec: Kspec, step: str, claim: str
+) -> None:
+    Path("own.py").write_text(OWN.format(step=step, claim=claim))
+    ran = kspec("simulate", "own.py")
+    assert ran.code == 151
+    assert "raised IndexError: list index out of range (own.py, line " in ran.err
+    assert "   3  step" in ran.out
+    assert ran.err.endswith("in state 3\n")
+
+
+OWN = """
+from spec.core import Model, Variant, always, rule
+
+@rule(by="nobody")
+def step(s):
+    return {step}
+
+@always
+def Fine(s):
+    return bool({claim})
+
+MODEL = Model(name="own", doc="", initial=lambda b: [0], properties=(Fine,),
+              variants=(Variant("own", (step,), why=""),))
+"""
+
+
 def test_mutation_lists_what_survives(kspec: Kspec) -> None:
     ran = kspec("mutate", "counter")
     assert ran.code == 0
