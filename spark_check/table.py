@@ -134,9 +134,13 @@ def main(
         if out.exists():
             raise SpecError(f"{out} is there already")
         with session(master, f"kspec: table of {model}", folder=checkpoint.resolve()) as spark:
-            states_table(spark, system, checkpoint).write.parquet(out.resolve().as_uri())
+            place = out.resolve().as_uri()
+            states_table(spark, system, checkpoint).write.parquet(place)
+            written = spark.read.parquet(place)
+            rows, columns = written.count(), len(written.columns)
     except SpecError as error:
         raise click.ClickException(str(error)) from None
+    click.echo(f"Written: {out}, {rows:,} states with {columns} columns each")
 
 
 if __name__ == "__main__":

@@ -197,6 +197,22 @@ def test_a_full_disk_ends_it_and_it_can_be_resumed(whole: dict[str, Any], tmp_pa
     assert counts(finish(start(tmp_path / "run", resume=True))) == whole
 
 
+def test_a_checkpoint_becomes_a_table_and_says_of_how_many_states(
+    spark_submit: list[str], tmp_path: Path
+) -> None:
+    found = kspec("replication", "--set=brokers=2", "--checkpoint", str(tmp_path / "run"))
+    script = str(ROOT / "spark_check" / "table.py")
+    done = subprocess.run(
+        [*spark_submit, script, "run", "out.parquet", "replication", "--set", "brokers=2"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+        cwd=tmp_path,
+    )
+    assert f"Written: out.parquet, {found['distinct']:,} states with " in done.stdout
+
+
 # -- a cluster ------------------------------------------------------------------------------------
 
 
