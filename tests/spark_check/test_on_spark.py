@@ -200,10 +200,10 @@ def test_a_full_disk_ends_it_and_it_can_be_resumed(whole: dict[str, Any], tmp_pa
 def test_a_checkpoint_becomes_a_table_and_says_of_how_many_states(
     spark_submit: list[str], tmp_path: Path
 ) -> None:
-    found = kspec("replication", "--set=brokers=2", "--checkpoint", str(tmp_path / "run"))
+    found = kspec("replication", "--set=brokers=1", "--checkpoint", str(tmp_path / "run"))
     script = str(ROOT / "spark_check" / "table.py")
     done = subprocess.run(
-        [*spark_submit, script, "run", "out.parquet", "replication", "--set", "brokers=2"],
+        [*spark_submit, script, "run", "out.parquet", "replication", "--set", "brokers=1"],
         capture_output=True,
         text=True,
         check=True,
