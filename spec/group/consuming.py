@@ -94,6 +94,23 @@ def is_old(s: World, consumer: int, changes: Mapping[str, Any]) -> bool:
     return c.beat is not None and (new_self or c.beat_is_old)
 
 
+def after_error(s: World, consumer: int, error: Error) -> World:
+    """What a consumer does with the error that answers its heartbeat or its commit."""
+    c = s.consumers[consumer]
+    heard = s.with_consumer(consumer, beat=None, beat_is_old=False)
+    if error is Error.NOT_COORDINATOR:
+        if c.phase is Phase.STABLE:
+            return heard.with_consumer(consumer, coordinator=None)
+        return starts_over(heard, consumer, error)
+    if error is Error.REBALANCE_IN_PROGRESS:
+        return heard.with_consumer(
+            consumer, wants_to_rejoin=c.wants_to_rejoin or c.phase is Phase.STABLE
+        )
+    if c.beat_is_old:
+        return heard
+    return starts_over(heard, consumer, error)
+
+
 # -- assignment -------------------------------------------------------------------------------
 
 
@@ -311,16 +328,4 @@ def consumer_hears_error(s: World, consumer: int) -> Step[World]:
     c = s.consumers[consumer]
     yield "an answer has come", c.beat is not None and c.runs
     assert c.beat is not None, "an answer has come"
-    error = c.beat
-    heard = s.with_consumer(consumer, beat=None, beat_is_old=False)
-    if error is Error.NOT_COORDINATOR:
-        if c.phase is Phase.STABLE:
-            return heard.with_consumer(consumer, coordinator=None)
-        return starts_over(heard, consumer, error)
-    if error is Error.REBALANCE_IN_PROGRESS:
-        return heard.with_consumer(
-            consumer, wants_to_rejoin=c.wants_to_rejoin or c.phase is Phase.STABLE
-        )
-    if c.beat_is_old:
-        return heard
-    return starts_over(heard, consumer, error)
+    return after_error(s, consumer, c.beat)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spec.core import Step, Violated, limit, rule
 from spec.group import consuming, coordinating
-from spec.group.consuming import ON_ERROR, starts_over
+from spec.group.consuming import ON_ERROR, after_error
 from spec.group.coordinating import arrives, caller, fits, join_of, next_id, taken, with_id
 from spec.group.coordinator.committing import commit
 from spec.group.coordinator.joining import add_member, replace_member_in_place
@@ -99,20 +99,11 @@ def heartbeat_thread_clears_generation(s: World, consumer: int) -> Step[World]:
     yield "an answer has come", c.beat is not None and c.runs
     assert c.beat is not None, "an answer has come"
     error = c.beat
-    heard = s.with_consumer(consumer, beat=None, beat_is_old=False)
-    if error is Error.NOT_COORDINATOR:
-        if c.phase is Phase.STABLE:
-            return heard.with_consumer(consumer, coordinator=None)
-        return starts_over(heard, consumer, error)
-    if error is Error.REBALANCE_IN_PROGRESS:
-        return heard.with_consumer(
-            consumer, wants_to_rejoin=c.wants_to_rejoin or c.phase is Phase.STABLE
-        )
-    if c.beat_is_old:
-        return heard
-    if c.told is not None and error is not Error.FENCED_INSTANCE_ID:
-        return heard.with_consumer(consumer, wants_to_rejoin=True, **ON_ERROR[error])
-    return starts_over(heard, consumer, error)
+    is_void = error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION) and not c.beat_is_old
+    if c.told is not None and is_void:
+        heard = s.with_consumer(consumer, beat=None, beat_is_old=False, wants_to_rejoin=True)
+        return heard.with_consumer(consumer, **ON_ERROR[error])
+    return after_error(s, consumer, error)
 
 
 BEFORE_KAFKA_8104 = EAGER.derive(
