@@ -5,7 +5,7 @@ Each rule takes its guards from the handler that `spec.group.coordinator` has fo
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 
 import attrs
 
@@ -34,6 +34,7 @@ from spec.group.world import (
     MODEL_SETTINGS,
     NAMES,
     Ask,
+    Phase,
     World,
     asks,
     consumers,
@@ -133,6 +134,17 @@ def coordinator_takes_rejoin(s: World, ask: Ask) -> Step[World]:
     return taken(s, ask).after(outcome)
 
 
+def takes_replacement(s: World, ask: Ask, stays_in: Collection[GroupState]) -> Step[World]:
+    """A static member takes the place of its old self; in these states the group stays as it is."""
+    yield from arrives(s, ask)
+    yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
+    outcome = yield from replace_member(
+        s.group, join_of(s, ask), caller(ask), next_id(s, ask), stays_in
+    )
+    yield from fits(s, outcome)
+    return with_id(taken(s, ask), ask).after(outcome)
+
+
 @rule(by="coordinator", ask=replacements)
 def coordinator_replaces_member(s: World, ask: Ask) -> Step[World]:
     """A static member that restarted takes the place of its old self (KIP-345).
@@ -140,11 +152,7 @@ def coordinator_replaces_member(s: World, ask: Ask) -> Step[World]:
     Kafka: `updateStaticMemberThenRebalanceOrCompleteJoin`. Simplification: writing the new id
     to the offsets topic succeeds at once.
     """
-    yield from arrives(s, ask)
-    yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
-    outcome = yield from replace_member(s.group, join_of(s, ask), caller(ask), next_id(s, ask))
-    yield from fits(s, outcome)
-    return with_id(taken(s, ask), ask).after(outcome)
+    return (yield from takes_replacement(s, ask, stays_in=(GroupState.STABLE,)))
 
 
 @rule(by="coordinator", ask=syncs)
@@ -199,17 +207,12 @@ def coordinator_refuses(s: World, ask: Ask) -> Step[World]:
     return s.with_consumer(ask.consumer, call=answer)
 
 
-@rule(by="coordinator", consumer=consumers)
-def coordinator_takes_commit(s: World, consumer: int) -> Step[World]:
-    """A member commits how far it has read, and the coordinator takes it.
-
-    Kafka: `OffsetMetadataManager.commitOffset`. What is committed is the matter of the models
-    `offsets-topic` and `delivery`; here it only matters who may.
-    """
+def takes_commit(s: World, consumer: int, generation: int) -> Step[World]:
+    """A member commits in the name of a generation, and the coordinator takes it."""
     c = s.consumers[consumer]
-    yield "consumer has an assignment", c.phase == "stable" and c.told is None and c.polls
+    yield "consumer has an assignment", c.phase is Phase.STABLE and c.told is None and c.polls
     yield "coordinator is the one that was asked", s.finds(consumer)
-    request = OffsetCommit((), c.member, c.generation, s.instance(consumer))
+    request = OffsetCommit((), c.member, generation, s.instance(consumer))
     outcome = yield from commit(s.group, request, consumer)
     behind = outcome.group.generation - c.generation
     beside = bool(s.group.members) and s.group.member(c.member) is None
@@ -217,6 +220,16 @@ def coordinator_takes_commit(s: World, consumer: int) -> Step[World]:
         commit_behind=max(behind, s.ghosts.commit_behind),
         commit_beside=beside or s.ghosts.commit_beside,
     )
+
+
+@rule(by="coordinator", consumer=consumers)
+def coordinator_takes_commit(s: World, consumer: int) -> Step[World]:
+    """A member commits how far it has read, and the coordinator takes it.
+
+    Kafka: `OffsetMetadataManager.commitOffset`. What is committed is the matter of the models
+    `offsets-topic` and `delivery`; here it only matters who may.
+    """
+    return (yield from takes_commit(s, consumer, s.consumers[consumer].generation))
 
 
 @rule(by="standalone consumer")

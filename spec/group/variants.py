@@ -5,12 +5,21 @@ from __future__ import annotations
 from spec.core import Step, Violated, limit, rule
 from spec.group import consuming, coordinating
 from spec.group.consuming import ON_ERROR, after_error
-from spec.group.coordinating import arrives, caller, fits, join_of, next_id, taken, with_id
-from spec.group.coordinator.committing import commit
-from spec.group.coordinator.joining import add_member, replace_member_in_place
+from spec.group.coordinating import (
+    arrives,
+    caller,
+    fits,
+    join_of,
+    next_id,
+    taken,
+    takes_commit,
+    takes_replacement,
+    with_id,
+)
+from spec.group.coordinator.joining import add_member
 from spec.group.eager import EAGER
-from spec.group.world import Ask, Phase, World, consumers, first_joins, replacements
-from spec.messages import Error, OffsetCommit
+from spec.group.world import Ask, World, consumers, first_joins, replacements
+from spec.messages import Error, GroupState
 
 ONE_EARLY_TIMER = {"consumers": 1, "crashes": 0, "failovers": 0, "early": 1}
 """One consumer, and one timer that fires while it is only slow."""
@@ -21,13 +30,7 @@ ONE_EARLY_TIMER = {"consumers": 1, "crashes": 0, "failovers": 0, "early": 1}
 @rule(by="coordinator", consumer=consumers)
 def coordinator_takes_any_commit(s: World, consumer: int) -> Step[World]:
     """A commit is taken from any member, whatever generation it claims."""
-    c = s.consumers[consumer]
-    yield "consumer has an assignment", c.phase is Phase.STABLE and c.told is None and c.polls
-    yield "coordinator is the one that was asked", s.finds(consumer)
-    request = OffsetCommit((), c.member, s.group.generation, s.instance(consumer))
-    outcome = yield from commit(s.group, request, consumer)
-    behind = outcome.group.generation - c.generation
-    return s.with_ghosts(commit_behind=max(behind, s.ghosts.commit_behind))
+    return (yield from takes_commit(s, consumer, s.group.generation))
 
 
 NO_GENERATION_CHECK = EAGER.derive(
@@ -68,13 +71,8 @@ BEFORE_KAFKA_12890 = EAGER.derive(
 @rule(by="coordinator", ask=replacements)
 def coordinator_replaces_member_in_place(s: World, ask: Ask) -> Step[World]:
     """A static member that restarted takes its old self's place, be it between join and sync."""
-    yield from arrives(s, ask)
-    yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
-    outcome = yield from replace_member_in_place(
-        s.group, join_of(s, ask), caller(ask), next_id(s, ask)
-    )
-    yield from fits(s, outcome)
-    return with_id(taken(s, ask), ask).after(outcome)
+    stays_in = (GroupState.STABLE, GroupState.COMPLETING_REBALANCE)
+    return (yield from takes_replacement(s, ask, stays_in))
 
 
 BEFORE_KAFKA_9801 = EAGER.derive(
