@@ -57,7 +57,7 @@ def arrives(s: World, ask: Ask) -> Generator[tuple[str, bool], None, None]:
     yield "coordinator is the one that was asked", ask.late or s.finds(ask.consumer)
 
 
-def taken(s: World, ask: Ask) -> World:
+def delivered(s: World, ask: Ask) -> World:
     """The world without the request, which the coordinator has now."""
     return s.with_consumer(ask.consumer, **({"late": None} if ask.late else {"call": None}))
 
@@ -67,7 +67,7 @@ def caller(ask: Ask) -> Caller:
     return HUNG_UP if ask.late else ask.consumer
 
 
-def fits(s: World, outcome: Outcome) -> Generator[tuple[str, bool], None, None]:
+def within_bounds(s: World, outcome: Outcome) -> Generator[tuple[str, bool], None, None]:
     """The generation is one that the bounds have."""
     yield limit("a generation is left"), outcome.group.generation <= s.bounds.generations
 
@@ -101,7 +101,7 @@ def coordinator_gives_id(s: World, ask: Ask) -> Step[World]:
     yield from arrives(s, ask)
     yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
     outcome = yield from give_id(s.group, join_of(s, ask), caller(ask), next_id(s, ask))
-    return with_id(taken(s, ask), ask).after(outcome)
+    return with_id(delivered(s, ask), ask).after(outcome)
 
 
 @rule(by="coordinator", ask=new_members)
@@ -117,8 +117,8 @@ def coordinator_adds_member(s: World, ask: Ask) -> Step[World]:
     yield limit("an id is left"), not static or s.consumers[ask.consumer].ids < s.bounds.ids
     member_id = next_id(s, ask) if static else request.member
     outcome = yield from add_member(s.group, request, caller(ask), member_id)
-    yield from fits(s, outcome)
-    world = taken(s, ask)
+    yield from within_bounds(s, outcome)
+    world = delivered(s, ask)
     return (with_id(world, ask) if static else world).after(outcome)
 
 
@@ -130,8 +130,8 @@ def coordinator_takes_rejoin(s: World, ask: Ask) -> Step[World]:
     """
     yield from arrives(s, ask)
     outcome = yield from rejoin(s.group, join_of(s, ask), caller(ask))
-    yield from fits(s, outcome)
-    return taken(s, ask).after(outcome)
+    yield from within_bounds(s, outcome)
+    return delivered(s, ask).after(outcome)
 
 
 def takes_replacement(s: World, ask: Ask, stays_in: Collection[GroupState]) -> Step[World]:
@@ -141,8 +141,8 @@ def takes_replacement(s: World, ask: Ask, stays_in: Collection[GroupState]) -> S
     outcome = yield from replace_member(
         s.group, join_of(s, ask), caller(ask), next_id(s, ask), stays_in
     )
-    yield from fits(s, outcome)
-    return with_id(taken(s, ask), ask).after(outcome)
+    yield from within_bounds(s, outcome)
+    return with_id(delivered(s, ask), ask).after(outcome)
 
 
 @rule(by="coordinator", ask=replacements)
@@ -167,7 +167,7 @@ def coordinator_takes_sync(s: World, ask: Ask) -> Step[World]:
     request = requested(s, ask)
     assert isinstance(request, SyncGroup), "only syncs are chosen from"
     outcome = yield from sync(s.group, request, caller(ask))
-    return taken(s, ask).after(outcome.then(lambda g: plan_is_stored(g, g.generation)))
+    return delivered(s, ask).after(outcome.then(lambda g: plan_is_stored(g, g.generation)))
 
 
 @rule(by="coordinator", ask=syncs)
@@ -184,8 +184,8 @@ def coordinator_cannot_store(s: World, ask: Ask) -> Step[World]:
     yield "leader brings the assignments", outcome.group.plan is not None
     error = Error.COORDINATOR_NOT_AVAILABLE
     failed = plan_is_stored(outcome.group, outcome.group.generation, error)
-    yield from fits(s, failed)
-    return taken(s, ask).after(failed).with_fault(losses=1)
+    yield from within_bounds(s, failed)
+    return delivered(s, ask).after(failed).with_fault(losses=1)
 
 
 @rule(by="coordinator", ask=asks)
@@ -202,7 +202,7 @@ def coordinator_refuses(s: World, ask: Ask) -> Step[World]:
     yield "a check fails", error is not None
     assert error is not None, "there is an error"
     if ask.late:
-        return taken(s, ask)
+        return delivered(s, ask)
     answer = Joined(error) if isinstance(request, JoinGroup) else Synced(error)
     return s.with_consumer(ask.consumer, call=answer)
 
@@ -255,7 +255,7 @@ def initial_delay_is_over(s: World) -> Step[World]:
     """
     yield "timer is armed", Timer("initial delay") in armed(s.group)
     outcome = initial_delay_ends(s.group)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome)
 
 
@@ -271,7 +271,7 @@ def join_timer_fires(s: World) -> Step[World]:
     early = all(map(s.is_expected, [*missing, *s.group.pending]))
     yield limit("a timer may be early"), not early or s.faults.early < s.bounds.early
     outcome = complete_rebalance(s.group)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
 
 
@@ -285,7 +285,7 @@ def sync_timer_fires(s: World) -> Step[World]:
     early = all(map(s.is_expected, s.group.pending_sync))
     yield limit("a timer may be early"), not early or s.faults.early < s.bounds.early
     outcome = sync_time_is_up(s.group)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
 
 
@@ -299,7 +299,7 @@ def session_times_out(s: World, member: str) -> Step[World]:
     early = s.is_heard(member)
     yield limit("a timer may be early"), not early or s.faults.early < s.bounds.early
     outcome = session_ends(s.group, member)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
 
 
@@ -312,7 +312,7 @@ def pending_id_times_out(s: World, member: str) -> Step[World]:
     early = s.is_expected(member)
     yield limit("a timer may be early"), not early or s.faults.early < s.bounds.early
     outcome = id_is_forgotten(s.group, member)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
 
 

@@ -8,13 +8,13 @@ from spec.group.consuming import ON_ERROR, after_error
 from spec.group.coordinating import (
     arrives,
     caller,
-    fits,
+    delivered,
     join_of,
     next_id,
-    taken,
     takes_commit,
     takes_replacement,
     with_id,
+    within_bounds,
 )
 from spec.group.coordinator.joining import add_member
 from spec.group.eager import EAGER
@@ -126,8 +126,8 @@ def coordinator_adds_member_at_once(s: World, ask: Ask) -> Step[World]:
     yield from arrives(s, ask)
     yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
     outcome = yield from add_member(s.group, join_of(s, ask), caller(ask), next_id(s, ask))
-    yield from fits(s, outcome)
-    return with_id(taken(s, ask), ask).after(outcome)
+    yield from within_bounds(s, outcome)
+    return with_id(delivered(s, ask), ask).after(outcome)
 
 
 BEFORE_KIP_394 = EAGER.derive(
