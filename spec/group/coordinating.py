@@ -193,6 +193,7 @@ def coordinator_refuses(s: World, ask: Ask) -> Step[World]:
     """A request that fails a check is answered with an error, and changes nothing.
 
     Kafka: the error of the first check that fails; NOT_COORDINATOR from a broker that is not.
+    Simplification: an answer to JoinGroup does not repeat the member id that the request brought.
     """
     request = requested(s, ask)
     if ask.late or s.finds(ask.consumer):
