@@ -6,8 +6,8 @@ from spec.core import Claims, always
 from spec.group.properties import is_moving, owners
 from spec.group.sanity.group import MADE
 from spec.group.sanity.ids import ids_of
-from spec.group.world import NAMES, Faults, Phase, World
-from spec.messages import NOBODY, Error, GroupState, Joined
+from spec.group.world import NAMES, Faults, Owns, Phase, World
+from spec.messages import NO_GENERATION, NOBODY, Error, GroupState, Joined
 
 
 @always
@@ -38,6 +38,21 @@ def NobodyWaitsTwice(s: World) -> Claims:
     """The coordinator owes each consumer one answer at most."""
     callers = [x for m in s.group.members for x in (m.joining, m.syncing) if isinstance(x, int)]
     yield "coordinator", len(callers) == len(set(callers))
+
+
+@always
+def AClaimIsWhatIsOwned(s: World) -> Claims:
+    """A cooperative member that waits is known to own what it reads, and since when.
+
+    By the generation the leader tells claims apart that differ (KAFKA-12984).
+    """
+    for m in s.group.members:
+        if isinstance(m.joining, int):
+            c = s.consumers[m.joining]
+            since = c.generation if c.owned else NO_GENERATION
+            for protocol in m.protocols:
+                if isinstance(protocol.metadata, Owns):
+                    yield f"member {m.id}", protocol.metadata == Owns(c.owned, since)
 
 
 @always
@@ -118,6 +133,7 @@ BOTH = (
     WhoIsParkedWaits,
     WhoWaitsIsParked,
     NobodyWaitsTwice,
+    AClaimIsWhatIsOwned,
     NothingIsLateInVain,
     WhoReadsReadsItsShare,
     TheLeaderKnowsItsPlan,
