@@ -75,7 +75,7 @@ KERNELS: Mapping[str, WrittenFor] = {
             "before-kafka-8104",
             "before-kip-394",
         ),
-        fingerprint="abe3926a3ee55dba",
+        fingerprint="ecb58ad6f381717b",
     ),
 }
 """The models with a kernel. Whoever edits a rule is answered by the rule, not by a kernel that

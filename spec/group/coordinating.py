@@ -264,7 +264,8 @@ def initial_delay_is_over(s: World) -> Step[World]:
 def join_timer_fires(s: World) -> Step[World]:
     """Whoever has not joined again by now is out; the others are the next generation.
 
-    Kafka: `completeClassicGroupJoin` after the rebalance timeout. While it waits only for
+    Kafka: `completeClassicGroupJoin` after the rebalance timeout. Static members keep their
+    place until their session times out. While it waits only for
     members that would still come, firing counts as early.
     """
     yield "timer is armed", Timer("join") in armed(s.group)

@@ -138,7 +138,12 @@ def replace_member(
 def with_new_id(
     group: Group, request: JoinGroup, caller: Caller, new_id: str
 ) -> tuple[Group, tuple[tuple[Caller, Joined | Synced], ...]]:
-    """The group with a static member's new self, and what its old self is told if it waits."""
+    """The group with a static member's new self, and what its old self is told if it waits.
+
+    Simplification: the new self also owes the sync that the old one owed. Kafka's Java
+    coordinator leaves this debt with the old id, so that a stable group begins a round when the
+    time for syncs is up, although nobody is missing.
+    """
     old = group.instance(request.instance)
     assert old is not None, "who replaces a member has its instance id"
     fenced = Error.FENCED_INSTANCE_ID
