@@ -298,6 +298,7 @@ def test_the_pages_of_rules_have_every_rule_with_its_guards(
             assert rule.doc in made
             assert all(f"\n- {guard}" in made for guard, _ in rule.guard_names())
         assert all(reason in made for reason in variant.survivors.values())
+    assert all(f"*(else {error})*" in made for error in model.answers.values())
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

@@ -47,7 +47,8 @@ def describe(name: str, model: Model[Any], *, rules: bool) -> list[str]:
         lines += [f"    {variant.name}{star}{parent}", f"        {variant.why}"]
         lines += [f"        {line}" for line in expectations(variant)]
         if rules:
-            lines += [f"        {line}" for rule in variant.rules for line in rule_lines(rule)]
+            for rule in variant.rules:
+                lines += [f"        {line}" for line in rule_lines(model, rule)]
     if model.bound_ranges():
         lines += ["", "  bounds"]
         for b in model.bound_ranges():
@@ -76,13 +77,20 @@ def expectation(name: str, violated: Violated) -> str:
     return f"{what} in {violated.states} states" + (f", with{bounds}" if bounds else "")
 
 
-def rule_lines(rule: Rule[Any]) -> list[str]:
+def rule_lines(model: Model[Any], rule: Rule[Any]) -> list[str]:
     """A rule with its guards."""
     chosen = ", ".join(rule.choices)
     return [f"{rule.name}({chosen}), by the {rule.by}: {rule.summary}"] + [
-        f"    - {guard}{' (a limit of the bounds)' if is_limit else ''}"
+        f"    - {guard} {remark(model, guard, is_limit)}".rstrip()
         for guard, is_limit in rule.guard_names()
     ]
+
+
+def remark(model: Model[Any], guard: str, is_limit: bool) -> str:
+    """What a guard's name does not say: that it is a limit, or what is answered where it fails."""
+    if is_limit:
+        return "(a limit of the bounds)"
+    return f"(else {model.answers[guard]})" if guard in model.answers else ""
 
 
 def kind(prop: Property[Any]) -> str:
@@ -119,6 +127,7 @@ def record(name: str, model: Model[Any], *, rules: bool) -> dict[str, Any]:
             }
             for v in model.variants
         ],
+        "answers": dict(model.answers),
         "bounds": [
             {"name": b.name, "default": b.default, "low": b.low, "high": b.high, "doc": b.doc}
             for b in model.bound_ranges()

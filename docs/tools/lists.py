@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from checkers.cli.models import remark
 from checkers.models import find_model
 from spec.core import Model, Rule
 
@@ -43,7 +44,7 @@ def rules_of(model: Model[Any]) -> Iterator[str]:
         kept = [rule for rule in variant.rules if rule in told]
         for rule in variant.rules:
             if rule not in told:
-                yield from described(rule)
+                yield from described(model, rule)
                 told[rule] = variant.name
         if kept:
             names = ", ".join(f"`{rule.name}` (see {told[rule]})" for rule in kept)
@@ -54,12 +55,13 @@ def rules_of(model: Model[Any]) -> Iterator[str]:
             yield ""
 
 
-def described(rule: Rule[Any]) -> Iterator[str]:
+def described(model: Model[Any], rule: Rule[Any]) -> Iterator[str]:
     """One rule: who does it, what it says of itself, and its guards."""
     yield f"### `{rule.name}({', '.join(rule.choices)})`, by the {rule.by}\n"
     yield f"{rule.doc}\n"
     for guard, is_limit in rule.guard_names():
-        yield f"- {guard}{' *(a limit of the bounds)*' if is_limit else ''}"
+        aside = remark(model, guard, is_limit)
+        yield f"- {guard}" + (f" *{aside}*" if aside else "")
     yield ""
 
 

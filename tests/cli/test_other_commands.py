@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from checkers.models import BUILT_IN, find_model
+from spec.group.coordinator.checks import ERRORS
 from tests.cli.conftest import Kspec
 
 # -- show --------------------------------------------------------------------------------------
@@ -119,6 +120,14 @@ def test_models_are_listed_for_a_machine_too(kspec: Kspec) -> None:
     kip_101 = next(v for v in record["variants"] if v["name"] == "kip-101")
     assert kip_101["violates"] == {"StrongIsr": {"states": 12, "bounds": {}}}
     assert "presumes leadership" in kip_101["rules"][3]["guards"]
+
+
+def test_each_check_of_a_request_is_listed_with_the_error_that_it_gives(kspec: Kspec) -> None:
+    said = {line.strip() for line in kspec("models", "group", "--rules").out.splitlines()}
+    for check, error in ERRORS.items():
+        assert f"- {check} (else {error})" in said
+    (record,) = json.loads(kspec("models", "group", "--json").out)["models"]
+    assert record["answers"]["generation is current"] == "ILLEGAL_GENERATION"
 
 
 def test_a_model_that_is_not_there_is_named(kspec: Kspec) -> None:
