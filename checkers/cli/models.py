@@ -78,11 +78,16 @@ def expectation(name: str, violated: Violated) -> str:
 
 
 def rule_lines(model: Model[Any], rule: Rule[Any]) -> list[str]:
-    """A rule with its guards."""
+    """A rule: what it says of itself, and its guards."""
     chosen = ", ".join(rule.choices)
-    return [f"{rule.name}({chosen}), by the {rule.by}: {rule.summary}"] + [
-        f"    - {guard} {remark(model, guard, is_limit)}".rstrip()
-        for guard, is_limit in rule.guard_names()
+    first, *more = [" ".join(paragraph.split()) for paragraph in rule.doc.split("\n\n")]
+    return [
+        f"{rule.name}({chosen}), by the {rule.by}: {first}",
+        *(f"    {paragraph}" for paragraph in more),
+        *(
+            f"    - {guard} {remark(model, guard, is_limit)}".rstrip()
+            for guard, is_limit in rule.guard_names()
+        ),
     ]
 
 

@@ -1,8 +1,10 @@
 """Lists in the pages that are made from the code when the pages are built.
 
-A line `<!-- rules of MODEL -->` in a page becomes the rules of that model, variant by variant,
-with what each says of itself and with its guards; `properties`, `bounds`, `simplifications` and
-`failing variants` work alike. Nothing needs to be copied, so nothing can go stale.
+What stands between a line `<!-- rules of MODEL -->` and the next `<!-- end -->` becomes the rules
+of that model, variant by variant, with what each says of itself and with its guards; `properties`,
+`bounds`, `simplifications` and `failing variants` work alike. Nothing needs to be copied, so
+nothing can go stale. Whoever reads the page as it is in the tree finds there which command prints
+the same.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from checkers.cli.models import remark
 from checkers.models import find_model
 from spec.core import Model, Rule
 
-PLACE = re.compile(r"^<!-- ([a-z ]+) of (\S+) -->$", re.MULTILINE)
+PLACE = re.compile(r"^<!-- ([a-z ]+) of (\S+) -->\n((?:(?!<!-- ).*\n)*)<!-- end -->$", re.MULTILINE)
 SIMPLIFICATION = re.compile(r"Simplification: (.+?\.)(?= Kafka:|$)", re.DOTALL)
 
 

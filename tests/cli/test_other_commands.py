@@ -130,6 +130,12 @@ def test_each_check_of_a_request_is_listed_with_the_error_that_it_gives(kspec: K
     assert record["answers"]["generation is current"] == "ILLEGAL_GENERATION"
 
 
+def test_a_rule_is_listed_with_all_that_it_says_of_itself(kspec: Kspec) -> None:
+    said = " ".join(kspec("models", "group", "--rules").out.split())
+    for rule in find_model("group").variant().rules:
+        assert " ".join(rule.doc.split()) in said
+
+
 def test_a_model_that_is_not_there_is_named(kspec: Kspec) -> None:
     ran = kspec("models", "replicatoin")
     assert (ran.code, ran.err.count("\n")) == (151, 1)
