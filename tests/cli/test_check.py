@@ -11,6 +11,7 @@ import itf_py
 import pytest
 
 from checkers.cli.main import COMMANDS
+from spec.replication import REPLICATION
 from tests.cli.conftest import Kspec
 
 Shell = Callable[[str], subprocess.CompletedProcess[str]]
@@ -82,6 +83,16 @@ def test_only_the_properties_that_are_named_are_asked(kspec: Kspec) -> None:
     assert json.loads(ran.out)["properties"] == ["WeakIsr"]
     ran = kspec("check", "replication", "--set", "brokers=2", "--property", "TrueLeaderKnowsIsr")
     assert ran.code == 0
+
+
+def test_property_all_asks_the_sanity_properties_too(kspec: Kspec) -> None:
+    ran = kspec("check", "replication", "--set", "brokers=1", "--property", "all", "--json")
+    asked = set(json.loads(ran.out)["properties"])
+    too_large = {"RecordIsCommittedByAll", "FollowerLearnsHw", "IsrGrowsAgain"}
+    stated = {p.name for p in (*REPLICATION.properties, *REPLICATION.sanity)}
+    assert (ran.code, asked) == (0, stated - too_large)
+    both = ["--property", "all", "--witness", "EveryoneKnows"]
+    assert json.loads(kspec("check", "watermarks", *both, "--json").out)["witnesses"]
 
 
 def test_a_witness_is_shown_and_written(kspec: Kspec) -> None:
