@@ -89,7 +89,13 @@ def has_kernel(system: System[Any]) -> bool:
     except Edited as error:
         print(f"kspec: {error}, so the reference engine explores", file=sys.stderr)
         return False
-    except NoKernel:
+    except NoKernel as error:
+        if sys.stderr.isatty():
+            print(
+                f"kspec: {error}, so the reference engine explores, some hundred times slower: "
+                "smaller bounds are wise",
+                file=sys.stderr,
+            )
         return False
     return True
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from spec.core import Always, LeadsTo, Reachable, System
+from spec.core import Always, LeadsTo, Reachable, System, Violated
 from traces.trace import Trace, settings
 
 HOLDS, VIOLATED, SAMPLED, INCONCLUSIVE = "holds", "violated", "sampled", "inconclusive"
@@ -120,6 +120,24 @@ class Verdict:
         """Rules that never happened."""
         return [name for name, count in self.rules.items() if not count.fired]
 
+    @property
+    def expected(self) -> dict[str, Violated]:
+        """What the variant is known to violate, where nothing was: it takes other bounds, or was
+        not asked about, or not every state was looked at.
+        """
+        if self.violations:
+            return {}
+        model = self.system.model
+        defaults = {bound.name: bound.default for bound in model.bound_ranges()}
+        asked = {DEADLOCK, *(p.name for p in self.system.properties)}
+        return {
+            name: violated
+            for name, violated in self.system.variant.violates.items()
+            if self.verdict != HOLDS
+            or name not in asked
+            or defaults | dict(violated.bounds) != settings(self.system.bounds)
+        }
+
     def to_json(self, total_seconds: float) -> dict[str, Any]:
         """The record that `--json` prints."""
         return {
@@ -143,6 +161,10 @@ class Verdict:
                     "loop": v.trace.loop if v.trace else None,
                 }
                 for v in self.violations
+            ],
+            "expected": [
+                {"property": name, "states": violated.states, "bounds": dict(violated.bounds)}
+                for name, violated in self.expected.items()
             ],
             "witnesses": {name: len(trace.states) for name, trace in self.witnesses.items()},
             "rules": {name: attrs.asdict(count) for name, count in self.rules.items()},

@@ -298,12 +298,14 @@ def test_the_pages_of_rules_have_every_rule_with_its_guards(
             assert rule.doc in made
             assert all(f"\n- {guard}" in made for guard, _ in rule.guard_names())
         assert all(reason in made for reason in variant.survivors.values())
+    assert all(f"*(else {error})*" in made for error in model.answers.values())
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_rules_of_every_model_can_be_listed(lists: ModuleType, name: str) -> None:
     model = find_model(name)
-    made = lists.on_page_markdown(f"<!-- rules of {name} -->")
+    made = lists.on_page_markdown(f"<!-- rules of {name} -->\n…\n<!-- end -->")
+    assert "…" not in made
     for rule in model.variant().rules:
         assert f"### `{rule.name}(" in made
 
@@ -320,4 +322,15 @@ def test_the_page_about_groups_lists_what_the_code_says(lists: ModuleType) -> No
 
 
 def test_a_list_that_does_not_exist_is_left_as_it_is(lists: ModuleType) -> None:
-    assert lists.on_page_markdown("<!-- songs of group -->") == "<!-- songs of group -->"
+    songs = "<!-- songs of group -->\nLa la la.\n<!-- end -->"
+    assert lists.on_page_markdown(songs) == songs
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_where_a_list_will_stand_the_page_says_which_command_prints_it(
+    lists: ModuleType, page: Path
+) -> None:
+    text = page.read_text(encoding="utf-8")
+    told = {(what, of): instead for what, of, instead in lists.PLACE.findall(text)}
+    for what, of in re.findall(r"^<!-- ([a-z ]+) of (\S+) -->$", text, flags=re.MULTILINE):
+        assert what not in lists.LISTS or f"`kspec models {of}" in told[what, of]

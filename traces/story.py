@@ -153,8 +153,13 @@ def promise(trace: Trace) -> str:
     """What the property of the trace says of itself, if it is one of the model's."""
     for prop in (*trace.system.model.properties, *trace.system.model.sanity):
         if prop.name == trace.property:
-            return " ".join((inspect.getdoc(prop.body) or "").split())
+            return in_plain(inspect.getdoc(prop.body) or "")
     return ""
+
+
+def in_plain(doc: str) -> str:
+    """A docstring as a reader has it: in one line, without the marks of Markdown."""
+    return " ".join(doc.replace("`", "").split())
 
 
 def tell_plainly(document: Document, title: str) -> Story:
@@ -224,7 +229,7 @@ def scene(
         rule=taken.rule if taken else "initial",
         by=rule.by if rule else "",
         choices={k: choice_text(v) for k, v in taken.choices.items()} if taken else {},
-        doc=" ".join(rule.doc.split("\n\n")[0].split()) if rule else "",
+        doc=in_plain(rule.doc.split("\n\n")[0]) if rule else "",
         lanes=[
             compared(lane, before.get(lane.name), place, known=previous is not None)
             for lane in picture.lanes

@@ -175,6 +175,7 @@ def check(
         say_json(verdict.to_json(seconds))
         return verdict.exit_code
     show(verdict, trace)
+    say_what_is_expected(verdict, model)
     if coverage:
         show_coverage(verdict)
     if keep and verdict.stopped_by:
@@ -343,6 +344,19 @@ def effort(verdict: Verdict) -> str:
         extent = f"depth {verdict.depth}"
     rate = f"{verdict.states_per_second:,} states/s"
     return f"{counts}, {extent}; {seconds:.1f} s, {rate}, {verdict.engine} engine."
+
+
+def say_what_is_expected(verdict: Verdict, model: str) -> None:
+    """Where a variant that must fail does so, if this run did not look there."""
+    if not verdict.expected:
+        return
+    name, violated = next(iter(verdict.expected.items()))
+    where = ["kspec", "check", model, "--variant", verdict.system.variant.name]
+    for bound, value in violated.bounds.items():
+        where += ["--set", f"{bound}={value}"]
+    if name != DEADLOCK:
+        where += ["--property", name]
+    say(f"This variant is expected to fail, by {name}: {shlex.join(where)}")
 
 
 def show_coverage(verdict: Verdict) -> None:

@@ -57,7 +57,8 @@ def property_option(command: F) -> F:
         "properties",
         metavar="P",
         multiple=True,
-        help="A property to ask about, instead of all; `none` asks about none. Repeatable.",
+        help="Ask about this one only; `all` is each there is, the sanity properties with them, "
+        "and `none` is none. Repeatable.",
     )(command)
 
 
@@ -114,4 +115,8 @@ def find_system(
         if len(properties) > 1:
             raise click.UsageError("--property none stands alone")
         return system.with_properties([])
+    if "all" in properties:
+        everything = [p.name for p in system.with_sanity().properties]
+        named = [name for name in properties if name != "all"]
+        return system.with_properties(dict.fromkeys([*everything, *named]))
     return system.with_properties(properties) if properties else system

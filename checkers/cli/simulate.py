@@ -7,7 +7,13 @@ from pathlib import Path
 
 import click
 
-from checkers.cli.check import StoryFiles, show, show_coverage, show_failure
+from checkers.cli.check import (
+    StoryFiles,
+    say_what_is_expected,
+    show,
+    show_coverage,
+    show_failure,
+)
 from checkers.cli.options import (
     all_of,
     find_system,
@@ -79,6 +85,7 @@ def simulate(
         say_json(verdict.to_json(time.perf_counter() - started))
         return verdict.exit_code
     show(verdict)
+    say_what_is_expected(verdict, model)
     if coverage:
         show_coverage(verdict)
     files.say_where(verdict)

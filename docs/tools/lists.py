@@ -1,8 +1,10 @@
 """Lists in the pages that are made from the code when the pages are built.
 
-A line `<!-- rules of MODEL -->` in a page becomes the rules of that model, variant by variant,
-with what each says of itself and with its guards; `properties`, `bounds`, `simplifications` and
-`failing variants` work alike. Nothing needs to be copied, so nothing can go stale.
+What stands between a line `<!-- rules of MODEL -->` and the next `<!-- end -->` becomes the rules
+of that model, variant by variant, with what each says of itself and with its guards; `properties`,
+`bounds`, `simplifications` and `failing variants` work alike. Nothing needs to be copied, so
+nothing can go stale. Whoever reads the page as it is in the tree finds there which command prints
+the same.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from checkers.cli.models import remark
 from checkers.models import find_model
 from spec.core import Model, Rule
 
-PLACE = re.compile(r"^<!-- ([a-z ]+) of (\S+) -->$", re.MULTILINE)
+PLACE = re.compile(r"^<!-- ([a-z ]+) of (\S+) -->\n((?:(?!<!-- ).*\n)*)<!-- end -->$", re.MULTILINE)
 SIMPLIFICATION = re.compile(r"Simplification: (.+?\.)(?= Kafka:|$)", re.DOTALL)
 
 
@@ -43,7 +46,7 @@ def rules_of(model: Model[Any]) -> Iterator[str]:
         kept = [rule for rule in variant.rules if rule in told]
         for rule in variant.rules:
             if rule not in told:
-                yield from described(rule)
+                yield from described(model, rule)
                 told[rule] = variant.name
         if kept:
             names = ", ".join(f"`{rule.name}` (see {told[rule]})" for rule in kept)
@@ -54,12 +57,13 @@ def rules_of(model: Model[Any]) -> Iterator[str]:
             yield ""
 
 
-def described(rule: Rule[Any]) -> Iterator[str]:
+def described(model: Model[Any], rule: Rule[Any]) -> Iterator[str]:
     """One rule: who does it, what it says of itself, and its guards."""
     yield f"### `{rule.name}({', '.join(rule.choices)})`, by the {rule.by}\n"
     yield f"{rule.doc}\n"
     for guard, is_limit in rule.guard_names():
-        yield f"- {guard}{' *(a limit of the bounds)*' if is_limit else ''}"
+        aside = remark(model, guard, is_limit)
+        yield f"- {guard}" + (f" *{aside}*" if aside else "")
     yield ""
 
 

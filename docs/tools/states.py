@@ -1,8 +1,9 @@
 """Draw the states of a group anew, after its rules have changed: `python docs/tools/states.py`.
 
-It explores the group in the small worlds in which its mutants are looked at, and writes two
-drawings and a table into the page about groups: what is usually drawn, and what the exploration
-found. A test compares, and fails until this was run.
+It explores the group in the small worlds in which its mutants are looked at, and in one more in
+which one of two consumers crashes. It writes two drawings and a table into the page about groups:
+what is usually drawn, and what the exploration found. A test compares, and fails until this was
+run.
 """
 
 from __future__ import annotations
@@ -60,12 +61,15 @@ STYLE = """
   .only .number { fill: #fcdcb4; stroke: #ad5f00; }
 """
 
+ONE_IS_MISSED = {"consumers": 2, "ids": 1, "crashes": 1, "failovers": 0}
+"""A world in which somebody is waited for in vain, whatever the group does meanwhile."""
+
 Change = tuple[GroupState, GroupState]
 
 
 def found() -> Transitions:
     """Every transition that some behaviour of the small worlds shows, with its rules."""
-    systems = [GROUP.system(None, bounds) for bounds in GROUP.mutation_bounds]
+    systems = [GROUP.system(None, bounds) for bounds in (*GROUP.mutation_bounds, ONE_IS_MISSED)]
     return transitions(systems, states_passed)
 
 

@@ -72,9 +72,14 @@ def _why_not_commit(group: Group, request: OffsetCommit) -> Error:
 def _why_not(desk: Desk, partition: TopicPartition, offset: Offset) -> Error:
     if not desk.partition_exists(partition):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
-    if len(offset.metadata) > desk.settings.max_metadata:
+    if _java_length(offset.metadata) > desk.settings.max_metadata:
         return Error.OFFSET_METADATA_TOO_LARGE
     return Error.NONE
+
+
+def _java_length(text: str) -> int:
+    """As long as Java finds it: what needs more than two bytes there counts twice."""
+    return len(text) if text.isascii() else len(text) + sum(c > "\uffff" for c in text)
 
 
 @attrs.frozen(eq=False)

@@ -110,6 +110,8 @@ class Model(Generic[S]):
     """Where a behaviour may end for good; anywhere else, an end is a deadlock."""
     picture: Callable[[S, Taken | None], Picture] | None = None
     """How a state is drawn, given the step that led to it."""
+    answers: Mapping[str, str] = attrs.field(factory=dict)
+    """For a guard that checks a request, by its name: the error that is answered where it fails."""
     mutation_bounds: Sequence[Mapping[str, int]] = ({},)
     """Bounds in which mutants are looked at, one after the other while a mutant survives."""
 

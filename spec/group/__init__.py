@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from spec.core import Model
 from spec.group.cooperative import BEFORE_KAFKA_12984, COOPERATIVE
+from spec.group.coordinator.checks import ERRORS
 from spec.group.eager import EAGER
 from spec.group.picture import picture
 from spec.group.properties import PROPERTIES
@@ -31,6 +32,7 @@ GROUP = Model(
     default_variant="eager",
     final=everybody_is_gone,
     picture=picture,
+    answers=ERRORS,
     mutation_bounds=(
         ALONE | {"leaves": 1, "growths": 1, "partitions": 1},
         ALONE | {"crashes": 1, "static": 1},

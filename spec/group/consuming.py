@@ -6,7 +6,7 @@ thread polls; beside it a heartbeat thread asks whether all is well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Generator, Hashable, Mapping
 from typing import Any, TypeAlias
 
 from spec.core import Step, limit, rule
@@ -94,6 +94,23 @@ def is_old(s: World, consumer: int, changes: Mapping[str, Any]) -> bool:
     return c.beat is not None and (new_self or c.beat_is_old)
 
 
+def after_error(s: World, consumer: int, error: Error) -> World:
+    """What a consumer does with the error that answers its heartbeat or its commit."""
+    c = s.consumers[consumer]
+    heard = s.with_consumer(consumer, beat=None, beat_is_old=False)
+    if error is Error.NOT_COORDINATOR:
+        if c.phase is Phase.STABLE:
+            return heard.with_consumer(consumer, coordinator=None)
+        return starts_over(heard, consumer, error)
+    if error is Error.REBALANCE_IN_PROGRESS:
+        return heard.with_consumer(
+            consumer, wants_to_rejoin=c.wants_to_rejoin or c.phase is Phase.STABLE
+        )
+    if c.beat_is_old:
+        return heard
+    return starts_over(heard, consumer, error)
+
+
 # -- assignment -------------------------------------------------------------------------------
 
 
@@ -110,6 +127,18 @@ def plan(members: Subscribed, partitions: int) -> Plan:
     return tuple(given)
 
 
+# -- joining ----------------------------------------------------------------------------------
+
+
+def is_to_join(s: World, consumer: int) -> Generator[tuple[str, bool], None, None]:
+    """The consumer polls, is out or means to join again, and knows whom to ask."""
+    c = s.consumers[consumer]
+    yield "consumer polls", c.runs and c.polls
+    ready = c.phase is Phase.OUT or (c.phase is Phase.STABLE and c.wants_to_rejoin)
+    yield "consumer needs to join", ready and c.told is None
+    yield "consumer knows a coordinator", c.coordinator is not None
+
+
 def join_request(s: World, consumer: int, member: str) -> JoinGroup:
     """How a consumer joins, with the id that it has."""
     return JoinGroup(
@@ -120,6 +149,15 @@ def join_request(s: World, consumer: int, member: str) -> JoinGroup:
         rebalance_timeout=REBALANCE_TIMEOUT,
         client=NAMES[consumer],
     )
+
+
+def join_answer(s: World, consumer: int) -> Generator[tuple[str, bool], None, Joined]:
+    """The answer to the consumer's JoinGroup has come, and the consumer polls."""
+    c = s.consumers[consumer]
+    yield "consumer polls", c.runs and c.polls
+    yield "an answer has come", c.phase is Phase.JOINING and isinstance(c.call, Joined)
+    assert isinstance(c.call, Joined), "an answer has come"
+    return c.call
 
 
 def after_join_answer(
@@ -171,18 +209,14 @@ def consumer_joins(s: World, consumer: int) -> Step[World]:
     Kafka: `onJoinPrepare`, then JoinGroup. An eager consumer revokes everything first: its
     listener hears `onPartitionsRevoked`, or `onPartitionsLost` if its generation is void.
     """
-    c = s.consumers[consumer]
-    yield "consumer polls", c.runs and c.polls
-    ready = c.phase is Phase.OUT or (c.phase is Phase.STABLE and c.wants_to_rejoin)
-    yield "consumer needs to join", ready and c.told is None
-    yield "consumer knows a coordinator", c.coordinator is not None
+    yield from is_to_join(s, consumer)
     return s.with_consumer(
         consumer,
         phase=Phase.JOINING,
         owned=(),
         wants_to_rejoin=False,
         planned=0,
-        call=join_request(s, consumer, c.member),
+        call=join_request(s, consumer, s.consumers[consumer].member),
     )
 
 
@@ -193,11 +227,8 @@ def consumer_takes_join_answer(s: World, consumer: int) -> Step[World]:
     Kafka: `JoinGroupResponseHandler`. The leader shares out the partitions first. An error
     makes it join again, with what the error leaves it.
     """
-    c = s.consumers[consumer]
-    yield "consumer polls", c.runs and c.polls
-    yield "an answer has come", c.phase is Phase.JOINING and isinstance(c.call, Joined)
-    assert isinstance(c.call, Joined), "an answer has come"
-    return after_join_answer(s, consumer, c.call, join_request, plan)
+    answer = yield from join_answer(s, consumer)
+    return after_join_answer(s, consumer, answer, join_request, plan)
 
 
 @rule(by="consumer", consumer=consumers)
@@ -311,16 +342,4 @@ def consumer_hears_error(s: World, consumer: int) -> Step[World]:
     c = s.consumers[consumer]
     yield "an answer has come", c.beat is not None and c.runs
     assert c.beat is not None, "an answer has come"
-    error = c.beat
-    heard = s.with_consumer(consumer, beat=None, beat_is_old=False)
-    if error is Error.NOT_COORDINATOR:
-        if c.phase is Phase.STABLE:
-            return heard.with_consumer(consumer, coordinator=None)
-        return starts_over(heard, consumer, error)
-    if error is Error.REBALANCE_IN_PROGRESS:
-        return heard.with_consumer(
-            consumer, wants_to_rejoin=c.wants_to_rejoin or c.phase is Phase.STABLE
-        )
-    if c.beat_is_old:
-        return heard
-    return starts_over(heard, consumer, error)
+    return after_error(s, consumer, c.beat)

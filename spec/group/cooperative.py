@@ -10,7 +10,13 @@ from collections.abc import Hashable
 
 from spec.core import Step, Violated, rule
 from spec.group import consuming
-from spec.group.consuming import Plan, Subscribed, after_join_answer
+from spec.group.consuming import (
+    Plan,
+    Subscribed,
+    after_join_answer,
+    is_to_join,
+    join_answer,
+)
 from spec.group.eager import EAGER
 from spec.group.survivors import COOPERATIVE_SURVIVORS, SEEN_ONLY_IN
 from spec.group.world import (
@@ -22,7 +28,7 @@ from spec.group.world import (
     World,
     consumers,
 )
-from spec.messages import NO_GENERATION, Joined, JoinGroup, Protocol
+from spec.messages import NO_GENERATION, JoinGroup, Protocol
 
 COOPERATIVE_STICKY = "cooperative-sticky"
 
@@ -82,11 +88,8 @@ def consumer_joins_and_keeps(s: World, consumer: int) -> Step[World]:
     Kafka: `onJoinPrepare` of a cooperative consumer. Only if its generation is void does its
     listener hear `onPartitionsLost`: its partitions may be another's by now.
     """
+    yield from is_to_join(s, consumer)
     c = s.consumers[consumer]
-    yield "consumer polls", c.runs and c.polls
-    ready = c.phase is Phase.OUT or (c.phase is Phase.STABLE and c.wants_to_rejoin)
-    yield "consumer needs to join", ready and c.told is None
-    yield "consumer knows a coordinator", c.coordinator is not None
     owned = () if c.generation == NO_GENERATION else c.owned
     joins = s.with_consumer(
         consumer, phase=Phase.JOINING, owned=owned, wants_to_rejoin=False, planned=0
@@ -100,11 +103,8 @@ def consumer_takes_join_answer(s: World, consumer: int) -> Step[World]:
 
     Kafka: `JoinGroupResponseHandler`; the leader assigns with CooperativeStickyAssignor.
     """
-    c = s.consumers[consumer]
-    yield "consumer polls", c.runs and c.polls
-    yield "an answer has come", c.phase is Phase.JOINING and isinstance(c.call, Joined)
-    assert isinstance(c.call, Joined), "an answer has come"
-    return after_join_answer(s, consumer, c.call, cooperative_request, cooperative_plan)
+    answer = yield from join_answer(s, consumer)
+    return after_join_answer(s, consumer, answer, cooperative_request, cooperative_plan)
 
 
 @rule(by="consumer", consumer=consumers)
@@ -151,12 +151,8 @@ def plan_by_all_claims(members: Subscribed, partitions: int) -> Plan:
 @rule(by="consumer", consumer=consumers)
 def consumer_joins_with_old_claims(s: World, consumer: int) -> Step[World]:
     """A consumer that was put out while it was joining joins again, claiming what it once owned."""
-    c = s.consumers[consumer]
-    yield "consumer polls", c.runs and c.polls
-    ready = c.phase is Phase.OUT or (c.phase is Phase.STABLE and c.wants_to_rejoin)
-    yield "consumer needs to join", ready and c.told is None
-    yield "consumer knows a coordinator", c.coordinator is not None
-    call = cooperative_request(s, consumer, c.member)
+    yield from is_to_join(s, consumer)
+    call = cooperative_request(s, consumer, s.consumers[consumer].member)
     return s.with_consumer(
         consumer, phase=Phase.JOINING, wants_to_rejoin=False, planned=0, call=call
     )
@@ -165,11 +161,8 @@ def consumer_joins_with_old_claims(s: World, consumer: int) -> Step[World]:
 @rule(by="consumer", consumer=consumers)
 def leader_believes_old_claims(s: World, consumer: int) -> Step[World]:
     """The leader assigns by what members say they own, whatever the generation."""
-    c = s.consumers[consumer]
-    yield "consumer polls", c.runs and c.polls
-    yield "an answer has come", c.phase is Phase.JOINING and isinstance(c.call, Joined)
-    assert isinstance(c.call, Joined), "an answer has come"
-    return after_join_answer(s, consumer, c.call, cooperative_request, plan_by_all_claims)
+    answer = yield from join_answer(s, consumer)
+    return after_join_answer(s, consumer, answer, cooperative_request, plan_by_all_claims)
 
 
 ONE_EARLY_TIMER = {"crashes": 0, "failovers": 0, "early": 1}

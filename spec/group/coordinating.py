@@ -5,7 +5,7 @@ Each rule takes its guards from the handler that `spec.group.coordinator` has fo
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 
 import attrs
 
@@ -34,6 +34,7 @@ from spec.group.world import (
     MODEL_SETTINGS,
     NAMES,
     Ask,
+    Phase,
     World,
     asks,
     consumers,
@@ -56,7 +57,7 @@ def arrives(s: World, ask: Ask) -> Generator[tuple[str, bool], None, None]:
     yield "coordinator is the one that was asked", ask.late or s.finds(ask.consumer)
 
 
-def taken(s: World, ask: Ask) -> World:
+def delivered(s: World, ask: Ask) -> World:
     """The world without the request, which the coordinator has now."""
     return s.with_consumer(ask.consumer, **({"late": None} if ask.late else {"call": None}))
 
@@ -66,7 +67,7 @@ def caller(ask: Ask) -> Caller:
     return HUNG_UP if ask.late else ask.consumer
 
 
-def fits(s: World, outcome: Outcome) -> Generator[tuple[str, bool], None, None]:
+def within_bounds(s: World, outcome: Outcome) -> Generator[tuple[str, bool], None, None]:
     """The generation is one that the bounds have."""
     yield limit("a generation is left"), outcome.group.generation <= s.bounds.generations
 
@@ -100,7 +101,7 @@ def coordinator_gives_id(s: World, ask: Ask) -> Step[World]:
     yield from arrives(s, ask)
     yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
     outcome = yield from give_id(s.group, join_of(s, ask), caller(ask), next_id(s, ask))
-    return with_id(taken(s, ask), ask).after(outcome)
+    return with_id(delivered(s, ask), ask).after(outcome)
 
 
 @rule(by="coordinator", ask=new_members)
@@ -116,8 +117,8 @@ def coordinator_adds_member(s: World, ask: Ask) -> Step[World]:
     yield limit("an id is left"), not static or s.consumers[ask.consumer].ids < s.bounds.ids
     member_id = next_id(s, ask) if static else request.member
     outcome = yield from add_member(s.group, request, caller(ask), member_id)
-    yield from fits(s, outcome)
-    world = taken(s, ask)
+    yield from within_bounds(s, outcome)
+    world = delivered(s, ask)
     return (with_id(world, ask) if static else world).after(outcome)
 
 
@@ -129,8 +130,19 @@ def coordinator_takes_rejoin(s: World, ask: Ask) -> Step[World]:
     """
     yield from arrives(s, ask)
     outcome = yield from rejoin(s.group, join_of(s, ask), caller(ask))
-    yield from fits(s, outcome)
-    return taken(s, ask).after(outcome)
+    yield from within_bounds(s, outcome)
+    return delivered(s, ask).after(outcome)
+
+
+def takes_replacement(s: World, ask: Ask, stays_in: Collection[GroupState]) -> Step[World]:
+    """A static member takes the place of its old self; in these states the group stays as it is."""
+    yield from arrives(s, ask)
+    yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
+    outcome = yield from replace_member(
+        s.group, join_of(s, ask), caller(ask), next_id(s, ask), stays_in
+    )
+    yield from within_bounds(s, outcome)
+    return with_id(delivered(s, ask), ask).after(outcome)
 
 
 @rule(by="coordinator", ask=replacements)
@@ -140,11 +152,7 @@ def coordinator_replaces_member(s: World, ask: Ask) -> Step[World]:
     Kafka: `updateStaticMemberThenRebalanceOrCompleteJoin`. Simplification: writing the new id
     to the offsets topic succeeds at once.
     """
-    yield from arrives(s, ask)
-    yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
-    outcome = yield from replace_member(s.group, join_of(s, ask), caller(ask), next_id(s, ask))
-    yield from fits(s, outcome)
-    return with_id(taken(s, ask), ask).after(outcome)
+    return (yield from takes_replacement(s, ask, stays_in=(GroupState.STABLE,)))
 
 
 @rule(by="coordinator", ask=syncs)
@@ -159,7 +167,7 @@ def coordinator_takes_sync(s: World, ask: Ask) -> Step[World]:
     request = requested(s, ask)
     assert isinstance(request, SyncGroup), "only syncs are chosen from"
     outcome = yield from sync(s.group, request, caller(ask))
-    return taken(s, ask).after(outcome.then(lambda g: plan_is_stored(g, g.generation)))
+    return delivered(s, ask).after(outcome.then(lambda g: plan_is_stored(g, g.generation)))
 
 
 @rule(by="coordinator", ask=syncs)
@@ -176,8 +184,8 @@ def coordinator_cannot_store(s: World, ask: Ask) -> Step[World]:
     yield "leader brings the assignments", outcome.group.plan is not None
     error = Error.COORDINATOR_NOT_AVAILABLE
     failed = plan_is_stored(outcome.group, outcome.group.generation, error)
-    yield from fits(s, failed)
-    return taken(s, ask).after(failed).with_fault(losses=1)
+    yield from within_bounds(s, failed)
+    return delivered(s, ask).after(failed).with_fault(losses=1)
 
 
 @rule(by="coordinator", ask=asks)
@@ -185,6 +193,7 @@ def coordinator_refuses(s: World, ask: Ask) -> Step[World]:
     """A request that fails a check is answered with an error, and changes nothing.
 
     Kafka: the error of the first check that fails; NOT_COORDINATOR from a broker that is not.
+    Simplification: an answer to JoinGroup does not repeat the member id that the request brought.
     """
     request = requested(s, ask)
     if ask.late or s.finds(ask.consumer):
@@ -194,9 +203,24 @@ def coordinator_refuses(s: World, ask: Ask) -> Step[World]:
     yield "a check fails", error is not None
     assert error is not None, "there is an error"
     if ask.late:
-        return taken(s, ask)
+        return delivered(s, ask)
     answer = Joined(error) if isinstance(request, JoinGroup) else Synced(error)
     return s.with_consumer(ask.consumer, call=answer)
+
+
+def takes_commit(s: World, consumer: int, generation: int) -> Step[World]:
+    """A member commits in the name of a generation, and the coordinator takes it."""
+    c = s.consumers[consumer]
+    yield "consumer has an assignment", c.phase is Phase.STABLE and c.told is None and c.polls
+    yield "coordinator is the one that was asked", s.finds(consumer)
+    request = OffsetCommit((), c.member, generation, s.instance(consumer))
+    outcome = yield from commit(s.group, request, consumer)
+    behind = outcome.group.generation - c.generation
+    beside = bool(s.group.members) and s.group.member(c.member) is None
+    return s.with_ghosts(
+        commit_behind=max(behind, s.ghosts.commit_behind),
+        commit_beside=beside or s.ghosts.commit_beside,
+    )
 
 
 @rule(by="coordinator", consumer=consumers)
@@ -206,17 +230,7 @@ def coordinator_takes_commit(s: World, consumer: int) -> Step[World]:
     Kafka: `OffsetMetadataManager.commitOffset`. What is committed is the matter of the models
     `offsets-topic` and `delivery`; here it only matters who may.
     """
-    c = s.consumers[consumer]
-    yield "consumer has an assignment", c.phase == "stable" and c.told is None and c.polls
-    yield "coordinator is the one that was asked", s.finds(consumer)
-    request = OffsetCommit((), c.member, c.generation, s.instance(consumer))
-    outcome = yield from commit(s.group, request, consumer)
-    behind = outcome.group.generation - c.generation
-    beside = bool(s.group.members) and s.group.member(c.member) is None
-    return s.with_ghosts(
-        commit_behind=max(behind, s.ghosts.commit_behind),
-        commit_beside=beside or s.ghosts.commit_beside,
-    )
+    return (yield from takes_commit(s, consumer, s.consumers[consumer].generation))
 
 
 @rule(by="standalone consumer")
@@ -242,7 +256,7 @@ def initial_delay_is_over(s: World) -> Step[World]:
     """
     yield "timer is armed", Timer("initial delay") in armed(s.group)
     outcome = initial_delay_ends(s.group)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome)
 
 
@@ -250,7 +264,8 @@ def initial_delay_is_over(s: World) -> Step[World]:
 def join_timer_fires(s: World) -> Step[World]:
     """Whoever has not joined again by now is out; the others are the next generation.
 
-    Kafka: `completeClassicGroupJoin` after the rebalance timeout. While it waits only for
+    Kafka: `completeClassicGroupJoin` after the rebalance timeout. Static members keep their
+    place until their session times out. While it waits only for
     members that would still come, firing counts as early.
     """
     yield "timer is armed", Timer("join") in armed(s.group)
@@ -258,7 +273,7 @@ def join_timer_fires(s: World) -> Step[World]:
     early = all(map(s.is_expected, [*missing, *s.group.pending]))
     yield limit("a timer may be early"), not early or s.faults.early < s.bounds.early
     outcome = complete_rebalance(s.group)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
 
 
@@ -272,7 +287,7 @@ def sync_timer_fires(s: World) -> Step[World]:
     early = all(map(s.is_expected, s.group.pending_sync))
     yield limit("a timer may be early"), not early or s.faults.early < s.bounds.early
     outcome = sync_time_is_up(s.group)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
 
 
@@ -286,7 +301,7 @@ def session_times_out(s: World, member: str) -> Step[World]:
     early = s.is_heard(member)
     yield limit("a timer may be early"), not early or s.faults.early < s.bounds.early
     outcome = session_ends(s.group, member)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
 
 
@@ -299,7 +314,7 @@ def pending_id_times_out(s: World, member: str) -> Step[World]:
     early = s.is_expected(member)
     yield limit("a timer may be early"), not early or s.faults.early < s.bounds.early
     outcome = id_is_forgotten(s.group, member)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from spec.core import Step, limit, rule
-from spec.group.coordinating import fits
+from spec.group.coordinating import within_bounds
 from spec.group.coordinator import Outcome
 from spec.group.coordinator.handling import handle
 from spec.group.world import Consumer, Phase, World, consumers
@@ -45,7 +45,7 @@ def consumer_closes(s: World, consumer: int) -> Step[World]:
     c = s.consumers[consumer]
     yield "consumer polls", c.runs and c.polls
     outcome = leaving(s, consumer)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     dropped = s.gives_up(consumer).consumers[consumer].late
     world = replaced(s.after(outcome), consumer, Consumer(Phase.CLOSED, late=dropped, ids=c.ids))
     return world.with_fault(leaves=1)
@@ -79,7 +79,7 @@ def poll_interval_passes(s: World, consumer: int) -> Step[World]:
     yield "consumer has stalled", c.runs and not c.polls
     yield "consumer sends heartbeats", c.beats
     outcome = leaving(s, consumer)
-    yield from fits(s, outcome)
+    yield from within_bounds(s, outcome)
     return s.after(outcome).gives_up(
         consumer,
         phase=Phase.OUT,

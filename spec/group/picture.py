@@ -185,8 +185,8 @@ def waits_for(s: World) -> str:
     if group.waits_initially:
         return "more members" if group.delay_left else "more members, for the last time"
     if group.state is GroupState.PREPARING_REBALANCE:
-        missing = [m.id for m in group.members if m.joining is None]
-        return listed(missing, " ") + " to join" if missing else "ids to come back"
+        missing = [m.id for m in group.members if m.joining is None] + sorted(group.pending)
+        return listed(missing, " ") + " to join"
     if group.pending_sync:
         return listed(sorted(group.pending_sync), " ") + " to sync"
     return NOTHING

@@ -106,7 +106,7 @@ def GenerationsOnlyGrow(s: World) -> Claims:
 
 @always
 def HoldersHaveAGeneration(s: World) -> Claims:
-    """A consumer that reads and does not mean to join again knows its generation."""
+    """A consumer that reads knows its generation, also while it means to join again."""
     for number, c in enumerate(s.consumers):
         reads = c.phase is Phase.STABLE and bool(c.owned)
         yield f"consumer {number}", not reads or c.generation != NO_GENERATION

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from spec.core import Step, Violated, limit, rule
 from spec.group import consuming, coordinating
-from spec.group.consuming import ON_ERROR, starts_over
-from spec.group.coordinating import arrives, caller, fits, join_of, next_id, taken, with_id
-from spec.group.coordinator.committing import commit
-from spec.group.coordinator.joining import add_member, replace_member_in_place
+from spec.group.consuming import ON_ERROR, after_error
+from spec.group.coordinating import (
+    arrives,
+    caller,
+    delivered,
+    join_of,
+    next_id,
+    takes_commit,
+    takes_replacement,
+    with_id,
+    within_bounds,
+)
+from spec.group.coordinator.joining import add_member
 from spec.group.eager import EAGER
-from spec.group.world import Ask, Phase, World, consumers, first_joins, replacements
-from spec.messages import Error, OffsetCommit
+from spec.group.world import Ask, World, consumers, first_joins, replacements
+from spec.messages import Error, GroupState
 
 ONE_EARLY_TIMER = {"consumers": 1, "crashes": 0, "failovers": 0, "early": 1}
 """One consumer, and one timer that fires while it is only slow."""
@@ -21,13 +30,7 @@ ONE_EARLY_TIMER = {"consumers": 1, "crashes": 0, "failovers": 0, "early": 1}
 @rule(by="coordinator", consumer=consumers)
 def coordinator_takes_any_commit(s: World, consumer: int) -> Step[World]:
     """A commit is taken from any member, whatever generation it claims."""
-    c = s.consumers[consumer]
-    yield "consumer has an assignment", c.phase is Phase.STABLE and c.told is None and c.polls
-    yield "coordinator is the one that was asked", s.finds(consumer)
-    request = OffsetCommit((), c.member, s.group.generation, s.instance(consumer))
-    outcome = yield from commit(s.group, request, consumer)
-    behind = outcome.group.generation - c.generation
-    return s.with_ghosts(commit_behind=max(behind, s.ghosts.commit_behind))
+    return (yield from takes_commit(s, consumer, s.group.generation))
 
 
 NO_GENERATION_CHECK = EAGER.derive(
@@ -68,13 +71,8 @@ BEFORE_KAFKA_12890 = EAGER.derive(
 @rule(by="coordinator", ask=replacements)
 def coordinator_replaces_member_in_place(s: World, ask: Ask) -> Step[World]:
     """A static member that restarted takes its old self's place, be it between join and sync."""
-    yield from arrives(s, ask)
-    yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
-    outcome = yield from replace_member_in_place(
-        s.group, join_of(s, ask), caller(ask), next_id(s, ask)
-    )
-    yield from fits(s, outcome)
-    return with_id(taken(s, ask), ask).after(outcome)
+    stays_in = (GroupState.STABLE, GroupState.COMPLETING_REBALANCE)
+    return (yield from takes_replacement(s, ask, stays_in))
 
 
 BEFORE_KAFKA_9801 = EAGER.derive(
@@ -99,20 +97,11 @@ def heartbeat_thread_clears_generation(s: World, consumer: int) -> Step[World]:
     yield "an answer has come", c.beat is not None and c.runs
     assert c.beat is not None, "an answer has come"
     error = c.beat
-    heard = s.with_consumer(consumer, beat=None, beat_is_old=False)
-    if error is Error.NOT_COORDINATOR:
-        if c.phase is Phase.STABLE:
-            return heard.with_consumer(consumer, coordinator=None)
-        return starts_over(heard, consumer, error)
-    if error is Error.REBALANCE_IN_PROGRESS:
-        return heard.with_consumer(
-            consumer, wants_to_rejoin=c.wants_to_rejoin or c.phase is Phase.STABLE
-        )
-    if c.beat_is_old:
-        return heard
-    if c.told is not None and error is not Error.FENCED_INSTANCE_ID:
-        return heard.with_consumer(consumer, wants_to_rejoin=True, **ON_ERROR[error])
-    return starts_over(heard, consumer, error)
+    is_void = error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION) and not c.beat_is_old
+    if c.told is not None and is_void:
+        heard = s.with_consumer(consumer, beat=None, beat_is_old=False, wants_to_rejoin=True)
+        return heard.with_consumer(consumer, **ON_ERROR[error])
+    return after_error(s, consumer, error)
 
 
 BEFORE_KAFKA_8104 = EAGER.derive(
@@ -137,8 +126,8 @@ def coordinator_adds_member_at_once(s: World, ask: Ask) -> Step[World]:
     yield from arrives(s, ask)
     yield limit("an id is left"), s.consumers[ask.consumer].ids < s.bounds.ids
     outcome = yield from add_member(s.group, join_of(s, ask), caller(ask), next_id(s, ask))
-    yield from fits(s, outcome)
-    return with_id(taken(s, ask), ask).after(outcome)
+    yield from within_bounds(s, outcome)
+    return with_id(delivered(s, ask), ask).after(outcome)
 
 
 BEFORE_KIP_394 = EAGER.derive(

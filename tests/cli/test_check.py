@@ -11,6 +11,7 @@ import itf_py
 import pytest
 
 from checkers.cli.main import COMMANDS
+from spec.replication import REPLICATION
 from tests.cli.conftest import Kspec
 
 Shell = Callable[[str], subprocess.CompletedProcess[str]]
@@ -84,6 +85,16 @@ def test_only_the_properties_that_are_named_are_asked(kspec: Kspec) -> None:
     assert ran.code == 0
 
 
+def test_property_all_asks_the_sanity_properties_too(kspec: Kspec) -> None:
+    ran = kspec("check", "replication", "--set", "brokers=1", "--property", "all", "--json")
+    asked = set(json.loads(ran.out)["properties"])
+    too_large = {"RecordIsCommittedByAll", "FollowerLearnsHw", "IsrGrowsAgain"}
+    stated = {p.name for p in (*REPLICATION.properties, *REPLICATION.sanity)}
+    assert (ran.code, asked) == (0, stated - too_large)
+    both = ["--property", "all", "--witness", "EveryoneKnows"]
+    assert json.loads(kspec("check", "watermarks", *both, "--json").out)["witnesses"]
+
+
 def test_a_witness_is_shown_and_written(kspec: Kspec) -> None:
     ran = kspec("check", "watermarks", "--witness", "EveryoneKnows", "--out-itf", "t.itf.json")
     assert ran.code == 0
@@ -114,6 +125,44 @@ def test_without_a_counterexample_no_file_is_written(kspec: Kspec) -> None:
     ran = kspec("check", "counter", "--html", "t.html")
     assert (ran.code, Path("t.html").exists()) == (0, False)
     assert "t.html was not written" in ran.err
+
+
+# -- variants that must fail, where they do not --------------------------------------------------
+
+
+def test_a_variant_that_fails_elsewhere_says_where(kspec: Kspec) -> None:
+    ran = kspec("check", "replication", "--variant", "kip-320-first-try", "--set", "brokers=2")
+    assert ran.code == 0
+    hint = ran.out.splitlines()[-1]
+    said, _, command = hint.partition(": kspec ")
+    assert said == "This variant is expected to fail, by WeakIsr"
+    assert kspec(*command.split()).code == 12, "the command that it names shows the failure"
+
+
+def test_a_variant_that_fails_by_another_property_says_by_which(kspec: Kspec) -> None:
+    asked = ["check", "two-phase-lock.py", "--property", "none", "--max-states", "1"]
+    Path("two-phase-lock.py").write_text("from spec.toys import TWO_PHASE_LOCK")
+    assert "fail, by deadlock: kspec check two-phase-lock.py --variant own-order\n" in (
+        kspec(*asked).out
+    )
+    ran = kspec("check", "corridor", "--property", "none")
+    assert "--variant both-polite --property TheyPass" in ran.out
+    record = json.loads(kspec("check", "corridor", "--property", "none", "--json").out)
+    assert record["expected"] == [{"property": "TheyPass", "states": 2, "bounds": {}}]
+
+
+def test_walks_that_find_nothing_say_where_a_variant_fails(kspec: Kspec) -> None:
+    asked = ["simulate", "die-hard", "--walks", "1", "--max-depth", "2"]
+    assert "expected to fail, by GoalIsNeverMeasured: kspec check die-hard" in kspec(*asked).out
+
+
+@pytest.mark.parametrize(
+    "asked", [["replication", "--set", "brokers=2"], ["corridor"], ["two-phase-lock"]]
+)
+def test_nothing_is_expected_of_what_holds_or_has_failed(kspec: Kspec, asked: list[str]) -> None:
+    ran = kspec("check", *asked, "--json")
+    assert json.loads(ran.out)["expected"] == []
+    assert "expected to fail" not in kspec("check", *asked).out
 
 
 # -- bad input: one line, the right code -------------------------------------------------------

@@ -10,6 +10,7 @@ import pytest
 
 from checkers.models import BUILT_IN, find_model
 from checkers.mutate import Mutant, Outcome, Run, mutate
+from spec.group.coordinator.checks import ERRORS
 from tests.cli.conftest import Kspec
 
 # -- show --------------------------------------------------------------------------------------
@@ -99,11 +100,25 @@ def test_what_is_shown_is_there_for_a_machine_too(kspec: Kspec) -> None:
 # -- models ------------------------------------------------------------------------------------
 
 
-def test_every_model_is_listed_with_what_can_be_asked_of_it(kspec: Kspec) -> None:
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal of a known width."""
+    monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.mark.usefixtures("wide")
+def test_every_model_is_listed_in_a_few_lines(kspec: Kspec) -> None:
     ran = kspec("models")
     for name in BUILT_IN:
-        model = find_model(name)
         assert f"\n{name}: " in f"\n{ran.out}"
+        assert all(v.name in ran.out for v in find_model(name).variants)
+    assert len(ran.out.splitlines()) < 5 * len(BUILT_IN)
+
+
+def test_a_model_is_told_with_what_can_be_asked_of_it(kspec: Kspec) -> None:
+    ran = kspec("models", *BUILT_IN)
+    for name in BUILT_IN:
+        model = find_model(name)
         for word in (
             *(v.name for v in model.variants),
             *(b.name for b in model.bound_ranges()),
@@ -115,12 +130,52 @@ def test_every_model_is_listed_with_what_can_be_asked_of_it(kspec: Kspec) -> Non
     assert "example: kspec check replication --variant truncate-to-hw" in ran.out
 
 
+@pytest.mark.usefixtures("wide")
+def test_a_derived_variant_is_listed_with_the_rules_in_which_it_differs(kspec: Kspec) -> None:
+    said = kspec("models", "group", "--rules").out
+    assert "\n        rules: as eager, without coordinator_gives_id, with these" in said
+    assert "\n        rules: as eager, without sync_timer_fires\n" in said
+    assert said.count("\n        consumer_heartbeats(consumer), by the consumer: ") == 1
+    assert said.count("\n        coordinator_adds_member_at_once(ask), by ") == 1
+
+
+@pytest.mark.usefixtures("wide")
+def test_one_variant_is_listed_with_all_its_rules(kspec: Kspec) -> None:
+    asked = ["models", "group", "--variant", "before-kip-394", "--rules"]
+    said = kspec(*asked).out
+    for rule in find_model("group").variant("before-kip-394").rules:
+        assert f"\n        {rule.name}(" in said
+    assert "eager (default)" not in said
+    (record,) = json.loads(kspec(*asked, "--json").out)["models"]
+    assert [v["name"] for v in record["variants"]] == ["before-kip-394"]
+
+
+def test_a_variant_is_of_one_model(kspec: Kspec) -> None:
+    assert kspec("models", "--variant", "eager").code == 2
+    assert kspec("models", "group", "--variant", "eagre").code == 151
+
+
 def test_models_are_listed_for_a_machine_too(kspec: Kspec) -> None:
     (record,) = json.loads(kspec("models", "replication", "--rules", "--json").out)["models"]
     assert record["default_variant"] == "kip-320"
     kip_101 = next(v for v in record["variants"] if v["name"] == "kip-101")
     assert kip_101["violates"] == {"StrongIsr": {"states": 12, "bounds": {}}}
     assert "presumes leadership" in kip_101["rules"][3]["guards"]
+
+
+@pytest.mark.usefixtures("wide")
+def test_each_check_of_a_request_is_listed_with_the_error_that_it_gives(kspec: Kspec) -> None:
+    said = {line.strip() for line in kspec("models", "group", "--rules").out.splitlines()}
+    for check, error in ERRORS.items():
+        assert f"- {check} (else {error})" in said
+    (record,) = json.loads(kspec("models", "group", "--json").out)["models"]
+    assert record["answers"]["generation is current"] == "ILLEGAL_GENERATION"
+
+
+def test_a_rule_is_listed_with_all_that_it_says_of_itself(kspec: Kspec) -> None:
+    said = " ".join(kspec("models", "group", "--rules").out.split())
+    for rule in find_model("group").variant().rules:
+        assert " ".join(rule.doc.split()) in said
 
 
 def test_a_model_that_is_not_there_is_named(kspec: Kspec) -> None:

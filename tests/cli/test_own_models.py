@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -118,3 +119,26 @@ def test_an_edited_rule_is_explored_by_itself_and_that_is_said(
     assert (ran.code, "reference engine" in ran.out) == (0, True)
     assert ran.err.count("\n") == 1
     assert "were edited since" in ran.err
+
+
+EVOLVED = """
+import attrs
+from spec.replication import REPLICATION
+
+MODEL = attrs.evolve(REPLICATION, variants=(
+    *REPLICATION.variants, REPLICATION.variant().derive("own", why="to try it")))
+"""
+
+
+def test_a_variant_of_ones_own_is_said_to_be_slower_where_somebody_reads_it(
+    kspec: Kspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("own.py").write_text(EVOLVED)
+    asked = ["check", "own.py:MODEL", "--variant", "own", "--set", "brokers=1"]
+    assert kspec(*asked).err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    ran = kspec(*asked, "--json")
+    assert "no kernel for a model of one's own, only for kspec's replication" in ran.err
+    assert "some hundred times slower" in ran.err
+    assert json.loads(ran.out)["engine"] == "reference"
+    assert "slower" not in kspec("check", "counter").err, "no kernel was to be expected"

@@ -57,7 +57,7 @@ def test_every_promise_is_kept_or_broken_as_the_variant_says(name: str) -> None:
 def test_promises_that_are_kept_are_kept_in_other_bounds(name: str, bounds: dict[str, int]) -> None:
     kept = [p.name for p in PROPERTIES if p.name not in DELIVERY.variant(name).violates]
     verdict = explore(
-        DELIVERY.system(name, bounds).with_properties(kept), Limits(max_states=100_000)
+        DELIVERY.system(name, bounds).with_properties(kept), Limits(max_states=30_000)
     )
     assert verdict.violations == []
 

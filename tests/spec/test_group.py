@@ -8,7 +8,7 @@ import pytest
 
 from checkers.explore import explore
 from checkers.limits import Limits
-from checkers.mutate import mutate
+from checkers.mutate import mutants, mutate
 from spec.assignors import assign_range
 from spec.group import GROUP
 from spec.group.consuming import plan
@@ -103,6 +103,26 @@ def test_every_mutant_of_the_consumers_requests_is_caught_or_explained() -> None
     assert report.having("survived") == []
     assert report.stale == []
     assert {o.rule for o in report.having("killed")} == set(rules)
+
+
+@pytest.mark.slow
+def test_every_mutant_of_what_cooperative_consumers_do_otherwise_is_caught_or_explained() -> None:
+    cooperative, eager = GROUP.variant("cooperative"), GROUP.variant("eager")
+    rules = {r.name for r in cooperative.rules if r not in eager.rules}
+    report = mutate(GROUP, cooperative, GROUP.mutation_bounds, rules=rules, workers=2)
+    assert report.having("survived") == []
+    assert (report.stale, report.not_asked) == ([], [])
+    assert {o.rule for o in report.having("killed")} == rules
+
+
+def test_a_claim_that_the_coordinator_gets_wrong_is_noticed() -> None:
+    bounds = NOTHING_FAILS | {"ids": 1, "generations": 2}
+    system = GROUP.system("cooperative", bounds).with_sanity()
+    wrong = [m for m in mutants(system) if "metadata.generation" in m.name]
+    assert {m.rule for m in wrong} == {"coordinator_takes_rejoin"}
+    for mutant in wrong:
+        caught = explore(mutant.of(system)).violations
+        assert [v.name for v in caught] == ["AClaimIsWhatIsOwned"], mutant.name
 
 
 @pytest.mark.parametrize("partitions", range(1, 8))

@@ -176,6 +176,7 @@ function show(number) {
   const wanted = Math.min(Math.max(Math.round(number) || 1, 1), scenes.length);
   if (location.hash !== `#${wanted}`) location.replace(`#${wanted}`);
   if (wanted === current) return;
+  document.body.classList.toggle("moving", current > 0); // what is there at first is just there
   current = wanted;
   const scene = scenes[current - 1];
   const logs = (under) => [...under.querySelectorAll(".log")];

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from spec.group.coordinator.checks import Handling, is_a_member, is_alive
 from spec.group.coordinator.group import Caller, Group, Outcome
+from spec.java import utf16
 from spec.messages import NOBODY, Committed, Error, GroupState, Offset, OffsetCommit
 
 
@@ -36,7 +37,7 @@ def commit(group: Group, request: OffsetCommit, caller: Caller) -> Handling:
 def fared(group: Group, offset: Offset) -> Error:
     """How the commit for one partition is answered: what is noted beside it may be too long.
 
-    Kafka counts characters, though it calls the setting `offset.metadata.max.bytes`.
+    Kafka counts UTF-16 units, though it calls the setting `offset.metadata.max.bytes`.
     """
-    too_long = len(offset.metadata) > group.settings.max_metadata
+    too_long = len(utf16(offset.metadata)) // 2 > group.settings.max_metadata
     return Error.OFFSET_METADATA_TOO_LARGE if too_long else Error.NONE

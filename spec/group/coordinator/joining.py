@@ -5,7 +5,7 @@ Kafka: `GroupMetadataManager.classicGroupJoin`, and KIP-394 for ids that are giv
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 
 import attrs
 
@@ -114,29 +114,23 @@ def rejoin(group: Group, request: JoinGroup, caller: Caller) -> Handling:
     return prepare_or_complete(waiting)
 
 
-def replace_member(group: Group, request: JoinGroup, caller: Caller, new_id: str) -> Handling:
+def replace_member(
+    group: Group,
+    request: JoinGroup,
+    caller: Caller,
+    new_id: str,
+    stays_in: Collection[GroupState] = (GroupState.STABLE,),
+) -> Handling:
     """A static member came back without its id: it gets a new one, and its old self is fenced.
 
     It inherits assignment and leadership. A stable group stays as it is, which is what static
     members are for (KIP-345), as long as it assigns in the same way. While assignments are
     being made it must begin again: the leader assigns to the old id, and the member would get
-    nothing (KAFKA-9801).
+    nothing. Before KAFKA-9801 it stayed as it was in that state, too.
     """
     yield from may_join(group, request)
     replaced, answers = with_new_id(group, request, caller, new_id)
-    if group.state is GroupState.STABLE and vote(replaced.members) == group.protocol:
-        return keep_generation(group, replaced, answers, request, new_id)
-    return Outcome(replaced, answers).then(prepare_or_complete)
-
-
-def replace_member_in_place(
-    group: Group, request: JoinGroup, caller: Caller, new_id: str
-) -> Handling:
-    """The same before KAFKA-9801: no new round while assignments are being made, either."""
-    yield from may_join(group, request)
-    replaced, answers = with_new_id(group, request, caller, new_id)
-    settled = group.state in (GroupState.STABLE, GroupState.COMPLETING_REBALANCE)
-    if settled and vote(replaced.members) == group.protocol:
+    if group.state in stays_in and vote(replaced.members) == group.protocol:
         return keep_generation(group, replaced, answers, request, new_id)
     return Outcome(replaced, answers).then(prepare_or_complete)
 
@@ -144,7 +138,12 @@ def replace_member_in_place(
 def with_new_id(
     group: Group, request: JoinGroup, caller: Caller, new_id: str
 ) -> tuple[Group, tuple[tuple[Caller, Joined | Synced], ...]]:
-    """The group with a static member's new self, and what its old self is told if it waits."""
+    """The group with a static member's new self, and what its old self is told if it waits.
+
+    Simplification: the new self also owes the sync that the old one owed. Kafka's Java
+    coordinator leaves this debt with the old id, so that a stable group begins a round when the
+    time for syncs is up, although nobody is missing.
+    """
     old = group.instance(request.instance)
     assert old is not None, "who replaces a member has its instance id"
     fenced = Error.FENCED_INSTANCE_ID

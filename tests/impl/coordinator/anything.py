@@ -255,7 +255,15 @@ class Chooser:
 
     def commit(self) -> OffsetCommit:
         """Offsets, with something noted beside them that may be too long."""
-        notes = ("", "", "short", "8 ümläut", "too long!")
+        notes = (
+            "",
+            "",
+            "short",
+            "8 ümläut",
+            "8 \U0001f4dd\U0001f4dd\U0001f4dd",
+            "9 \U0001f4dd\U0001f4dd\U0001f4dd!",
+            "too long!",
+        )
         offsets = tuple(
             (tp, Offset(self.random.randrange(9), self.random.choice(notes)))
             for tp in self.random.choices(PARTITIONS, k=self.random.choice((1, 1, 2)))

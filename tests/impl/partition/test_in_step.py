@@ -84,9 +84,8 @@ def test_walks_go_the_same_way(generation: Generation) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
 def test_long_walks_go_the_same_way(generation: Generation) -> None:
-    """All generations together take a hundred thousand steps, and more that are refused."""
-    taken = walk(generation, max_examples=500, stateful_step_count=100)
-    assert taken > 100_000 / len(HELD_TO)
+    """Five thousand steps that both take, and more that are refused."""
+    assert walk(generation, max_examples=200, stateful_step_count=100) > 5_000
 
 
 # -- planted faults -------------------------------------------------------------------------------

@@ -77,7 +77,8 @@ def test_what_is_not_the_pages_own_neither_runs_nor_loads(
             add('img', { src: 'http://127.0.0.1:9/x.png' });
             add('iframe', { src: 'http://127.0.0.1:9/' });
             await fetch('http://127.0.0.1:9/').catch(() => {});
-            await new Promise(done => setTimeout(done, 50));
+            for (let waited = 0; refused.length < 5 && waited < 100; waited++)
+                await new Promise(done => setTimeout(done, 50));
             return refused;
         }"""
     )
