@@ -7,8 +7,8 @@ from threading import local
 from impl.packed.compiled import Words
 from impl.packed.group import expand, properties
 from impl.packed.group.acts import ACTS, RENAMED
-from impl.packed.group.desk import new_desk
 from impl.packed.group.fields import FANOUT
+from impl.packed.group.sheet import new_sheet
 from impl.packed.group.states import Packing
 from impl.packed.kernel import DEADLOCK, Kernel
 from spec.core import System, Taken
@@ -28,25 +28,25 @@ def group_kernel(system: System[World]) -> Kernel[World]:
     """The kernel for one variant and its bounds."""
     variant = system.variant.name
     packing = Packing.of(system.bounds)
-    desk = new_desk(packing, VARIANTS.index(variant))
+    sheet = new_sheet(packing, VARIANTS.index(variant))
     names = RENAMED.get(variant, {})
     acts = tuple(names.get(act, act) for act in ACTS)
     rules = {rule.name: rule for rule in system.rules}
-    desks = local()
+    sheets = local()
 
-    def own_desk() -> Words:
-        """The desk of the thread that asks: several work at the same time."""
-        if not hasattr(desks, "desk"):
-            desks.desk = desk.copy()
-        return desks.desk  # type: ignore[no-any-return]
+    def own_sheet() -> Words:
+        """The sheet of the thread that asks: several work at the same time."""
+        if not hasattr(sheets, "sheet"):
+            sheets.sheet = sheet.copy()
+        return sheets.sheet  # type: ignore[no-any-return]
 
     def expand_states(
         words: Words, begin: int, end: int, _: Words, succ: Words, origins: Words, counts: Words
     ) -> tuple[int, int]:
-        return expand.expand(words, begin, end, own_desk(), succ, origins, counts)
+        return expand.expand(words, begin, end, own_sheet(), succ, origins, counts)
 
     def check(words: Words, begin: int, end: int, masks: Words) -> int:
-        return properties.check(words, begin, end, own_desk(), masks)
+        return properties.check(words, begin, end, own_sheet(), masks)
 
     def taken(origin: int, s: World) -> Taken:
         rule = rules[acts[origin >> 8]]
@@ -60,7 +60,7 @@ def group_kernel(system: System[World]) -> Kernel[World]:
 
     return Kernel(
         layout=packing.layout,
-        fanout=int(desk[FANOUT]),
+        fanout=int(sheet[FANOUT]),
         acts=acts,
         properties=(*properties.PROPERTIES, DEADLOCK),
         expand=expand_states,

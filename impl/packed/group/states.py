@@ -67,7 +67,7 @@ TYPE = "consumer"
 
 
 def values_by_place(bounds: Bounds, lists: int) -> dict[int, tuple[str, int]]:
-    """By place on the desk: the field's name, and how many values it may have."""
+    """By place on the sheet: the field's name, and how many values it may have."""
     ids = range(bounds.consumers * bounds.ids)
     generations = bounds.generations + 1
     assignments = 1 << bounds.partitions + bounds.growths
@@ -127,7 +127,7 @@ def values_by_place(bounds: Bounds, lists: int) -> dict[int, tuple[str, int]]:
 
 
 def group_layout(bounds: Bounds) -> tuple[Layout, dict[str, int]]:
-    """As many words as it takes, the fields in their order on the desk; and each one's place."""
+    """As many words as it takes, the fields in their order on the sheet; and each one's place."""
     ids = bounds.consumers * bounds.ids
     if ids > at.MOST_MEMBERS:
         raise LayoutError(f"there are {ids} member ids, {at.MOST_MEMBERS} at most")
@@ -148,7 +148,7 @@ def group_layout(bounds: Bounds) -> tuple[Layout, dict[str, int]]:
     return layout(*words), places
 
 
-# -- to the desk, and back --------------------------------------------------------------------
+# -- to the sheet, and back -------------------------------------------------------------------
 
 
 @attrs.frozen
@@ -169,8 +169,8 @@ class Packing:
     def pack(self, s: World) -> tuple[int, ...]:
         """The words of a state."""
         try:
-            desk = self.desk_of(s)
-            words = self.layout.pack({name: [desk[p]] for name, p in self.places.items()})
+            sheet = self.sheet_of(s)
+            words = self.layout.pack({name: [sheet[p]] for name, p in self.places.items()})
             same = self.unpack(words) == s
         except (ValueError, LookupError) as error:
             raise LayoutError(f"no rules lead to this state, so it has no words: {s}") from error
@@ -181,10 +181,10 @@ class Packing:
     def unpack(self, words: Sequence[int]) -> World:
         """The state that these words stand for."""
         values = self.layout.unpack(words)
-        desk = [0] * at.STATE_SIZE
+        sheet = [0] * at.STATE_SIZE
         for name, place in self.places.items():
-            desk[place] = values[name][0]
-        return self.world_of(desk)
+            sheet[place] = values[name][0]
+        return self.world_of(sheet)
 
     # -- ids, masks and plans -----------------------------------------------------------------
 
@@ -234,51 +234,51 @@ class Packing:
             for member, begin, end in zip(ids, [0, *ends], ends, strict=False)
         )
 
-    # -- a state onto the desk ----------------------------------------------------------------
+    # -- a state onto the sheet ---------------------------------------------------------------
 
-    def desk_of(self, s: World) -> list[int]:
+    def sheet_of(self, s: World) -> list[int]:
         """The fields of a state at their places."""
-        desk = [0] * at.STATE_SIZE
-        self.put_group(s.group, desk)
+        sheet = [0] * at.STATE_SIZE
+        self.put_group(s.group, sheet)
         if s.stored is not None:
-            self.put_stored(s.stored, desk)
+            self.put_stored(s.stored, sheet)
         faults = s.faults
-        desk[at.COORDINATOR] = s.coordinator
-        desk[at.GROWN] = s.partitions - self.bounds.partitions
-        desk[at.CRASHES] = faults.crashes
-        desk[at.LOSSES] = faults.losses
-        desk[at.EARLY] = faults.early
-        desk[at.STALLS] = faults.stalls
-        desk[at.LEAVES] = faults.leaves
-        desk[at.COMMIT_BEHIND] = s.ghosts.commit_behind
-        desk[at.COMMIT_BESIDE] = int(s.ghosts.commit_beside)
+        sheet[at.COORDINATOR] = s.coordinator
+        sheet[at.GROWN] = s.partitions - self.bounds.partitions
+        sheet[at.CRASHES] = faults.crashes
+        sheet[at.LOSSES] = faults.losses
+        sheet[at.EARLY] = faults.early
+        sheet[at.STALLS] = faults.stalls
+        sheet[at.LEAVES] = faults.leaves
+        sheet[at.COMMIT_BEHIND] = s.ghosts.commit_behind
+        sheet[at.COMMIT_BESIDE] = int(s.ghosts.commit_beside)
         for number, c in enumerate(s.consumers):
             begin = at.CONSUMERS + number * at.CONSUMER_SIZE
-            desk[begin : begin + at.CONSUMER_SIZE] = self.consumer_fields(c)
-        return desk
+            sheet[begin : begin + at.CONSUMER_SIZE] = self.consumer_fields(c)
+        return sheet
 
-    def put_group(self, group: Group, desk: list[int]) -> None:
+    def put_group(self, group: Group, sheet: list[int]) -> None:
         """Put down the group in memory."""
-        desk[at.STATE] = STATES.index(group.state)
-        desk[at.PREVIOUS] = STATES.index(group.previous)
-        desk[at.GENERATION] = group.generation
-        desk[at.LEADER] = 0 if group.leader is None else self.number(group.leader)
-        desk[at.MEMBERS] = self.list_of(m.id for m in group.members)
-        desk[at.PENDING] = self.mask(group.pending)
-        desk[at.JOINED_MEANWHILE] = int(group.joined_meanwhile)
-        desk[at.DELAY_LEFT] = group.delay_left
+        sheet[at.STATE] = STATES.index(group.state)
+        sheet[at.PREVIOUS] = STATES.index(group.previous)
+        sheet[at.GENERATION] = group.generation
+        sheet[at.LEADER] = 0 if group.leader is None else self.number(group.leader)
+        sheet[at.MEMBERS] = self.list_of(m.id for m in group.members)
+        sheet[at.PENDING] = self.mask(group.pending)
+        sheet[at.JOINED_MEANWHILE] = int(group.joined_meanwhile)
+        sheet[at.DELAY_LEFT] = group.delay_left
         for m in group.members:
             number = self.number(m.id)
-            desk[at.WAIT + number] = wait_of(m, m.id in group.pending_sync)
-            desk[at.GIVEN + number] = as_mask(m.assignment)
+            sheet[at.WAIT + number] = wait_of(m, m.id in group.pending_sync)
+            sheet[at.GIVEN + number] = as_mask(m.assignment)
 
-    def put_stored(self, stored: GroupMetadata, desk: list[int]) -> None:
+    def put_stored(self, stored: GroupMetadata, sheet: list[int]) -> None:
         """Put down the group as it is stored."""
-        desk[at.STORED_GENERATION] = stored.generation
-        desk[at.STORED_LEADER] = 0 if stored.leader is None else self.number(stored.leader)
-        desk[at.STORED_MEMBERS] = self.list_of(m.id for m in stored.members)
+        sheet[at.STORED_GENERATION] = stored.generation
+        sheet[at.STORED_LEADER] = 0 if stored.leader is None else self.number(stored.leader)
+        sheet[at.STORED_MEMBERS] = self.list_of(m.id for m in stored.members)
         for m in stored.members:
-            desk[at.STORED_GIVEN + self.number(m.id)] = as_mask(m.assignment)
+            sheet[at.STORED_GIVEN + self.number(m.id)] = as_mask(m.assignment)
 
     def consumer_fields(self, c: Consumer) -> list[int]:
         """The fields of one consumer."""
@@ -340,53 +340,53 @@ class Packing:
         """How far the topic had grown when so many partitions were shared out, and one."""
         return partitions - self.bounds.partitions + 1 if partitions else 0
 
-    # -- a state from the desk ----------------------------------------------------------------
+    # -- a state from the sheet ---------------------------------------------------------------
 
-    def world_of(self, desk: Sequence[int]) -> World:
+    def world_of(self, sheet: Sequence[int]) -> World:
         """The state that lies there."""
         consumers = []
         for number in range(self.bounds.consumers):
             begin = at.CONSUMERS + number * at.CONSUMER_SIZE
-            consumers.append(self.consumer_of(number, desk[begin : begin + at.CONSUMER_SIZE]))
+            consumers.append(self.consumer_of(number, sheet[begin : begin + at.CONSUMER_SIZE]))
         return World(
-            group=self.group_of(desk),
+            group=self.group_of(sheet),
             consumers=tuple(consumers),
-            stored=self.stored_of(desk),
-            coordinator=desk[at.COORDINATOR],
-            partitions=self.bounds.partitions + desk[at.GROWN],
+            stored=self.stored_of(sheet),
+            coordinator=sheet[at.COORDINATOR],
+            partitions=self.bounds.partitions + sheet[at.GROWN],
             faults=Faults(
-                crashes=desk[at.CRASHES],
-                losses=desk[at.LOSSES],
-                early=desk[at.EARLY],
-                stalls=desk[at.STALLS],
-                leaves=desk[at.LEAVES],
+                crashes=sheet[at.CRASHES],
+                losses=sheet[at.LOSSES],
+                early=sheet[at.EARLY],
+                stalls=sheet[at.STALLS],
+                leaves=sheet[at.LEAVES],
             ),
-            ghosts=Ghosts(desk[at.COMMIT_BEHIND], bool(desk[at.COMMIT_BESIDE])),
+            ghosts=Ghosts(sheet[at.COMMIT_BEHIND], bool(sheet[at.COMMIT_BESIDE])),
             bounds=self.bounds,
         )
 
-    def group_of(self, desk: Sequence[int]) -> Group:
+    def group_of(self, sheet: Sequence[int]) -> Group:
         """The group in memory."""
-        state, previous = STATES[desk[at.STATE]], STATES[desk[at.PREVIOUS]]
-        members = self.lists.members(desk[at.MEMBERS])
-        untouched = state is GroupState.EMPTY and desk[at.GENERATION] == 0
+        state, previous = STATES[sheet[at.STATE]], STATES[sheet[at.PREVIOUS]]
+        members = self.lists.members(sheet[at.MEMBERS])
+        untouched = state is GroupState.EMPTY and sheet[at.GENERATION] == 0
         begun = state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
         again = state is GroupState.PREPARING_REBALANCE and previous is not GroupState.EMPTY
-        owing = (i for i in members if desk[at.WAIT + i] == at.OWES_SYNC)
+        owing = (i for i in members if sheet[at.WAIT + i] == at.OWES_SYNC)
         return Group(
             state=state,
             previous=previous,
-            generation=desk[at.GENERATION],
+            generation=sheet[at.GENERATION],
             protocol_type=None if untouched or state is GroupState.DEAD else TYPE,
             protocol=PROTOCOL.name if begun or again else None,
-            leader=self.id(desk[at.LEADER]) if members else None,
+            leader=self.id(sheet[at.LEADER]) if members else None,
             members=tuple(
-                self.member_of(i, desk[at.WAIT + i], desk[at.GIVEN + i]) for i in members
+                self.member_of(i, sheet[at.WAIT + i], sheet[at.GIVEN + i]) for i in members
             ),
-            pending=frozenset(map(self.id, bits(desk[at.PENDING]))),
+            pending=frozenset(map(self.id, bits(sheet[at.PENDING]))),
             pending_sync=frozenset(map(self.id, owing)),
-            joined_meanwhile=bool(desk[at.JOINED_MEANWHILE]),
-            delay_left=desk[at.DELAY_LEFT],
+            joined_meanwhile=bool(sheet[at.JOINED_MEANWHILE]),
+            delay_left=sheet[at.DELAY_LEFT],
             settings=MODEL_SETTINGS,
         )
 
@@ -406,16 +406,16 @@ class Packing:
             assignment=tuple(bits(given)),
         )
 
-    def stored_of(self, desk: Sequence[int]) -> GroupMetadata | None:
+    def stored_of(self, sheet: Sequence[int]) -> GroupMetadata | None:
         """The group as it is stored."""
-        if desk[at.STORED_GENERATION] == 0:
+        if sheet[at.STORED_GENERATION] == 0:
             return None
-        members = self.lists.members(desk[at.STORED_MEMBERS])
+        members = self.lists.members(sheet[at.STORED_MEMBERS])
         return GroupMetadata(
-            generation=desk[at.STORED_GENERATION],
+            generation=sheet[at.STORED_GENERATION],
             protocol_type=TYPE,
             protocol=PROTOCOL.name if members else None,
-            leader=self.id(desk[at.STORED_LEADER]) if members else None,
+            leader=self.id(sheet[at.STORED_LEADER]) if members else None,
             members=tuple(
                 StoredMember(
                     self.id(i),
@@ -423,7 +423,7 @@ class Packing:
                     SESSION_TIMEOUT,
                     REBALANCE_TIMEOUT,
                     PROTOCOL.metadata,
-                    tuple(bits(desk[at.STORED_GIVEN + i])),
+                    tuple(bits(sheet[at.STORED_GIVEN + i])),
                 )
                 for i in members
             ),
