@@ -52,7 +52,8 @@ from impl.packed.group.fields import (
     WANTS_TO_REJOIN,
 )
 from impl.packed.group.group import clear_call, hangs_up, place
-from impl.packed.group.requests import finds, leaves, take
+from impl.packed.group.leaving import leaves
+from impl.packed.group.requests import finds, take
 
 # -- what it gives up -------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from impl.packed.group.acts import (
     TAKES_JOIN_ANSWER,
     TAKES_SYNC_ANSWER,
 )
+from impl.packed.group.checks import beat_error, commit_error
 from impl.packed.group.consumers import (
     closes,
     ends,
@@ -87,12 +88,7 @@ from impl.packed.group.holding import (
     beats,
     may_fire,
 )
-from impl.packed.group.requests import (
-    beat_error,
-    commit_error,
-    finds,
-    member_id,
-)
+from impl.packed.group.requests import finds, member_id
 from impl.packed.group.writing import (
     Out,
     fits,

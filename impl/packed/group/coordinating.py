@@ -21,6 +21,8 @@ from impl.packed.group.acts import (
     TAKES_REJOIN,
     TAKES_SYNC,
 )
+from impl.packed.group.checks import not_a_member
+from impl.packed.group.failover import loads, resigns
 from impl.packed.group.fields import (
     BEFORE_394,
     BEFORE_12890,
@@ -35,18 +37,23 @@ from impl.packed.group.fields import (
     GROWTHS,
     HOW_MANY,
     JOIN,
+    JOIN_FAILS,
     JOINED_MEANWHILE,
     JOINS_NEW,
     LATE,
     LOSSES,
     MEMBERS,
     MOST_LOSSES,
+    NO_ERROR,
+    NOT_AVAILABLE,
+    NOT_COORDINATOR,
     OWES_SYNC,
     PENDING,
     PREPARING,
     PREVIOUS,
     STATE,
     SYNC,
+    SYNC_FAILS,
     VARIANT,
     WAIT,
 )
@@ -67,22 +74,18 @@ from impl.packed.group.holding import (
     may_fire,
     who_owes_sync,
 )
-from impl.packed.group.requests import (
+from impl.packed.group.joining import (
     AGAIN,
     FIRST,
     NEW,
     adds_member,
-    asked_as,
-    cannot_store,
     gives_id,
     kind_of_join,
-    loads,
-    refuses,
     replaces_member,
-    resigns,
     takes_rejoin,
-    takes_sync,
 )
+from impl.packed.group.requests import asked_as, finds, take
+from impl.packed.group.syncing import cannot_store, sync_error, takes_sync
 from impl.packed.group.writing import (
     Out,
     fits,
@@ -90,6 +93,30 @@ from impl.packed.group.writing import (
     put_same,
     restore,
 )
+
+
+@compiled
+def refuses(sheet: Words, consumer: int, late: int) -> bool:
+    """A request is answered with an error, if there is one to answer with."""
+    c = place(consumer)
+    is_join = sheet[c + (LATE if late else CALL)] == JOIN
+    error = NO_ERROR
+    if not late and not finds(sheet, c):
+        error = NOT_COORDINATOR
+    elif not is_join:
+        error = sync_error(sheet, consumer, late)
+    else:
+        member = asked_as(sheet, consumer, late)
+        if sheet[STATE] == DEAD:
+            error = NOT_AVAILABLE
+        elif kind_of_join(sheet, consumer, member) == AGAIN:
+            error = not_a_member(sheet, consumer, member)
+    if error == NO_ERROR:
+        return False
+    take(sheet, consumer, late)
+    if not late:
+        sheet[c + CALL] = (JOIN_FAILS if is_join else SYNC_FAILS) + error
+    return True
 
 
 @compiled
