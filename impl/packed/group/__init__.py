@@ -1,4 +1,13 @@
-"""The kernel of the model `group`: one for all its variants and bounds."""
+"""The kernel of the model `group`: one for all its variants and bounds.
+
+- **The sheet**: `fields` says where on it each field lies, `layout` how many bits of which word
+  it takes, `sheet` what else is there; `writing` goes from words to the sheet and back.
+- **States**: `states` ties together `packing` and `unpacking`, with `ids` and `lists`.
+- **What may happen**: `expand` asks `coordinating` and `consuming`, which ask `holding` whether a
+  timer would be early; `acts` are its names, `properties` what is checked.
+- **What it does**: `requests` and `checks` for every request, `joining`, `syncing` and `leaving`
+  for one each, then `group`, `failover`, and `consumers`.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +62,7 @@ def group_kernel(system: System[World]) -> Kernel[World]:
         choice = origin & 255
         chosen: dict[str, object] = {
             "ask": Ask(choice >> 1, bool(choice & 1)),
-            "member": packing.id(choice) if choice < packing.ids else None,
+            "member": packing.ids.id(choice) if choice < packing.ids.count else None,
             "consumer": choice,
         }
         return Taken(rule.name, {name: chosen[name] for name in rule.choices})

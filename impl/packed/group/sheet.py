@@ -15,9 +15,8 @@ MOST_STEPS_OF_WORLD = 8
 
 def new_sheet(packing: Packing, variant: int) -> Words:
     """A sheet for states of some bounds."""
-    bounds = packing.bounds
-    ids = bounds.consumers * bounds.ids
-    nibbles, longer = packing.lists.tables()
+    bounds, ids = packing.ids.bounds, packing.ids.count
+    nibbles, longer = packing.ids.lists.tables()
     sheet: Words = np.zeros(at.LISTS + nibbles.size + longer.size, np.int64)
     sheet[at.VARIANT] = variant
     sheet[at.HOW_MANY] = bounds.consumers
