@@ -29,7 +29,6 @@ from impl.packed.group.fields import (
     LATE_MEMBER,
     LATE_PLAN,
     LEADS,
-    LISTS,
     MEMBER,
     NO_ERROR,
     NOT_AVAILABLE,
@@ -51,7 +50,7 @@ from impl.packed.group.fields import (
     VARIANT,
     WANTS_TO_REJOIN,
 )
-from impl.packed.group.group import clear_call, hangs_up, place
+from impl.packed.group.group import clear_call, hangs_up, listed, place
 from impl.packed.group.leaving import leaves
 from impl.packed.group.requests import finds, take
 
@@ -159,10 +158,8 @@ def takes_join_answer(sheet: Words, consumer: int) -> None:
     sheet[c + PHASE] = SYNCING
     plan = 0
     if call == LEADS:
-        left = sheet[LISTS + sheet[c + CALL_SAYS]]
-        while left:
-            plan |= 1 << (left & 15) - 1
-            left >>= 4
+        for member in listed(sheet, sheet[c + CALL_SAYS]):
+            plan |= 1 << member
     if call in (LEADS, SKIPS):
         sheet[c + PLANNED] = sheet[GROWN] + 1
     clear_call(sheet, c)

@@ -55,6 +55,7 @@ from impl.packed.group.fields import (
     LEAVES,
     LOSSES,
     MEMBER,
+    MEMBERS,
     MOST_CRASHES,
     MOST_LEAVES,
     MOST_LOSSES,
@@ -91,10 +92,9 @@ from impl.packed.group.holding import (
 from impl.packed.group.requests import finds, member_id
 from impl.packed.group.writing import (
     Out,
-    fits,
     put,
+    put_fitting,
     put_same,
-    restore,
 )
 
 
@@ -136,10 +136,7 @@ def expand_polling(sheet: Words, consumer: int, of: int, out: Out, n: int) -> in
 @compiled
 def is_answered_later(sheet: Words, consumer: int) -> bool:
     """Whether the coordinator owes a consumer an answer."""
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
+    for member in listed(sheet, sheet[MEMBERS]):
         wait = sheet[WAIT + member]
         waits = wait in (SYNCS, JOINS, JOINS_NEW)
         if waits and sheet[OWNER + member] == consumer:
@@ -207,10 +204,7 @@ def expand_faults(sheet: Words, consumer: int, of: int, out: Out, n: int) -> int
         if sheet[LEAVES] < sheet[MOST_LEAVES]:
             closes(sheet, consumer, CLOSED)
             sheet[LEAVES] += 1
-            if fits(sheet):
-                n = put(sheet, of | CLOSES << 8 | consumer, out, n)
-            else:
-                restore(sheet)
+            n = put_fitting(sheet, of | CLOSES << 8 | consumer, out, n)
         if sheet[STALLS] < sheet[MOST_STALLS]:
             sheet[c + STALLED] = 1
             sheet[STALLS] += 1
@@ -218,10 +212,7 @@ def expand_faults(sheet: Words, consumer: int, of: int, out: Out, n: int) -> int
     if runs and sheet[c + STALLED]:
         if beats(sheet, c):
             leaves_unasked(sheet, consumer)
-            if fits(sheet):
-                n = put(sheet, of | INTERVAL_PASSES << 8 | consumer, out, n)
-            else:
-                restore(sheet)
+            n = put_fitting(sheet, of | INTERVAL_PASSES << 8 | consumer, out, n)
         sheet[c + STALLED] = 0
         n = put(sheet, of | POLLS_AGAIN << 8 | consumer, out, n)
     if sheet[c + CALL] != NOTHING and sheet[LOSSES] < sheet[MOST_LOSSES]:

@@ -88,8 +88,8 @@ from impl.packed.group.requests import asked_as, finds, take
 from impl.packed.group.syncing import cannot_store, sync_error, takes_sync
 from impl.packed.group.writing import (
     Out,
-    fits,
     put,
+    put_fitting,
     put_same,
     restore,
 )
@@ -137,10 +137,7 @@ def expand_asks(sheet: Words, of: int, out: Out, n: int) -> int:
                     n = put(sheet, of | TAKES_SYNC << 8 | choice, out, n)
                 if sheet[LOSSES] < sheet[MOST_LOSSES] and cannot_store(sheet, consumer, late):
                     sheet[LOSSES] += 1
-                    if fits(sheet):
-                        n = put(sheet, of | CANNOT_STORE << 8 | choice, out, n)
-                    else:
-                        restore(sheet)
+                    n = put_fitting(sheet, of | CANNOT_STORE << 8 | choice, out, n)
                 continue
             kind = kind_of_join(sheet, consumer, asked_as(sheet, consumer, late))
             if kind == FIRST and sheet[VARIANT] != BEFORE_394:
@@ -153,8 +150,8 @@ def expand_asks(sheet: Words, of: int, out: Out, n: int) -> int:
                 act, taken = TAKES_REJOIN, takes_rejoin(sheet, consumer, late)
             else:
                 act, taken = REPLACES_MEMBER, replaces_member(sheet, consumer, late)
-            if taken and fits(sheet):
-                n = put(sheet, of | act << 8 | choice, out, n)
+            if taken:
+                n = put_fitting(sheet, of | act << 8 | choice, out, n)
             else:
                 restore(sheet)
     return n
@@ -178,22 +175,14 @@ def expand_timers(sheet: Words, of: int, out: Out, n: int) -> int:
             may = may_fire(sheet, all_expected(sheet, False))
             if may:
                 complete_rebalance(sheet)
-        if may and fits(sheet):
-            n = put(sheet, of | act << 8, out, n)
-        else:
-            restore(sheet)
+        if may:
+            n = put_fitting(sheet, of | act << 8, out, n)
     owing = who_owes_sync(sheet)
     if owing and sheet[VARIANT] != BEFORE_12890 and may_fire(sheet, all_expected(sheet, True)):
         without(sheet, owing)
         prepare_rebalance(sheet)
-        if fits(sheet):
-            n = put(sheet, of | SYNC_TIMER << 8, out, n)
-        else:
-            restore(sheet)
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
+        n = put_fitting(sheet, of | SYNC_TIMER << 8, out, n)
+    for member in listed(sheet, sheet[MEMBERS]):
         wait = sheet[WAIT + member]
         is_watched = wait <= OWES_SYNC or wait >= JOINS_NEW
         if is_watched and may_fire(sheet, is_heard(sheet, member)):
@@ -202,19 +191,13 @@ def expand_timers(sheet: Words, of: int, out: Out, n: int) -> int:
                 end_the_wait(sheet)
             else:
                 after_a_loss(sheet)
-            if fits(sheet):
-                n = put(sheet, of | SESSION_TIMER << 8 | member, out, n)
-            else:
-                restore(sheet)
+            n = put_fitting(sheet, of | SESSION_TIMER << 8 | member, out, n)
     pending = sheet[PENDING]
     for member in range(8):
         if pending >> member & 1 and may_fire(sheet, is_expected(sheet, member)):
             sheet[PENDING] &= ~(1 << member)
             end_the_wait(sheet)
-            if fits(sheet):
-                n = put(sheet, of | PENDING_TIMER << 8 | member, out, n)
-            else:
-                restore(sheet)
+            n = put_fitting(sheet, of | PENDING_TIMER << 8 | member, out, n)
     return n
 
 

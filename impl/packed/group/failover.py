@@ -31,17 +31,14 @@ from impl.packed.group.fields import (
     SYNCS,
     WAIT,
 )
-from impl.packed.group.group import answer_join, answer_sync, listed
+from impl.packed.group.group import answer_join, answer_sync, enter, listed
 from impl.packed.group.requests import take
 
 
 @compiled
 def resigns(sheet: Words) -> None:
     """The coordinator lets go: who waits is told, the group in memory is gone, and requests."""
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
+    for member in listed(sheet, sheet[MEMBERS]):
         wait = sheet[WAIT + member]
         if wait in (JOINS, JOINS_NEW):
             answer_join(sheet, member, JOIN_FAILS + NOT_COORDINATOR)
@@ -49,8 +46,7 @@ def resigns(sheet: Words) -> None:
             answer_sync(sheet, member, NOT_COORDINATOR)
         sheet[WAIT + member] = AT_REST
         sheet[GIVEN + member] = 0
-    sheet[PREVIOUS] = sheet[STATE]
-    sheet[STATE] = DEAD
+    enter(sheet, DEAD)
     sheet[GENERATION] = 0
     sheet[LEADER] = 0
     sheet[MEMBERS] = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from impl.packed.compiled import Words, compiled
 from impl.packed.group.fields import (
     ALL_IDS,
@@ -31,6 +33,7 @@ from impl.packed.group.fields import (
     MEMBERS,
     MOST_MEMBERS,
     NEW_UNHEARD,
+    NO_ERROR,
     NOTHING,
     NTH,
     OWES_SYNC,
@@ -79,9 +82,12 @@ def is_static(sheet: Words, member: int) -> bool:
 
 
 @compiled
-def listed(sheet: Words) -> int:
-    """The members in their order: each as its id and one in four bits, the first one lowest."""
-    return sheet[LISTS + sheet[MEMBERS]]  # type: ignore[no-any-return]
+def listed(sheet: Words, members: int) -> Iterator[int]:
+    """The members of a list in their order."""
+    left = sheet[LISTS + members]
+    while left:
+        yield (left & 15) - 1
+        left >>= 4
 
 
 @compiled
@@ -94,23 +100,18 @@ def longer(sheet: Words, members: int, member: int) -> int:
 @compiled
 def is_member(sheet: Words, member: int) -> bool:
     """Whether an id is a member's."""
-    left = listed(sheet)
-    while left:
-        if (left & 15) - 1 == member:
-            return True
-        left >>= 4
-    return False
+    found = False
+    for other in listed(sheet, sheet[MEMBERS]):
+        found |= other == member
+    return found
 
 
 @compiled
 def member_of(sheet: Words, consumer: int) -> int:
     """The first member that is a consumer's, or NOBODY."""
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
+    for member in listed(sheet, sheet[MEMBERS]):
         if sheet[OWNER + member] == consumer:
             return member
-        left >>= 4
     return NOBODY
 
 
@@ -149,19 +150,25 @@ def answer_generation(sheet: Words, member: int, leads: int) -> None:
 
 @compiled
 def answer_sync(sheet: Words, member: int, error: int) -> None:
-    """A SyncGroup is refused."""
+    """A SyncGroup is refused, or answered with what the member was given."""
     c = place_of_owner(sheet, member)
     clear_call(sheet, c)
-    sheet[c + CALL] = SYNC_FAILS + error
+    if error == NO_ERROR:
+        sheet[c + CALL] = SYNCED
+        sheet[c + HELD] = sheet[GIVEN + member]
+    else:
+        sheet[c + CALL] = SYNC_FAILS + error
 
 
 @compiled
-def answer_assignment(sheet: Words, member: int) -> None:
-    """A SyncGroup is answered with what the member was given."""
-    c = place_of_owner(sheet, member)
-    clear_call(sheet, c)
-    sheet[c + CALL] = SYNCED
-    sheet[c + HELD] = sheet[GIVEN + member]
+def answer_every_sync(sheet: Words, error: int) -> None:
+    """All who wait for an assignment hear of it, or why there is none."""
+    for member in listed(sheet, sheet[MEMBERS]):
+        wait = sheet[WAIT + member]
+        if wait == SYNCS:
+            answer_sync(sheet, member, error)
+        if wait in (SYNCS, SYNCS_UNHEARD):
+            sheet[WAIT + member] = AT_REST
 
 
 # -- members ----------------------------------------------------------------------------------
@@ -170,14 +177,10 @@ def answer_assignment(sheet: Words, member: int) -> None:
 @compiled
 def everyone_joined(sheet: Words) -> bool:
     """Whether every member waits for the next generation, and every id came back."""
-    if sheet[PENDING]:
-        return False
-    left = listed(sheet)
-    while left:
-        if sheet[WAIT - 1 + (left & 15)] < JOINS:
-            return False
-        left >>= 4
-    return True
+    missing = sheet[PENDING] != 0
+    for member in listed(sheet, sheet[MEMBERS]):
+        missing |= sheet[WAIT + member] < JOINS
+    return not missing
 
 
 @compiled
@@ -187,10 +190,7 @@ def without(sheet: Words, gone: int) -> None:
         return
     kept = 0
     first = NOBODY
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
+    for member in listed(sheet, sheet[MEMBERS]):
         if gone >> member & 1:
             sheet[WAIT + member] = AT_REST
             sheet[GIVEN + member] = 0
@@ -258,14 +258,9 @@ def store(sheet: Words) -> None:
 def prepare_rebalance(sheet: Words) -> None:
     """Everyone has to join again; those who wait for an assignment are told so."""
     state = sheet[STATE]
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
-        wait = sheet[WAIT + member]
-        if wait == SYNCS:
-            answer_sync(sheet, member, REBALANCING)
-        if wait in (OWES_SYNC, SYNCS, SYNCS_UNHEARD):
+    answer_every_sync(sheet, REBALANCING)
+    for member in listed(sheet, sheet[MEMBERS]):
+        if sheet[WAIT + member] == OWES_SYNC:
             sheet[WAIT + member] = AT_REST
         if state == COMPLETING:
             sheet[GIVEN + member] = 0
@@ -282,10 +277,7 @@ def complete_rebalance(sheet: Words) -> None:
     gone = 0
     first = NOBODY
     leader_is_there = False
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
+    for member in listed(sheet, sheet[MEMBERS]):
         if sheet[WAIT + member] >= JOINS:
             if first == NOBODY:
                 first = member
@@ -307,10 +299,7 @@ def complete_rebalance(sheet: Words) -> None:
     sheet[JOINED_MEANWHILE] = 0
     sheet[DELAY_LEFT] = 0
     enter(sheet, COMPLETING)
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
+    for member in listed(sheet, sheet[MEMBERS]):
         wait = sheet[WAIT + member]
         if wait in (JOINS, JOINS_NEW):
             answer_generation(sheet, member, LEADS)

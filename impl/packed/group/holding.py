@@ -13,6 +13,7 @@ from impl.packed.group.fields import (
     JOINS_NEW,
     KNOWS,
     MEMBER,
+    MEMBERS,
     MOST_EARLY,
     NTH,
     OWES_SYNC,
@@ -86,10 +87,7 @@ def may_fire(sheet: Words, early: bool) -> bool:
 @compiled
 def all_expected(sheet: Words, syncing: bool) -> bool:
     """Whether all who are waited for will come: to sync, or to join."""
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
+    for member in listed(sheet, sheet[MEMBERS]):
         wait = sheet[WAIT + member]
         missing = wait == OWES_SYNC if syncing else wait < JOINS
         if missing and not is_expected(sheet, member):
@@ -105,9 +103,6 @@ def all_expected(sheet: Words, syncing: bool) -> bool:
 def who_owes_sync(sheet: Words) -> int:
     """The mask of the members that have not asked for their assignment."""
     owing = 0
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
+    for member in listed(sheet, sheet[MEMBERS]):
         owing |= int(sheet[WAIT + member] == OWES_SYNC) << member
     return owing

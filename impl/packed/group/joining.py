@@ -130,10 +130,7 @@ def replaces_member(sheet: Words, consumer: int, late: int) -> bool:
     if wait == SYNCS:
         answer_sync(sheet, old, FENCED_INSTANCE)
     others = 0
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
+    for member in listed(sheet, sheet[MEMBERS]):
         if member != old:
             others = longer(sheet, others, member)
     sheet[MEMBERS] = longer(sheet, others, new)

@@ -18,6 +18,7 @@ from impl.packed.group.fields import (
     HELD,
     HOW_MANY,
     LEADER,
+    MEMBERS,
     OF_GENERATION,
     OWNER,
     PARTITIONS,
@@ -91,18 +92,13 @@ def violated(sheet: Words) -> int:
     given = 0
     given_twice = 0
     most_selves = 0
-    members = listed(sheet)
-    left = members
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
+    members = sheet[MEMBERS]
+    for member in listed(sheet, members):
         given_twice |= given & sheet[GIVEN + member]
         given |= sheet[GIVEN + member]
         selves = 0
-        others = members
-        while others:
-            selves += int(sheet[OWNER - 1 + (others & 15)] == sheet[OWNER + member])
-            others >>= 4
+        for other in listed(sheet, members):
+            selves += int(sheet[OWNER + other] == sheet[OWNER + member])
         most_selves = max(most_selves, selves)
     at_first = (1 << sheet[PARTITIONS]) - 1
     holds_nothing = True

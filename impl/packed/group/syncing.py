@@ -14,22 +14,22 @@ from impl.packed.group.fields import (
     LATE_GROWN,
     LATE_PLAN,
     LEADER,
+    MEMBERS,
     NO_ERROR,
     NOT_AVAILABLE,
     OF_GENERATION,
     OWES_SYNC,
     PARTITIONS,
     PLANNED,
-    PREVIOUS,
     STABLE,
     STATE,
     SYNCS,
-    SYNCS_UNHEARD,
     WAIT,
 )
 from impl.packed.group.group import (
-    answer_assignment,
+    answer_every_sync,
     answer_sync,
+    enter,
     listed,
     place,
     prepare_rebalance,
@@ -66,10 +66,8 @@ def share_out(sheet: Words, ids: int, partitions: int) -> None:
             begin += size
         sheet[GIVEN + i] = here
     kept = 0
-    left = listed(sheet)
-    while left:
-        kept |= 1 << (left & 15) - 1
-        left >>= 4
+    for member in listed(sheet, sheet[MEMBERS]):
+        kept |= 1 << member
     for i in range(sheet[ALL_IDS]):
         sheet[GIVEN + i] &= -(kept >> i & 1)
 
@@ -88,24 +86,15 @@ def takes_sync(sheet: Words, consumer: int, late: int) -> bool:
         if sheet[WAIT + member] == OWES_SYNC:
             sheet[WAIT + member] = AT_REST
         if not late:
-            answer_assignment(sheet, member)
+            answer_sync(sheet, member, NO_ERROR)
         return True
     sheet[WAIT + member] = SYNCS + late
     if member != sheet[LEADER]:
         return True
     share_out(sheet, plan, sheet[PARTITIONS] + grown)
     store(sheet)
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
-        wait = sheet[WAIT + member]
-        if wait == SYNCS:
-            answer_assignment(sheet, member)
-        if wait in (SYNCS, SYNCS_UNHEARD):
-            sheet[WAIT + member] = AT_REST
-    sheet[PREVIOUS] = COMPLETING
-    sheet[STATE] = STABLE
+    answer_every_sync(sheet, NO_ERROR)
+    enter(sheet, STABLE)
     return True
 
 
@@ -119,14 +108,6 @@ def cannot_store(sheet: Words, consumer: int, late: int) -> bool:
         return False
     take(sheet, consumer, late)
     sheet[WAIT + leader] = SYNCS + late
-    left = listed(sheet)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
-        wait = sheet[WAIT + member]
-        if wait == SYNCS:
-            answer_sync(sheet, member, NOT_AVAILABLE)
-        if wait in (SYNCS, SYNCS_UNHEARD):
-            sheet[WAIT + member] = AT_REST
+    answer_every_sync(sheet, NOT_AVAILABLE)
     prepare_rebalance(sheet)
     return True

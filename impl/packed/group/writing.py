@@ -84,6 +84,9 @@ def put_same(sheet: Words, origin: int, out: Out, n: int) -> int:
 
 
 @compiled
-def fits(sheet: Words) -> bool:
-    """Whether the generation is one that the bounds have."""
-    return bool(sheet[GENERATION] <= sheet[GENERATIONS])
+def put_fitting(sheet: Words, origin: int, out: Out, n: int) -> int:
+    """Note the state on the sheet if the bounds have its generation; take up the one before."""
+    if sheet[GENERATION] <= sheet[GENERATIONS]:
+        return put(sheet, origin, out, n)
+    restore(sheet)
+    return n
