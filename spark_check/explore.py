@@ -27,7 +27,7 @@ from checkers.engines import as_verdict, cores, say_compiling
 from checkers.limits import Keep, Limits, OnProgress
 from checkers.verdict import Verdict
 from impl.packed.kernel import NoKernel
-from spark_check.session import assert_pyspark
+from spark_check.needs import assert_pyspark
 from spec.core import SpecError, System
 
 WORTH, WORTH_BY_RULES = 200_000, 1_000

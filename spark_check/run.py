@@ -34,9 +34,10 @@ from checkers.native.search import Exploration, Violation, cannot_keep
 from impl.packed.kernel import DEADLOCK
 from impl.packed.kernels import kernel_for
 from spark_check import by_kernel, by_rules
+from spark_check.errors import DISK_FULL
 from spark_check.jobs import CANDIDATES, FOUND, Job, Model, Wanted, files_beside
 from spark_check.levels import folder_of, parts_of
-from spark_check.session import DISK_FULL, session
+from spark_check.session import session
 from spec.core import Always, Reachable, SpecError, System
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from spark_check.session import assert_answers, assert_java, in_a_line
+from spark_check.errors import in_a_line
+from spark_check.needs import assert_answers, assert_java
 from spec.core import SpecError
 
 SCRIPT = """
