@@ -47,7 +47,8 @@ def explore(
     """Explore a system on a Spark master; without `keep` the checkpoint is a temporary one."""
     assert_pyspark()
     from checkers.native import checkpoint, search
-    from spark_check.run import KernelRun, RulesRun, Run, assert_can, nothing_yet
+    from spark_check.kinds import KernelRun, RulesRun, assert_can, nothing_yet
+    from spark_check.run import Run
 
     with folder_for(keep) as kept:
         run: Run

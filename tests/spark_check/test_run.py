@@ -18,8 +18,8 @@ from checkers.native.codes import Coding
 from checkers.verdict import Verdict
 from impl.packed.compiled import Words
 from spark_check.jobs import Job, Model
+from spark_check.kinds import KernelRun, RulesRun, nothing_yet
 from spark_check.known import BUSY, KEPT, known
-from spark_check.run import KernelRun, RulesRun, nothing_yet
 from spark_check.table import columns_of, kernel_rows, rules_rows
 from spec.core import SpecError, System
 from spec.replication import REPLICATION
