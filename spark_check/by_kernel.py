@@ -24,6 +24,7 @@ from spark_check.jobs import (
     Job,
     Model,
     Wanted,
+    keep_what_is_loaded,
     note_row,
     this_partition,
 )
@@ -49,6 +50,7 @@ def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
     coding = coding_of(kernel.layout)
     with made_ready("engine", None):
         warm_up(kernel, coding, coverage=False)
+    keep_what_is_loaded()
     return kernel, coding
 
 
