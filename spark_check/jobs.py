@@ -21,8 +21,6 @@ import pyarrow as pa
 from checkers.native.blocks import SCHEMA, Part
 from spec.core import SpecError, System
 
-CANDIDATES = "owner int, codes binary, highs binary, note binary"
-FOUND = "shard int, codes binary, highs binary, note binary"
 SENT = pa.schema(
     [("owner", pa.int32()), ("codes", pa.binary()), ("highs", pa.binary()), ("note", pa.binary())]
 )

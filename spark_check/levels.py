@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from checkers.native.blocks import Part, write_rows
-from spark_check.jobs import CANDIDATES, FOUND, Job
+from spark_check.jobs import SENT, WRITTEN, Job
 from spec.core import SpecError
 
 if TYPE_CHECKING:
@@ -67,14 +67,15 @@ def make_on_spark(
     """Have Spark write a level; answers what its tasks have noted."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
+    from pyspark.sql.pandas.types import from_arrow_schema
 
     owners = spark.range(job.owners, numPartitions=job.owners)
-    candidates = owners.mapInArrow(partial(tasks.expand, job), CANDIDATES)
+    candidates = owners.mapInArrow(partial(tasks.expand, job), from_arrow_schema(SENT))
     exchanged = candidates.repartitionById(job.owners, "owner")
-    found = exchanged.mapInArrow(partial(tasks.drop_known, job), FOUND)
+    found = exchanged.mapInArrow(partial(tasks.drop_known, job), from_arrow_schema(WRITTEN))
     observed = Observation()
     noted_too = found.observe(observed, f.collect_list("note").alias("notes"))
-    writer = noted_too.where("note is null").select("shard", "codes", "highs").write
+    writer = noted_too.where(f.isnull("note")).select("shard", "codes", "highs").write
     writer.options(**PARQUET).parquet(folder.as_uri())
     return [json.loads(note) for note in observed.get["notes"]]
 
