@@ -18,7 +18,16 @@ from checkers.native.worker import Chunk, Memory, Worker, nothing_recent, send, 
 from impl.packed.compiled import Words, made_ready
 from impl.packed.kernel import Kernel
 from impl.packed.kernels import kernel_for
-from spark_check.jobs import SENT, WRITTEN, Job, Model, Wanted, note_row, this_partition
+from spark_check.jobs import (
+    SENT,
+    WRITTEN,
+    Job,
+    Model,
+    Wanted,
+    keep_what_is_loaded,
+    note_row,
+    this_partition,
+)
 from spark_check.known import Known, known
 from spec.core import Reachable, SpecError, System
 
@@ -41,6 +50,7 @@ def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
     coding = coding_of(kernel.layout)
     with made_ready("engine", None):
         warm_up(kernel, coding, coverage=False)
+    keep_what_is_loaded()
     return kernel, coding
 
 
@@ -73,9 +83,9 @@ def short_column(content: Words | Pieces) -> pa.Array:
 
 
 def as_pieces(highs: Words, pieces: int) -> Any:
-    """High bits as they are stored."""
+    """High bits as they are stored: what is of one state stands side by side."""
     rows, places = np.divmod(np.arange(pieces), PIECES)
-    return (highs[rows].T >> PIECE_BITS * places).astype(np.uint16)
+    return (highs[rows].T >> PIECE_BITS * places).astype(np.uint16, order="C")
 
 
 # -- a level --------------------------------------------------------------------------------------

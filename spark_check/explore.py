@@ -27,7 +27,7 @@ from checkers.engines import as_verdict, cores, say_compiling
 from checkers.limits import Keep, Limits, OnProgress
 from checkers.verdict import Verdict
 from impl.packed.kernel import NoKernel
-from spark_check.session import assert_can_begin
+from spark_check.needs import assert_can_begin
 from spec.core import SpecError, System
 
 WORTH, WORTH_BY_RULES = 200_000, 1_000
@@ -47,7 +47,8 @@ def explore(
     """Explore a system on a Spark master; without `keep` the checkpoint is a temporary one."""
     assert_can_begin(master)
     from checkers.native import checkpoint, search
-    from spark_check.run import KernelRun, RulesRun, Run, assert_can, nothing_yet
+    from spark_check.kinds import KernelRun, RulesRun, assert_can, nothing_yet
+    from spark_check.run import Run
 
     with folder_for(keep) as kept:
         run: Run

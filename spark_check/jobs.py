@@ -8,6 +8,7 @@ is counted once, however often Spark has to try.
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from collections.abc import Mapping
@@ -20,8 +21,6 @@ import pyarrow as pa
 from checkers.native.blocks import SCHEMA, Part
 from spec.core import SpecError, System
 
-CANDIDATES = "owner int, codes binary, highs binary, note binary"
-FOUND = "shard int, codes binary, highs binary, note binary"
 SENT = pa.schema(
     [("owner", pa.int32()), ("codes", pa.binary()), ("highs", pa.binary()), ("note", pa.binary())]
 )
@@ -129,3 +128,14 @@ def this_partition() -> int:
 
     context = TaskContext.get()
     return context.partitionId() if context else 0  # in the driver there is one for all
+
+
+def keep_what_is_loaded() -> None:
+    """Spare a worker of Spark from going through all modules after each task.
+
+    It looks for garbage then, which takes longer than a small task.
+    """
+    from pyspark import TaskContext
+
+    if TaskContext.get():
+        gc.freeze()

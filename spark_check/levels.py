@@ -1,16 +1,33 @@
-"""A level as Spark has committed it, made part of the checkpoint."""
+"""A level: made by the tasks of Spark, or here, and then part of the checkpoint."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from checkers.native.blocks import Part
+import pyarrow as pa
+
+from checkers.native.blocks import Part, write_rows
+from spark_check.jobs import SENT, WRITTEN, Job
 from spec.core import SpecError
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PARQUET = {
+    "compression": "none",  # codes look like chance
+    "parquet.enable.dictionary": "false",
+    "parquet.page.write-checksum.enabled": "false",  # the manifest has one of the file
+    "parquet.column.statistics.enabled#codes": "false",
+    "parquet.column.statistics.enabled#highs": "false",
+}
 PART = re.compile(r"part-(\d+)-")
 
 
@@ -42,3 +59,36 @@ def parts_of(
             "not there; name one with --checkpoint"
         )
     return tuple(parts)
+
+
+def make_on_spark(
+    spark: SparkSession, tasks: ModuleType, job: Job, folder: Path
+) -> list[dict[str, Any]]:
+    """Have Spark write a level; answers what its tasks have noted."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    owners = spark.range(job.owners, numPartitions=job.owners)
+    candidates = owners.mapInArrow(partial(tasks.expand, job), from_arrow_schema(SENT))
+    exchanged = candidates.repartitionById(job.owners, "owner")
+    found = exchanged.mapInArrow(partial(tasks.drop_known, job), from_arrow_schema(WRITTEN))
+    observed = Observation()
+    noted_too = found.observe(observed, f.collect_list("note").alias("notes"))
+    writer = noted_too.where(f.isnull("note")).select("shard", "codes", "highs").write
+    writer.options(**PARQUET).parquet(folder.as_uri())
+    return [json.loads(note) for note in observed.get["notes"]]
+
+
+def make_here(tasks: ModuleType, job: Job, name: str) -> list[dict[str, Any]]:
+    """Do the same in this process, for a level that is not worth a job."""
+    rows = list(tasks.drop_known(job, tasks.expand(job, iter(()))))
+    notes = [json.loads(note.as_py()) for row in rows for note in row["note"].drop_null()]
+    states = [row.drop_columns(["note"]) for row in rows if row["note"].null_count]
+    (job.folder / name).mkdir()
+    if states:
+        count = next(n["states"] for n in notes if "states" in n)
+        write_rows(
+            job.folder, f"{name}/part-00000-here.parquet", pa.Table.from_batches(states), count
+        )
+    return notes

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import json
 import os
 import shutil
 import sys
@@ -26,31 +23,19 @@ from checkers.interrupt import noted
 from checkers.limits import INTERRUPTED, Limits, OnProgress, Progress
 from checkers.memory import peak_resident_bytes
 from checkers.native import checkpoint
-from checkers.native.behaviour import behaviour
-from checkers.native.blocks import write_rows
-from checkers.native.checkpoint import Level, Way
-from checkers.native.keep import run_of
-from checkers.native.search import Exploration, Violation, cannot_keep
-from impl.packed.kernel import DEADLOCK
-from impl.packed.kernels import kernel_for
-from spark_check import by_kernel, by_rules
-from spark_check.jobs import CANDIDATES, FOUND, Job, Model, Wanted, files_beside
-from spark_check.levels import folder_of, parts_of
-from spark_check.session import DISK_FULL, session
-from spec.core import Always, Reachable, SpecError, System
+from checkers.native.checkpoint import Level
+from checkers.native.search import Exploration, cannot_keep
+from spark_check.errors import DISK_FULL
+from spark_check.findings import Findings
+from spark_check.jobs import Job, Model, Wanted, files_beside
+from spark_check.levels import folder_of, make_here, make_on_spark, parts_of
+from spark_check.session import session
+from spec.core import System
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
-
-PARQUET = {
-    "compression": "none",  # codes look like chance
-    "parquet.enable.dictionary": "false",
-    "parquet.page.write-checksum.enabled": "false",  # the manifest has one of the file
-    "parquet.column.statistics.enabled#codes": "false",
-    "parquet.column.statistics.enabled#highs": "false",
-}
 
 
 class Run(ABC):
@@ -76,12 +61,7 @@ class Run(ABC):
         self.on_progress = on_progress
         self.model = Model.of(system)
         self.name = uuid.uuid4().hex[:12]
-        self.wanted = [p.name for p in system.properties if isinstance(p, Always)] + [DEADLOCK]
-        """The properties still to be violated."""
-        self.unseen = [p.name for p in system.properties if isinstance(p, Reachable)]
-        """The properties that some state should show, and none did yet."""
-        self.violations: list[Violation[Any]] = []
-        self.witnesses: list[Violation[Any]] = []
+        self.found = Findings(system, self.pack, self.least)
         self.levels: list[Level] = []
         """Those that this run has taken up or made."""
         self.counts: tuple[int, ...] | None = None
@@ -140,8 +120,8 @@ class Run(ABC):
             levels=[level.states for level in self.levels if level.states],
             generated=last.generated,
             fired={name: counts["fired"] for name, counts in last.rules.items()},
-            violations=self.violations,
-            witnesses=self.witnesses,
+            violations=self.found.violations,
+            witnesses=self.found.witnesses,
             stopped=self.stopped,
             workers=self.__dict__.get("owners", 1),
             seconds_explore=time.perf_counter() - self.begun - self.spent.get("start", 0.0),
@@ -154,15 +134,14 @@ class Run(ABC):
 
     def explore(self, here: Exploration[Any]) -> None:
         """Take up what is kept, and go on from there."""
-        self.witnesses = list(here.witnesses)
-        self.unseen = [n for n in self.unseen if n not in {w.property for w in self.witnesses}]
+        self.found.take_witnesses(here.witnesses)
         for index, level in enumerate(self.manifest.levels):
             self.levels.append(level)
-            if index >= len(here.levels) and self.unseen:
-                self.report(index, list(self.unseen))
+            if index >= len(here.levels) and self.found.unseen:
+                self.report(index, list(self.found.unseen))
             for way in self.manifest.violations:
                 if way.level == index and level.states:
-                    self.take_violation(way.name, way.states)
+                    self.found.take_violation(way.name, way.states)
             if level.states:
                 self.limit()
             if self.is_done():
@@ -176,7 +155,7 @@ class Run(ABC):
 
     def is_done(self) -> bool:
         """Whether nothing is to be found any more."""
-        ended = bool(self.violations) and not self.limits.keep_going
+        ended = bool(self.found.violations) and not self.limits.keep_going
         return self.stopped is not None or ended or not self.levels[-1].states
 
     def limit(self) -> None:
@@ -192,23 +171,27 @@ class Run(ABC):
         """What tasks are told now."""
         parts = tuple(level.parts for level in self.levels)
         counts = self.counts if self.counts and len(self.counts) == owners else None
-        return Job(self.name, self.model, self.folder, owners, parts, counts, tuple(self.unseen))
+        return Job(
+            self.name, self.model, self.folder, owners, parts, counts, tuple(self.found.unseen)
+        )
 
     def make_level(self) -> bool:
         """Expand the last level into the next one; whether that is to count."""
         index, before = len(self.levels), self.levels[-1]
         name = folder_of(index, self.name)
         if max(level.states for level in self.levels) < self.worth:
-            notes = self.make_here(name)
+            notes = make_here(self.tasks, self.job(1), name)
         else:
             what = f"level {index + 1}: expand {before.states:,} states, drop what is known"
-            notes = self.on_spark(what, partial(self.make_on_spark, name)) or []
+            job, folder = self.job(self.owners), self.folder / name
+            make = partial(make_on_spark, self.spark, self.tasks, job, folder)
+            notes = self.on_spark(what, make) or []
         if not notes:
             return False
         sent, kept = [n for n in notes if "fired" in n], [n for n in notes if "states" in n]
         self.account(notes)
         self.report(index - 1, [name for note in sent for name in note["found"]])
-        if self.violations and not self.limits.keep_going and not self.counts_level():
+        if self.found.violations and not self.limits.keep_going and not self.counts_level():
             shutil.rmtree(self.folder / name, ignore_errors=True)
             checkpoint.write_manifest(self.folder, self.manifest)
             return False
@@ -237,78 +220,20 @@ class Run(ABC):
         """Whether a level counts although its expansion has ended the run."""
         return False
 
-    def make_on_spark(self, name: str) -> list[dict[str, Any]]:
-        """Have Spark write a level; answers what its tasks have noted."""
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as f
-
-        job = self.job(self.owners)
-        owners = self.spark.range(self.owners, numPartitions=self.owners)
-        candidates = owners.mapInArrow(partial(self.tasks.expand, job), CANDIDATES)
-        exchanged = candidates.repartitionById(self.owners, "owner")
-        found = exchanged.mapInArrow(partial(self.tasks.drop_known, job), FOUND)
-        observed = Observation()
-        noted_too = found.observe(observed, f.collect_list("note").alias("notes"))
-        writer = noted_too.where("note is null").select("shard", "codes", "highs").write
-        writer.options(**PARQUET).parquet((self.folder / name).as_uri())
-        return [json.loads(note) for note in observed.get["notes"]]
-
-    def make_here(self, name: str) -> list[dict[str, Any]]:
-        """Do the same in this process, for a level that is not worth a job."""
-        job = self.job(1)
-        rows = list(self.tasks.drop_known(job, self.tasks.expand(job, iter(()))))
-        notes = [json.loads(note.as_py()) for row in rows for note in row["note"].drop_null()]
-        states = [row.drop_columns(["note"]) for row in rows if row["note"].null_count]
-        (self.folder / name).mkdir()
-        if states:
-            count = next(n["states"] for n in notes if "states" in n)
-            write_rows(
-                self.folder, f"{name}/part-00000-here.parquet", pa.Table.from_batches(states), count
-            )
-        return notes
-
     def settle(self) -> None:
         """After a limit ended it: check what was found and not expanded."""
         for index in range(max(0, len(self.levels) - 2), len(self.levels)):
             if self.levels[index].states and self.stopped != INTERRUPTED:
-                self.report(index, [*self.wanted, *self.unseen])
-            if self.violations and not self.limits.keep_going:
+                self.report(index, [*self.found.wanted, *self.found.unseen])
+            if self.found.violations and not self.limits.keep_going:
                 break
         checkpoint.write_manifest(self.folder, self.manifest)
 
     # -- counterexamples ------------------------------------------------------------------------
 
-    def report(self, level: int, found: Sequence[str]) -> None:
+    def report(self, level: int, shown: Sequence[str]) -> None:
         """Find the way to each property that shows in a level, and did not before."""
-        for name in dict.fromkeys(found):
-            if name not in self.wanted and name not in self.unseen:
-                continue
-            words = self.least(level, Wanted(shows=name), name)
-            if words is None:
-                continue
-            way = [words]
-            for before in reversed(range(level)):
-                words = self.least(before, Wanted(leads_to=words), name)
-                if words is None:
-                    return  # somebody ended it
-                way.append(words)
-            if name in self.unseen:
-                self.unseen.remove(name)
-                self.witnesses.append(self.told(name, way[::-1]))
-            else:
-                self.take_violation(name, way[::-1])
-                self.manifest.violations.append(Way(name, way[::-1]))
-
-    def take_violation(self, name: str, way: Sequence[Sequence[int]]) -> None:
-        """A violation that need not be looked for any more."""
-        if name in self.wanted:
-            self.wanted.remove(name)
-            self.violations.append(self.told(name, way))
-
-    def told(self, name: str, way: Sequence[Sequence[int]]) -> Violation[Any]:
-        """A way as states and steps."""
-        words = [tuple(state) for state in way]
-        return Violation(name, *behaviour(self.system, self.pack, words))
+        self.manifest.violations += self.found.find(level, shown)
 
     def least(self, level: int, wanted: Wanted, name: str) -> tuple[int, ...] | None:
         """Of the states of a level that are wanted, the one with the least words."""
@@ -377,78 +302,3 @@ def look_back(
     found = least(job, level, wanted, this_partition(), job.owners)
     words = pa.array([found] if found else [], pa.list_(pa.int64()))
     yield pa.RecordBatch.from_arrays([words], ["words"])
-
-
-class KernelRun(Run):
-    """A run of a model that has a kernel."""
-
-    tasks = by_kernel
-
-    @staticmethod
-    def what_is_run(system: System[Any]) -> Mapping[str, Any]:
-        """The same as for the native engine."""
-        return run_of(system, kernel_for(system))
-
-    def begin(self) -> None:
-        """The native engine has begun."""
-
-    def pack(self, state: Any) -> tuple[int, ...]:
-        """The words of a state."""
-        words: tuple[int, ...] = by_kernel.kernel_of(self.model)[0].pack(state)
-        return words
-
-
-class RulesRun(Run):
-    """A run of a model without one, on the rules themselves."""
-
-    tasks = by_rules
-
-    @staticmethod
-    def what_is_run(system: System[Any]) -> Mapping[str, Any]:
-        """The model, the text of its rules, and how states are written."""
-        modules = {rule.body.__module__ for rule in system.rules}
-        texts = [inspect.getsource(sys.modules[name]) for name in sorted(modules)]
-        return {
-            "model": system.model.name,
-            "variant": system.variant.name,
-            "bounds": attrs.asdict(system.bounds),
-            "properties": sorted(p.name for p in system.properties),
-            "rules": hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16],
-            "layout": by_rules.LAYOUT,
-        }
-
-    def begin(self) -> None:
-        """Write the initial states, if nobody did."""
-        if self.manifest.levels:
-            return
-        _, codec = by_rules.system_of(self.model)
-        states = [codec.encode(state) for state in self.system.initial()]
-        name = folder_of(0, self.name)
-        (self.folder / name).mkdir()
-        rows = by_rules.as_table(states)
-        part = write_rows(self.folder, f"{name}/part-00000-here.parquet", rows, len(states))
-        rules = {rule.name: {"fired": 0} for rule in self.system.rules}
-        self.manifest.levels.append(Level(len(states), len(states), rules, (part,)))
-        checkpoint.write_manifest(self.folder, self.manifest)
-
-    def counts_level(self) -> bool:
-        """As with the reference engine, that of a deadlock does: it is noticed on the way."""
-        return all(violation.property == DEADLOCK for violation in self.violations)
-
-    def pack(self, state: Any) -> tuple[int, ...]:
-        """The bytes of a state."""
-        return tuple(by_rules.system_of(self.model)[1].encode(state))
-
-
-def nothing_yet() -> Exploration[Any]:
-    """What another engine has found where none has begun."""
-    return Exploration([], 0, {}, {}, [], [], None, 1, 0.0, 0.0, 0.0, 0)
-
-
-def assert_can(system: System[Any]) -> None:
-    """SpecError where this cannot be asked without the whole graph."""
-    for prop in system.properties:
-        if not isinstance(prop, Always | Reachable):
-            raise SpecError(f"the spark engine cannot check {prop.name}; use --engine reference")
-    if system.rules != system.variant.rules:
-        raise SpecError("the spark engine explores rules as they are, and no mutants")

@@ -30,7 +30,7 @@ from impl.packed.kernel import NoKernel
 from impl.packed.kernels import kernel_for
 from spark_check import by_kernel, by_rules
 from spark_check.jobs import Job, Model, this_partition
-from spark_check.run import KernelRun, RulesRun
+from spark_check.kinds import KernelRun, RulesRun
 from spark_check.session import session
 from spec.core import SpecError, System
 from traces.itf import variables

@@ -37,7 +37,8 @@ from checkers.cli.output import progress_line, say, say_json
 from checkers.graph import MAX_STATES, Graph, Key, Numbers, graph_of, source_of
 from checkers.named import Named, named
 from checkers.trace_sets import Piece
-from spark_check.session import assert_can_begin, session
+from spark_check.needs import assert_can_begin
+from spark_check.session import session
 from spec.core import SpecError
 from traces.trace import settings as bounds_of
 

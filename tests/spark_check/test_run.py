@@ -13,15 +13,19 @@ import pytest
 from checkers.engines import as_verdict, run
 from checkers.limits import Keep, Limits
 from checkers.native import search
+from checkers.native.blocks import as_states
 from checkers.native.checkpoint import read_manifest
-from checkers.native.codes import Coding
+from checkers.native.codes import Coding, as_highs, high_rows
 from checkers.verdict import Verdict
 from impl.packed.compiled import Words
+from spark_check import by_kernel
+from spark_check.by_kernel import as_pieces, row
 from spark_check.jobs import Job, Model
+from spark_check.kinds import KernelRun, RulesRun, nothing_yet
 from spark_check.known import BUSY, KEPT, known
-from spark_check.run import KernelRun, RulesRun, nothing_yet
 from spark_check.table import columns_of, kernel_rows, rules_rows
 from spec.core import SpecError, System
+from spec.group import GROUP
 from spec.replication import REPLICATION
 from spec.toys import COUNTER, DIE_HARD, TWO_PHASE_LOCK
 from spec.watermarks import WATERMARKS
@@ -77,6 +81,22 @@ def test_tasks_find_what_the_native_engine_finds(
 ) -> None:
     system = REPLICATION.system(variant, {"brokers": 2, "max_epoch": 2})
     limits = Limits(keep_going=keep_going)
+    assert told(by_tasks(system, limits, tmp_path / "run")) == told(run("native", system, limits))
+
+
+@pytest.mark.parametrize("pieces", [0, 1, 4, 6])
+def test_high_bits_come_to_an_owner_as_they_were_sent(pieces: int) -> None:
+    words = np.random.default_rng(7).integers(1, 1 << 63, (high_rows(pieces), 5))
+    highs = as_highs(as_pieces(words, pieces))
+    codes = np.arange(5)
+    found = as_states(row(0, codes, as_pieces(highs, pieces)), pieces)
+    assert [array.tolist() for array in found] == [codes.tolist(), highs.tolist()]
+
+
+def test_tasks_find_what_the_native_engine_finds_where_states_are_wide(tmp_path: Path) -> None:
+    system = GROUP.system(bounds={"crashes": 0, "failovers": 0})
+    assert by_kernel.kernel_of(Model.of(system))[1].pieces > 1
+    limits = Limits(max_depth=20)
     assert told(by_tasks(system, limits, tmp_path / "run")) == told(run("native", system, limits))
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from checkers.cli.main import run
-from spark_check.session import assert_answers, assert_java, in_a_line
+from spark_check.errors import in_a_line
+from spark_check.needs import assert_answers, assert_java
 from spec.core import SpecError
 
 SCRIPT = """

@@ -1,4 +1,4 @@
-"""What consumers do on the desk, and what happens to them."""
+"""What consumers do on the sheet, and what happens to them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from impl.packed.group.fields import (
     LATE_MEMBER,
     LATE_PLAN,
     LEADS,
-    LISTS,
     MEMBER,
     NO_ERROR,
     NOT_AVAILABLE,
@@ -51,190 +50,189 @@ from impl.packed.group.fields import (
     VARIANT,
     WANTS_TO_REJOIN,
 )
-from impl.packed.group.group import clear_call, hangs_up, place
-from impl.packed.group.requests import finds, leaves, take
+from impl.packed.group.group import clear_call, hangs_up, listed, place
+from impl.packed.group.leaving import leaves
+from impl.packed.group.requests import finds, take
 
 # -- what it gives up -------------------------------------------------------------------------
 
 
 @compiled
-def gives_up(desk: Words, consumer: int) -> None:
+def gives_up(sheet: Words, consumer: int) -> None:
     """A consumer waits for no answer any more; its request may still arrive."""
     c = place(consumer)
-    call = desk[c + CALL]
-    if (call in (JOIN, SYNC)) and finds(desk, c):
-        take(desk, consumer, 1)
-        desk[c + LATE] = call
-        desk[c + LATE_MEMBER] = desk[c + MEMBER]
+    call = sheet[c + CALL]
+    if (call in (JOIN, SYNC)) and finds(sheet, c):
+        take(sheet, consumer, 1)
+        sheet[c + LATE] = call
+        sheet[c + LATE_MEMBER] = sheet[c + MEMBER]
         if call == SYNC:
-            desk[c + LATE_GENERATION] = desk[c + OF_GENERATION]
-            desk[c + LATE_PLAN] = desk[c + CALL_SAYS]
-            if desk[c + CALL_SAYS]:
-                desk[c + LATE_GROWN] = desk[c + PLANNED] - 1
-    clear_call(desk, c)
-    hangs_up(desk, consumer)
+            sheet[c + LATE_GENERATION] = sheet[c + OF_GENERATION]
+            sheet[c + LATE_PLAN] = sheet[c + CALL_SAYS]
+            if sheet[c + CALL_SAYS]:
+                sheet[c + LATE_GROWN] = sheet[c + PLANNED] - 1
+    clear_call(sheet, c)
+    hangs_up(sheet, consumer)
 
 
 @compiled
-def is_out(desk: Words, c: int) -> None:
+def is_out(sheet: Words, c: int) -> None:
     """A consumer will join again; what it was told and did not do is void."""
-    if desk[c + TOLD]:
-        desk[c + HELD] = 0
-    desk[c + PHASE] = OUT
-    desk[c + TOLD] = 0
-    desk[c + WANTS_TO_REJOIN] = 0
-    desk[c + PLANNED] = 0
+    if sheet[c + TOLD]:
+        sheet[c + HELD] = 0
+    sheet[c + PHASE] = OUT
+    sheet[c + TOLD] = 0
+    sheet[c + WANTS_TO_REJOIN] = 0
+    sheet[c + PLANNED] = 0
 
 
 @compiled
-def is_fenced(desk: Words, consumer: int) -> None:
+def is_fenced(sheet: Words, consumer: int) -> None:
     """Another one has its instance id: it ends, but for a request of its own of before."""
     c = place(consumer)
-    clear_call(desk, c)
-    hangs_up(desk, consumer)
-    is_out(desk, c)
-    desk[c + PHASE] = FENCED
-    desk[c + MEMBER] = 0
-    desk[c + OF_GENERATION] = 0
-    desk[c + HELD] = 0
-    desk[c + KNOWS] = 0
-    desk[c + BEAT] = NO_ERROR
-    desk[c + BEAT_IS_OLD] = 0
+    clear_call(sheet, c)
+    hangs_up(sheet, consumer)
+    is_out(sheet, c)
+    sheet[c + PHASE] = FENCED
+    sheet[c + MEMBER] = 0
+    sheet[c + OF_GENERATION] = 0
+    sheet[c + HELD] = 0
+    sheet[c + KNOWS] = 0
+    sheet[c + BEAT] = NO_ERROR
+    sheet[c + BEAT_IS_OLD] = 0
 
 
 @compiled
-def forgets(desk: Words, c: int, error: int) -> None:
+def forgets(sheet: Words, c: int, error: int) -> None:
     """What an error makes void is forgotten; an answer under way is then to an earlier self."""
     if error == UNKNOWN_MEMBER:
-        desk[c + MEMBER] = 0
+        sheet[c + MEMBER] = 0
     if error in (UNKNOWN_MEMBER, ILLEGAL_GENERATION):
-        desk[c + OF_GENERATION] = 0
-        if desk[c + BEAT] != NO_ERROR:
-            desk[c + BEAT_IS_OLD] = 1
+        sheet[c + OF_GENERATION] = 0
+        if sheet[c + BEAT] != NO_ERROR:
+            sheet[c + BEAT_IS_OLD] = 1
     if error in (NOT_COORDINATOR, NOT_AVAILABLE):
-        desk[c + KNOWS] = 0
+        sheet[c + KNOWS] = 0
 
 
 @compiled
-def starts_over(desk: Words, consumer: int, error: int) -> None:
+def starts_over(sheet: Words, consumer: int, error: int) -> None:
     """A consumer reads an error, and joins again with what the error leaves it."""
     c = place(consumer)
     if error == FENCED_INSTANCE:
-        is_fenced(desk, consumer)
+        is_fenced(sheet, consumer)
         return
-    gives_up(desk, consumer)
-    is_out(desk, c)
-    forgets(desk, c, error)
+    gives_up(sheet, consumer)
+    is_out(sheet, c)
+    forgets(sheet, c, error)
 
 
 # -- what it does when it polls ---------------------------------------------------------------
 
 
 @compiled
-def joins(desk: Words, c: int) -> None:
+def joins(sheet: Words, c: int) -> None:
     """A consumer gives up what it owns, and asks to be in the next generation."""
-    desk[c + PHASE] = JOINING
-    desk[c + HELD] = 0
-    desk[c + WANTS_TO_REJOIN] = 0
-    desk[c + PLANNED] = 0
-    desk[c + CALL] = JOIN
+    sheet[c + PHASE] = JOINING
+    sheet[c + HELD] = 0
+    sheet[c + WANTS_TO_REJOIN] = 0
+    sheet[c + PLANNED] = 0
+    sheet[c + CALL] = JOIN
 
 
 @compiled
-def takes_join_answer(desk: Words, consumer: int) -> None:
+def takes_join_answer(sheet: Words, consumer: int) -> None:
     """A consumer reads the answer to its JoinGroup."""
     c = place(consumer)
-    call = desk[c + CALL]
+    call = sheet[c + CALL]
     if call > JOIN_FAILS:
-        starts_over(desk, consumer, call - JOIN_FAILS)
+        starts_over(sheet, consumer, call - JOIN_FAILS)
         return
-    desk[c + MEMBER] = desk[c + ANSWERED_MEMBER]
-    desk[c + BEAT_IS_OLD] = int(desk[c + BEAT] != NO_ERROR)
+    sheet[c + MEMBER] = sheet[c + ANSWERED_MEMBER]
+    sheet[c + BEAT_IS_OLD] = int(sheet[c + BEAT] != NO_ERROR)
     if call == TAKE_ID:
-        clear_call(desk, c)
-        desk[c + CALL] = JOIN
+        clear_call(sheet, c)
+        sheet[c + CALL] = JOIN
         return
-    desk[c + OF_GENERATION] = desk[c + ANSWERED_GENERATION]
-    desk[c + PHASE] = SYNCING
+    sheet[c + OF_GENERATION] = sheet[c + ANSWERED_GENERATION]
+    sheet[c + PHASE] = SYNCING
     plan = 0
     if call == LEADS:
-        left = desk[LISTS + desk[c + CALL_SAYS]]
-        while left:
-            plan |= 1 << (left & 15) - 1
-            left >>= 4
+        for member in listed(sheet, sheet[c + CALL_SAYS]):
+            plan |= 1 << member
     if call in (LEADS, SKIPS):
-        desk[c + PLANNED] = desk[GROWN] + 1
-    clear_call(desk, c)
-    desk[c + CALL] = SYNC
-    desk[c + CALL_SAYS] = plan
+        sheet[c + PLANNED] = sheet[GROWN] + 1
+    clear_call(sheet, c)
+    sheet[c + CALL] = SYNC
+    sheet[c + CALL_SAYS] = plan
 
 
 @compiled
-def takes_sync_answer(desk: Words, consumer: int) -> None:
+def takes_sync_answer(sheet: Words, consumer: int) -> None:
     """A consumer reads the answer to its SyncGroup; its assignment stays where it is."""
     c = place(consumer)
-    call = desk[c + CALL]
+    call = sheet[c + CALL]
     if call != SYNCED:
-        starts_over(desk, consumer, call - SYNC_FAILS)
+        starts_over(sheet, consumer, call - SYNC_FAILS)
         return
-    desk[c + CALL] = NOTHING
-    desk[c + PHASE] = AT_WORK
-    desk[c + TOLD] = 1
+    sheet[c + CALL] = NOTHING
+    sheet[c + PHASE] = AT_WORK
+    sheet[c + TOLD] = 1
 
 
 @compiled
-def hears_error(desk: Words, consumer: int) -> None:
+def hears_error(sheet: Words, consumer: int) -> None:
     """The answer to a heartbeat or a commit has come, and is an error."""
     c = place(consumer)
-    error = desk[c + BEAT]
-    is_old = desk[c + BEAT_IS_OLD]
-    at_work = desk[c + PHASE] == AT_WORK
-    desk[c + BEAT] = NO_ERROR
-    desk[c + BEAT_IS_OLD] = 0
+    error = sheet[c + BEAT]
+    is_old = sheet[c + BEAT_IS_OLD]
+    at_work = sheet[c + PHASE] == AT_WORK
+    sheet[c + BEAT] = NO_ERROR
+    sheet[c + BEAT_IS_OLD] = 0
     if error == NOT_COORDINATOR and at_work:
-        desk[c + KNOWS] = 0
+        sheet[c + KNOWS] = 0
     elif error == NOT_COORDINATOR:
-        starts_over(desk, consumer, error)
+        starts_over(sheet, consumer, error)
     elif error == REBALANCING:
         if at_work:
-            desk[c + WANTS_TO_REJOIN] = 1
+            sheet[c + WANTS_TO_REJOIN] = 1
     elif is_old:
         return
-    elif desk[VARIANT] == BEFORE_8104 and desk[c + TOLD] and error != FENCED_INSTANCE:
-        desk[c + WANTS_TO_REJOIN] = 1
-        forgets(desk, c, error)
+    elif sheet[VARIANT] == BEFORE_8104 and sheet[c + TOLD] and error != FENCED_INSTANCE:
+        sheet[c + WANTS_TO_REJOIN] = 1
+        forgets(sheet, c, error)
     else:
-        starts_over(desk, consumer, error)
+        starts_over(sheet, consumer, error)
 
 
 # -- what happens to it -----------------------------------------------------------------------
 
 
 @compiled
-def ends(desk: Words, consumer: int, phase: int) -> None:
+def ends(sheet: Words, consumer: int, phase: int) -> None:
     """A consumer's process ends; all that is left is a request on its way."""
-    gives_up(desk, consumer)
+    gives_up(sheet, consumer)
     c = place(consumer)
     for k in range(CONSUMER_SIZE):
         if k < LATE or (k > LATE_GROWN and k != IDS):
-            desk[c + k] = 0
-    desk[c + PHASE] = phase
+            sheet[c + k] = 0
+    sheet[c + PHASE] = phase
 
 
 @compiled
-def closes(desk: Words, consumer: int, phase: int) -> None:
+def closes(sheet: Words, consumer: int, phase: int) -> None:
     """A consumer leaves, and then it ends."""
-    leaves(desk, consumer)
-    ends(desk, consumer, phase)
+    leaves(sheet, consumer)
+    ends(sheet, consumer, phase)
 
 
 @compiled
-def leaves_unasked(desk: Words, consumer: int) -> None:
+def leaves_unasked(sheet: Words, consumer: int) -> None:
     """The heartbeat thread leaves for an application that does not poll; that holds on."""
     c = place(consumer)
-    leaves(desk, consumer)
-    gives_up(desk, consumer)
-    is_out(desk, c)
-    desk[c + MEMBER] = 0
-    desk[c + OF_GENERATION] = 0
-    desk[c + BEAT_IS_OLD] = int(desk[c + BEAT] != NO_ERROR)
+    leaves(sheet, consumer)
+    gives_up(sheet, consumer)
+    is_out(sheet, c)
+    sheet[c + MEMBER] = 0
+    sheet[c + OF_GENERATION] = 0
+    sheet[c + BEAT_IS_OLD] = int(sheet[c + BEAT] != NO_ERROR)

@@ -39,24 +39,24 @@ def expand(
     Returns how far it came before there was no more room for the successors of a state, and
     how many successors there are. `counts` gets the number of each act's.
     """
-    desk = pointer_to(whole)
+    sheet = pointer_to(whole)
     out = Out(pointer_to(succ), succ.shape[1], pointer_to(origins))
     counts[:] = 0
     n = 0
     stop = end
     for i in range(begin, end):
-        if n + desk[FANOUT] > len(origins):
+        if n + sheet[FANOUT] > len(origins):
             stop = i
             break
-        lay_down(words, i, desk)
-        n = expand_asks(desk, i << 16, out, n)
-        n = expand_timers(desk, i << 16, out, n)
-        n = expand_world(desk, i << 16, out, n)
-        for consumer in range(desk[HOW_MANY]):
-            if polls(desk, place(consumer)):
-                n = expand_polling(desk, consumer, i << 16, out, n)
-            n = expand_beats(desk, consumer, i << 16, out, n)
-            n = expand_faults(desk, consumer, i << 16, out, n)
+        lay_down(words, i, sheet)
+        n = expand_asks(sheet, i << 16, out, n)
+        n = expand_timers(sheet, i << 16, out, n)
+        n = expand_world(sheet, i << 16, out, n)
+        for consumer in range(sheet[HOW_MANY]):
+            if polls(sheet, place(consumer)):
+                n = expand_polling(sheet, consumer, i << 16, out, n)
+            n = expand_beats(sheet, consumer, i << 16, out, n)
+            n = expand_faults(sheet, consumer, i << 16, out, n)
     for k in range(n):
         counts[origins[k] >> 8 & 255] += 1
     return stop, n

@@ -1,4 +1,4 @@
-"""The desk: one array on which a state lies unpacked, with everything needed to work on it.
+"""The sheet: one array on which a state lies unpacked, with everything needed to work on it.
 
 Compiled functions take a pointer to it, change what lies there, and know its places by the names
 here. So whatever they need is at hand, and nothing is made anew for each state.
@@ -153,12 +153,12 @@ OWNER = PACKED + STATE_SIZE // 16
 NTH = OWNER + MOST_MEMBERS
 """By member id: which of its consumer's ids it is, from 1."""
 BLOCK = 16
-"""So many fields, side by side on the desk, are in the same word."""
+"""So many fields, side by side on the sheet, are in the same word."""
 MOST_WORDS = STATE_SIZE // BLOCK
 WORD = NTH + MOST_MEMBERS
 """By word: the block that its fields begin with; after the last word, how many blocks there are."""
 SHIFT = WORD + MOST_WORDS + 1
-"""By place on the desk: where in its word the field begins."""
+"""By place on the sheet: where in its word the field begins."""
 MASK = SHIFT + STATE_SIZE
 LISTS = MASK + STATE_SIZE
 """By list: its members, each as its id and one, the first in the lowest four bits."""

@@ -13,6 +13,7 @@ from impl.packed.group.fields import (
     JOINS_NEW,
     KNOWS,
     MEMBER,
+    MEMBERS,
     MOST_EARLY,
     NTH,
     OWES_SYNC,
@@ -32,82 +33,76 @@ from impl.packed.group.group import (
 
 
 @compiled
-def polls(desk: Words, c: int) -> bool:
+def polls(sheet: Words, c: int) -> bool:
     """Whether a consumer's application runs and polls."""
-    return bool(desk[c + PHASE] <= AT_WORK and desk[c + STALLED] == 0)
+    return bool(sheet[c + PHASE] <= AT_WORK and sheet[c + STALLED] == 0)
 
 
 @compiled
-def beats(desk: Words, c: int) -> bool:
+def beats(sheet: Words, c: int) -> bool:
     """Whether its heartbeat thread is at work."""
-    phase = desk[c + PHASE]
-    return bool((phase in (SYNCING, AT_WORK)) and desk[c + KNOWS] != 0)
+    phase = sheet[c + PHASE]
+    return bool((phase in (SYNCING, AT_WORK)) and sheet[c + KNOWS] != 0)
 
 
 @compiled
-def is_held(desk: Words, member: int) -> bool:
+def is_held(sheet: Words, member: int) -> bool:
     """Whether its consumer runs, and goes by this id or is about to hear of it."""
-    c = place(desk[OWNER + member])
-    if desk[c + PHASE] > AT_WORK:
+    c = place(sheet[OWNER + member])
+    if sheet[c + PHASE] > AT_WORK:
         return False
-    nth = desk[NTH + member]
-    if desk[c + MEMBER] == nth:
+    nth = sheet[NTH + member]
+    if sheet[c + MEMBER] == nth:
         return True
-    wait = desk[WAIT + member]
+    wait = sheet[WAIT + member]
     if wait in (JOINS, JOINS_NEW, SYNCS):
         return True
-    is_answer = FOLLOWS <= desk[c + CALL] < SYNCED
-    return bool(is_answer and desk[c + ANSWERED_MEMBER] == nth)
+    is_answer = FOLLOWS <= sheet[c + CALL] < SYNCED
+    return bool(is_answer and sheet[c + ANSWERED_MEMBER] == nth)
 
 
 @compiled
-def is_expected(desk: Words, member: int) -> bool:
+def is_expected(sheet: Words, member: int) -> bool:
     """Whether somebody who polls goes by this id."""
-    return is_held(desk, member) and desk[place(desk[OWNER + member]) + STALLED] == 0
+    return is_held(sheet, member) and sheet[place(sheet[OWNER + member]) + STALLED] == 0
 
 
 @compiled
-def is_heard(desk: Words, member: int) -> bool:
+def is_heard(sheet: Words, member: int) -> bool:
     """Whether heartbeats come for this id, or will."""
-    c = place(desk[OWNER + member])
-    return is_held(desk, member) and (desk[c + STALLED] == 0 or beats(desk, c))
+    c = place(sheet[OWNER + member])
+    return is_held(sheet, member) and (sheet[c + STALLED] == 0 or beats(sheet, c))
 
 
 @compiled
-def may_fire(desk: Words, early: bool) -> bool:
+def may_fire(sheet: Words, early: bool) -> bool:
     """Whether a timer may fire, be it early; it is counted then."""
     if early:
-        if desk[EARLY] == desk[MOST_EARLY]:
+        if sheet[EARLY] == sheet[MOST_EARLY]:
             return False
-        desk[EARLY] += 1
+        sheet[EARLY] += 1
     return True
 
 
 @compiled
-def all_expected(desk: Words, syncing: bool) -> bool:
+def all_expected(sheet: Words, syncing: bool) -> bool:
     """Whether all who are waited for will come: to sync, or to join."""
-    left = listed(desk)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
-        wait = desk[WAIT + member]
+    for member in listed(sheet, sheet[MEMBERS]):
+        wait = sheet[WAIT + member]
         missing = wait == OWES_SYNC if syncing else wait < JOINS
-        if missing and not is_expected(desk, member):
+        if missing and not is_expected(sheet, member):
             return False
     if not syncing:
         for member in range(8):
-            if desk[PENDING] >> member & 1 and not is_expected(desk, member):
+            if sheet[PENDING] >> member & 1 and not is_expected(sheet, member):
                 return False
     return True
 
 
 @compiled
-def who_owes_sync(desk: Words) -> int:
+def who_owes_sync(sheet: Words) -> int:
     """The mask of the members that have not asked for their assignment."""
     owing = 0
-    left = listed(desk)
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
-        owing |= int(desk[WAIT + member] == OWES_SYNC) << member
+    for member in listed(sheet, sheet[MEMBERS]):
+        owing |= int(sheet[WAIT + member] == OWES_SYNC) << member
     return owing

@@ -18,6 +18,7 @@ from impl.packed.group.fields import (
     HELD,
     HOW_MANY,
     LEADER,
+    MEMBERS,
     OF_GENERATION,
     OWNER,
     PARTITIONS,
@@ -65,62 +66,57 @@ def is_legal(before: int, after: int) -> bool:
 
 
 @compiled
-def owns(desk: Words, c: int) -> int:
+def owns(sheet: Words, c: int) -> int:
     """The mask of the partitions that a consumer's application holds."""
-    if desk[c + TOLD] or desk[c + CALL] == SYNCED:
+    if sheet[c + TOLD] or sheet[c + CALL] == SYNCED:
         return 0
-    return desk[c + HELD]  # type: ignore[no-any-return]
+    return sheet[c + HELD]  # type: ignore[no-any-return]
 
 
 @compiled
-def owned_twice(desk: Words) -> bool:
+def owned_twice(sheet: Words) -> bool:
     """Whether two consumers hold a partition in the same generation."""
-    for one in range(desk[HOW_MANY]):
+    for one in range(sheet[HOW_MANY]):
         c = place(one)
         for other in range(one):
             d = place(other)
-            same = desk[c + OF_GENERATION] == desk[d + OF_GENERATION] != 0
-            if same and owns(desk, c) & owns(desk, d):
+            same = sheet[c + OF_GENERATION] == sheet[d + OF_GENERATION] != 0
+            if same and owns(sheet, c) & owns(sheet, d):
                 return True
     return False
 
 
 @compiled
-def violated(desk: Words) -> int:
-    """The mask of the properties that the state on the desk violates."""
+def violated(sheet: Words) -> int:
+    """The mask of the properties that the state on the sheet violates."""
     given = 0
     given_twice = 0
     most_selves = 0
-    members = listed(desk)
-    left = members
-    while left:
-        member = (left & 15) - 1
-        left >>= 4
-        given_twice |= given & desk[GIVEN + member]
-        given |= desk[GIVEN + member]
+    members = sheet[MEMBERS]
+    for member in listed(sheet, members):
+        given_twice |= given & sheet[GIVEN + member]
+        given |= sheet[GIVEN + member]
         selves = 0
-        others = members
-        while others:
-            selves += int(desk[OWNER - 1 + (others & 15)] == desk[OWNER + member])
-            others >>= 4
+        for other in listed(sheet, members):
+            selves += int(sheet[OWNER + other] == sheet[OWNER + member])
         most_selves = max(most_selves, selves)
-    at_first = (1 << desk[PARTITIONS]) - 1
+    at_first = (1 << sheet[PARTITIONS]) - 1
     holds_nothing = True
-    for consumer in range(desk[HOW_MANY]):
+    for consumer in range(sheet[HOW_MANY]):
         c = place(consumer)
-        reads = desk[c + PHASE] == AT_WORK and owns(desk, c) != 0
-        holds_nothing &= not reads or desk[c + OF_GENERATION] != 0
-    state = desk[STATE]
+        reads = sheet[c + PHASE] == AT_WORK and owns(sheet, c) != 0
+        holds_nothing &= not reads or sheet[c + OF_GENERATION] != 0
+    state = sheet[STATE]
     shared_out = given & at_first == at_first and given_twice & at_first == 0
-    dead_selves = desk[CRASHES] + desk[STALLS] + desk[COORDINATOR]
-    found = int(not is_legal(desk[PREVIOUS], state))
-    found |= int(members != 0 and not is_member(desk, desk[LEADER])) << 1
+    dead_selves = sheet[CRASHES] + sheet[STALLS] + sheet[COORDINATOR]
+    found = int(not is_legal(sheet[PREVIOUS], state))
+    found |= int(members != 0 and not is_member(sheet, sheet[LEADER])) << 1
     found |= int(given_twice != 0) << 2
-    found |= int(owned_twice(desk)) << 3
+    found |= int(owned_twice(sheet)) << 3
     found |= int(state == STABLE and not shared_out) << 4
-    found |= int(desk[COMMIT_BEHIND] != 0) << 5
-    found |= int(desk[COMMIT_BESIDE] != 0) << 6
-    found |= int(state != DEAD and desk[GENERATION] < desk[STORED_GENERATION]) << 7
+    found |= int(sheet[COMMIT_BEHIND] != 0) << 5
+    found |= int(sheet[COMMIT_BESIDE] != 0) << 6
+    found |= int(state != DEAD and sheet[GENERATION] < sheet[STORED_GENERATION]) << 7
     found |= int(not holds_nothing) << 8
     found |= int(most_selves > 1 + dead_selves) << 9
     return found
@@ -129,11 +125,11 @@ def violated(desk: Words) -> int:
 @compiled
 def check(words: Words, begin: int, end: int, whole: Words, masks: Words) -> int:
     """Which properties the states from `begin` to `end` violate; and all of these together."""
-    desk = pointer_to(whole)
+    sheet = pointer_to(whole)
     found = 0
     for i in range(begin, end):
-        lay_down(words, i, desk)
-        mask = violated(desk)
+        lay_down(words, i, sheet)
+        mask = violated(sheet)
         masks[i] = mask
         found |= mask
     return found

@@ -1,4 +1,4 @@
-"""From words to the desk, and from the desk to successors.
+"""From words to the sheet, and from the sheet to successors.
 
 The compiler makes a few wide instructions of a loop over a block, whose length it knows.
 """
@@ -34,56 +34,59 @@ class Out(NamedTuple):
 
 
 @compiled
-def blocks_until(desk: Words, w: int) -> int:
+def blocks_until(sheet: Words, w: int) -> int:
     """In which block the fields of a word begin; the ones before it are the words' before."""
-    return desk[WORD + w]  # type: ignore[no-any-return]
+    return sheet[WORD + w]  # type: ignore[no-any-return]
 
 
 @compiled
-def lay_down(words: Words, i: int, desk: Words) -> None:
-    """Lay a state on the desk, twice: as it is, and to be worked on."""
-    for w in range(desk[WORDS]):
-        desk[PACKED + w] = words[w, i]
+def lay_down(words: Words, i: int, sheet: Words) -> None:
+    """Lay a state on the sheet, twice: as it is, and to be worked on."""
+    for w in range(sheet[WORDS]):
+        sheet[PACKED + w] = words[w, i]
         bits = np.uint64(words[w, i])
-        for block in range(blocks_until(desk, w), blocks_until(desk, w + 1)):
+        for block in range(blocks_until(sheet, w), blocks_until(sheet, w + 1)):
             for k in range(block * BLOCK, block * BLOCK + BLOCK):
-                value = np.int64(bits >> np.uint64(desk[SHIFT + k])) & desk[MASK + k]
-                desk[k] = value
-                desk[BEFORE + k] = value
+                value = np.int64(bits >> np.uint64(sheet[SHIFT + k])) & sheet[MASK + k]
+                sheet[k] = value
+                sheet[BEFORE + k] = value
 
 
 @compiled
-def put(desk: Words, origin: int, out: Out, n: int) -> int:
-    """Note the state on the desk as the n-th successor, and take up the one before again."""
-    for w in range(desk[WORDS]):
+def put(sheet: Words, origin: int, out: Out, n: int) -> int:
+    """Note the state on the sheet as the n-th successor, and take up the one before again."""
+    for w in range(sheet[WORDS]):
         bits = 0
-        for block in range(blocks_until(desk, w), blocks_until(desk, w + 1)):
+        for block in range(blocks_until(sheet, w), blocks_until(sheet, w + 1)):
             for k in range(block * BLOCK, block * BLOCK + BLOCK):
-                bits |= desk[k] << desk[SHIFT + k]
+                bits |= sheet[k] << sheet[SHIFT + k]
         out.states[w * out.room + n] = bits
     out.origins[n] = origin
-    restore(desk)
+    restore(sheet)
     return n + 1
 
 
 @compiled
-def restore(desk: Words) -> None:
+def restore(sheet: Words) -> None:
     """Take up the state before again."""
-    for block in range(blocks_until(desk, desk[WORDS])):
+    for block in range(blocks_until(sheet, sheet[WORDS])):
         for k in range(block * BLOCK, block * BLOCK + BLOCK):
-            desk[k] = desk[BEFORE + k]
+            sheet[k] = sheet[BEFORE + k]
 
 
 @compiled
-def put_same(desk: Words, origin: int, out: Out, n: int) -> int:
+def put_same(sheet: Words, origin: int, out: Out, n: int) -> int:
     """Note that something happens, and changes nothing."""
-    for w in range(desk[WORDS]):
-        out.states[w * out.room + n] = desk[PACKED + w]
+    for w in range(sheet[WORDS]):
+        out.states[w * out.room + n] = sheet[PACKED + w]
     out.origins[n] = origin
     return n + 1
 
 
 @compiled
-def fits(desk: Words) -> bool:
-    """Whether the generation is one that the bounds have."""
-    return bool(desk[GENERATION] <= desk[GENERATIONS])
+def put_fitting(sheet: Words, origin: int, out: Out, n: int) -> int:
+    """Note the state on the sheet if the bounds have its generation; take up the one before."""
+    if sheet[GENERATION] <= sheet[GENERATIONS]:
+        return put(sheet, origin, out, n)
+    restore(sheet)
+    return n

@@ -15,8 +15,8 @@ from checkers.engines import has_kernel, run
 from checkers.limits import Limits
 from impl.packed.compiled import Words
 from impl.packed.group import fields as at
-from impl.packed.group.desk import new_desk
 from impl.packed.group.lists import Lists
+from impl.packed.group.sheet import new_sheet
 from impl.packed.group.states import Packing
 from impl.packed.kernels import KERNELS, kernel_for
 from impl.packed.layout import LayoutError
@@ -148,29 +148,29 @@ def test_what_a_variant_violates_is_found_as_far_away_as_expected(variant: str) 
 Planted = Callable[[Words], None]
 
 
-def one_more_generation(desk: Words) -> None:
+def one_more_generation(sheet: Words) -> None:
     """A limit is missed by one."""
-    desk[at.GENERATIONS] -= 1
+    sheet[at.GENERATIONS] -= 1
 
 
-def nobody_is_static(desk: Words) -> None:
+def nobody_is_static(sheet: Words) -> None:
     """Instance ids are overlooked."""
-    desk[at.STATIC] = 0
+    sheet[at.STATIC] = 0
 
 
-def wrong_variant(desk: Words) -> None:
+def wrong_variant(sheet: Words) -> None:
     """A static member that comes back begins no other round."""
-    desk[at.VARIANT] = at.BEFORE_9801
+    sheet[at.VARIANT] = at.BEFORE_9801
 
 
-def wrong_list(desk: Words) -> None:
+def wrong_list(sheet: Words) -> None:
     """The list with the first member has another's number."""
-    desk[desk[at.LONGER_AT]] += 1
+    sheet[sheet[at.LONGER_AT]] += 1
 
 
-def one_bit_off(desk: Words) -> None:
+def one_bit_off(sheet: Words) -> None:
     """A field is read where another one is."""
-    desk[at.SHIFT + at.GENERATION] += 1
+    sheet[at.SHIFT + at.GENERATION] += 1
 
 
 @pytest.mark.parametrize(
@@ -179,11 +179,11 @@ def one_bit_off(desk: Words) -> None:
 )
 def test_a_planted_error_is_caught(plant: Planted, monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(*given: Any) -> Words:
-        desk = new_desk(*given)
-        plant(desk)
-        return desk
+        sheet = new_sheet(*given)
+        plant(sheet)
+        return sheet
 
-    monkeypatch.setattr("impl.packed.group.new_desk", wrong)
+    monkeypatch.setattr("impl.packed.group.new_sheet", wrong)
     bounds = ALONE | {"static": 1, "early": 1, "ids": 2}
     system = GROUP.system("eager", bounds)
     with pytest.raises((AssertionError, LayoutError, IndexError)):
