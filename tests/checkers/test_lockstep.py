@@ -102,7 +102,7 @@ def states() -> list[Locks]:
 def test_a_walk_compares_steps_and_refusals() -> None:
     compared = walk_in_step(LocksAdapter(), SYSTEM, FEW)
     assert compared.steps > 100
-    assert compared.refused > 10
+    assert compared.refused
 
 
 def test_parts_of_a_graph_compared_apart_make_the_whole() -> None:
