@@ -86,6 +86,14 @@ def compiled(function: F) -> F:
     return cast(F, njit(nogil=True, cache=CACHE is not None)(function))
 
 
+def compiled_generator(function: F) -> F:
+    """Compile what compiled functions go through, each time that one of them is compiled.
+
+    It is not kept: Numba cannot compile a function whose generator came from the cache.
+    """
+    return cast(F, njit(nogil=True)(function))
+
+
 @contextmanager
 def made_ready(part: str, compiling: Callable[[], None] | None) -> Iterator[None]:
     """Compile a part of the code here; say so, if it does not lie in the cache.

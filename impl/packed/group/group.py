@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from impl.packed.compiled import Words, compiled
+from impl.packed.compiled import Words, compiled, compiled_generator
 from impl.packed.group.fields import (
     ALL_IDS,
     ANSWERED_GENERATION,
@@ -81,7 +81,7 @@ def is_static(sheet: Words, member: int) -> bool:
     return bool(sheet[OWNER + member] < sheet[STATIC])
 
 
-@compiled
+@compiled_generator
 def listed(sheet: Words, members: int) -> Iterator[int]:
     """The members of a list in their order."""
     left = sheet[LISTS + members]
