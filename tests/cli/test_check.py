@@ -288,6 +288,7 @@ def test_a_full_disk_is_told_in_one_line(shell: Shell) -> None:
     assert "No space left" in ran.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_with_what_was_found(shell: Shell) -> None:
     ran = shell(
         "kspec check counter --set top=1000000 --json > out.json & sleep 5; "

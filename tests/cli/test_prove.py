@@ -58,6 +58,7 @@ def test_a_proof_says_what_of_which_numbers_and_how_long_it_took(kspec: Kspec) -
         assert part in text
 
 
+@pytest.mark.slow
 def test_proofs_are_there_for_a_machine_too(kspec: Kspec) -> None:
     ran = kspec("prove", "two_rules_give_a_partition", "runs_add_up", "--json")
     record = json.loads(ran.out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from checkers.explore import explore
 from spec import toys
 from spec.group import GROUP
@@ -40,6 +42,7 @@ def test_logs_are_drawn_with_their_marks_and_the_failing_place() -> None:
     assert lines[-1].startswith("    ✗ broker 2")
 
 
+@pytest.mark.slow
 def test_a_record_that_never_arrived_is_missing() -> None:
     assert any("✗[missing]" in line for line in drawn("kip-101"))
 
