@@ -21,7 +21,7 @@ from spec.messages import GroupState
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "group.md"
 DRAWN, FOUND = DOCS / "images" / "group-drawn.svg", DOCS / "images" / "group-found.svg"
-TABLE = re.compile(r"(?<=<!-- transitions of group -->\n).*(?=<!-- end -->)", re.DOTALL)
+TABLE = re.compile(r"(?<=<!-- transitions of group -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 EMPTY, PREPARING = GroupState.EMPTY, GroupState.PREPARING_REBALANCE
 COMPLETING, STABLE, DEAD = GroupState.COMPLETING_REBALANCE, GroupState.STABLE, GroupState.DEAD

@@ -148,7 +148,7 @@ def test_a_model_without_a_kernel_is_explored_on_spark(tmp_path: Path) -> None:
     assert found["seconds"].get("start", 0) > 0
 
 
-KILLED = int(os.environ.get("KSPEC_KILLED", "4"))
+KILLED = int(os.environ.get("KSPEC_KILLED", "2"))
 """How often a driver is killed. Ten moments are worth waiting for by hand."""
 
 

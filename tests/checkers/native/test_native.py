@@ -68,6 +68,11 @@ def test_it_finds_what_an_independent_checker_found(variant: str) -> None:
     assert_real(system, result)
 
 
+def test_four_brokers_count_as_rumur_counts_them() -> None:
+    result = explore(REPLICATION.system("kip-320", {"brokers": 4, "log_size": 1, "max_records": 1}))
+    assert (result.distinct, result.generated) == (155_041, 490_801)
+
+
 def test_more_states_than_fit_the_first_tables() -> None:
     result = explore(REPLICATION.system("kip-320", {"max_epoch": 2}))
     assert (result.distinct, result.depth, result.generated) == (737_794, 26, 1_929_154)

@@ -61,9 +61,8 @@ def test_every_step_of_two_brokers_is_the_same(generation: Generation) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("generation", [KIP_320, KIP_595], ids=["KIP-320", "KIP-595"])
-def test_every_step_of_the_default_graph_is_the_same(generation: Generation) -> None:
-    every_edge(generation)
+def test_every_step_of_the_default_graph_is_the_same() -> None:
+    every_edge(KIP_320)
 
 
 def walk(generation: Generation, **chosen: int | bool) -> int:
