@@ -13,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +26,7 @@ from rich.table import Table
 
 from benchmarks.peers import rumur
 from benchmarks.picture import Line, log_log
+from benchmarks.processes import Ran, measured
 
 Bounds = Mapping[str, int]
 
@@ -51,33 +50,6 @@ PATIENCE = 60
 
 
 # -- running --------------------------------------------------------------------------------------
-
-
-@attrs.frozen
-class Ran:
-    """A process that ended well."""
-
-    seconds: float
-    cpu: float
-    """Seconds of all its cores together."""
-    peak_bytes: int
-    said: str
-
-
-def measured(command: Sequence[str | Path], **environment: str) -> Ran:
-    """Run a command to its end."""
-    with tempfile.TemporaryFile("w+") as output:
-        begun = time.perf_counter()
-        process = subprocess.Popen(command, stdout=output, env=os.environ | environment)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - begun
-        process.returncode = os.waitstatus_to_exitcode(status)
-        output.seek(0)
-        said = output.read()
-    if process.returncode != 0:
-        raise SystemExit(f"{command[0]} ended with {process.returncode}:\n{said[-2000:]}")
-    peak = usage.ru_maxrss if sys.platform == "darwin" else usage.ru_maxrss * 1024
-    return Ran(seconds, usage.ru_utime + usage.ru_stime, peak, said)
 
 
 def kspec(size: Bounds, workers: int, *options: str, **environment: str) -> tuple[Ran, Any]:

@@ -19,7 +19,7 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.explore import measured
+from benchmarks.processes import measured
 
 SMALL: Mapping[str, int] = {"consumers": 1}
 """What the reference engine can finish in some seconds."""
