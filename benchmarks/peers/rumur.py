@@ -1,4 +1,4 @@
-"""rumur: a model checker that makes C of a Murphi model, here of `replication_kip320.m`."""
+"""rumur: a model checker that compiles a Murphi model to C; the models are the `.m` files here."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-MODEL = Path(__file__).with_name("replication_kip320.m")
-BOUNDS = {"brokers": "R", "log_size": "L", "max_records": "M", "max_epoch": "E"}
-"""Our bounds, and what the model calls them."""
+KIP_320 = Path(__file__).with_name("replication_kip320.m")
+TWO_PHASE_COMMIT = Path(__file__).with_name("two_phase_commit.m")
+BOUNDS = {"brokers": "R", "log_size": "L", "max_records": "M", "max_epoch": "E", "managers": "N"}
+"""Our bounds, and what the models call them."""
 HOW_TO_GET = "apt-get install rumur gcc"
 
 
@@ -20,9 +21,9 @@ def is_here() -> bool:
     return bool(shutil.which("rumur") and shutil.which("cc"))
 
 
-def model(bounds: Mapping[str, int]) -> str:
+def model(bounds: Mapping[str, int], file: Path = KIP_320) -> str:
     """The model with these bounds."""
-    text = MODEL.read_text("utf-8")
+    text = file.read_text("utf-8")
     for name, value in bounds.items():
         constant = BOUNDS[name]
         text, found = re.subn(rf"\b{constant}: \d+;", f"{constant}: {value};", text, count=1)
@@ -30,15 +31,17 @@ def model(bounds: Mapping[str, int]) -> str:
     return text
 
 
-def build(bounds: Mapping[str, int], threads: int, folder: Path) -> tuple[Path, float]:
-    """Make the verifier for these bounds; how many seconds that took."""
+def build(
+    bounds: Mapping[str, int], threads: int, folder: Path, file: Path = KIP_320
+) -> tuple[Path, float]:
+    """Make the verifier of a model for these bounds; how many seconds that took."""
     folder.mkdir(parents=True, exist_ok=True)
     murphi, source, verifier = (folder / name for name in ("model.m", "verifier.c", "verifier"))
-    murphi.write_text(model(bounds), "utf-8")
+    murphi.write_text(model(bounds, file), "utf-8")
     begun = time.perf_counter()
     to_c = ["rumur", "--deadlock-detection", "off", "--threads", str(threads)]
     subprocess.run([*to_c, "--output", source, murphi], check=True)
-    to_binary = ["cc", "-std=c11", "-O3", "-march=native", "-o", verifier, source]
+    to_binary = ["cc", "-std=c11", "-O3", "-march=native", "-o", str(verifier), str(source)]
     subprocess.run([*to_binary, "-lpthread", "-latomic"], check=True)
     return verifier, time.perf_counter() - begun
 
