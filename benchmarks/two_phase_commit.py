@@ -1,0 +1,176 @@
+"""Two-phase commit in kspec, Stateright and rumur, on the same bounds in the same run.
+
+    python -m benchmarks.two_phase_commit [--managers 8] [--threads 2] [--engine auto]
+
+The model for kspec is plain Python as a user writes it (`peers/two_phase_commit.py`). Those of the
+peers are compact: bit sets in Rust, enumerations and arrays in Murphi. All check one property.
+`explore` is the exploration alone, as kspec and Stateright report it; for rumur it is the whole
+run of the verifier. `shell` is from the shell's prompt to its return. The ratios compare with
+kspec: 2 is twice its time. Compiling stands apart: cargo compiles once for all bounds (and not
+again in a later run), rumur for each. kspec's own compiling, if its engine reports any, is part of
+its `shell`. Peers that are not installed are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import attrs
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.peers import rumur, stateright
+from benchmarks.processes import measured
+
+MODEL = Path(__file__).parent / "peers" / "two_phase_commit.py"
+
+
+@attrs.frozen
+class Measured:
+    """One run of one checker."""
+
+    who: str
+    states: int
+    explore: float
+    """Seconds of the exploration alone; of rumur, of its verifier."""
+    shell: float
+    """Seconds from the prompt to its return."""
+    cpu: float
+    """Seconds of all cores together, from the prompt to its return."""
+    peak_bytes: int
+    compiling: float = 0
+    """Seconds of compiling, before the run or in it."""
+
+
+def run_kspec(managers: int, threads: int, engine: str) -> Measured:
+    """`kspec check` as at the prompt."""
+    command = [sys.executable, "-m", "checkers.cli", "check", str(MODEL), "--json"]
+    given = [f"--set=managers={managers}", f"--engine={engine}", f"--workers={threads}"]
+    run = measured([*command, *given])
+    answer = json.loads(run.said)
+    assert answer["verdict"] == "holds", answer["verdict"]
+    spent = answer["seconds"]
+    return Measured(
+        who=f"kspec, {answer['engine']} engine",
+        states=answer["distinct"],
+        explore=spent["explore"],
+        shell=run.seconds,
+        cpu=run.cpu,
+        peak_bytes=run.peak_bytes,
+        compiling=spent.get("compile", 0),
+    )
+
+
+def run_stateright(managers: int, threads: int, release: str, compiling: float) -> Measured:
+    """One run of one release; cargo has done its work before."""
+    bounds = {"managers": managers}
+    run = stateright.run(stateright.TWO_PHASE_COMMIT, bounds, threads, release)
+    return Measured(
+        who=f"Stateright {release}",
+        states=run.states,
+        explore=run.seconds,
+        shell=run.process.seconds,
+        cpu=run.process.cpu,
+        peak_bytes=run.process.peak_bytes,
+        compiling=compiling,
+    )
+
+
+def run_rumur(verifier: Path, compiling: float) -> Measured:
+    """One run of rumur's verifier; the C compiler has done its work before."""
+    run = measured([verifier])
+    return Measured(
+        who="rumur",
+        states=rumur.states(run.said),
+        explore=run.seconds,
+        shell=run.seconds,
+        cpu=run.cpu,
+        peak_bytes=run.peak_bytes,
+        compiling=compiling,
+    )
+
+
+def best(runs: Sequence[Measured]) -> Measured:
+    """The least of each figure."""
+    return attrs.evolve(
+        runs[0],
+        explore=min(run.explore for run in runs),
+        shell=min(run.shell for run in runs),
+        cpu=min(run.cpu for run in runs),
+        peak_bytes=min(run.peak_bytes for run in runs),
+        compiling=max(run.compiling for run in runs),
+    )
+
+
+def measure(
+    managers: int, threads: int, engine: str, repeat: int, folder: Path, console: Console
+) -> list[Measured]:
+    """The best runs of each checker that is installed, in turns, kspec first."""
+    checkers = [partial(run_kspec, managers, threads, engine)]
+    if stateright.is_here():
+        compiling = stateright.build()
+        for release in stateright.RELEASES:
+            checkers.append(partial(run_stateright, managers, threads, release, compiling))
+    else:
+        console.print(f"Stateright is left out: needs cargo ({stateright.HOW_TO_GET})")
+    if rumur.is_here():
+        bounds = {"managers": managers}
+        built = rumur.build(bounds, threads, folder, rumur.TWO_PHASE_COMMIT)
+        checkers.append(partial(run_rumur, *built))
+    else:
+        console.print(f"rumur is left out: needs {rumur.HOW_TO_GET}")
+    turns = [[run() for run in checkers] for _ in range(repeat)]
+    runs = [best(runs) for runs in zip(*turns, strict=True)]
+    for run in runs:
+        assert run.states == runs[0].states, f"{run.who} explores another model"
+    return runs
+
+
+def show(runs: Sequence[Measured], console: Console) -> None:
+    """The table, with ratios to the first run."""
+    ours = runs[0]
+    times = ("explore", "ratio", "shell", "ratio", "CPU")
+    table = Table("checker", "states", "states/s", *times, "peak MiB", "compiling")
+    for run in runs:
+        table.add_row(
+            run.who,
+            f"{run.states:,}",
+            f"{run.states / run.explore:,.0f}",
+            f"{run.explore:.3f} s",
+            f"{run.explore / ours.explore:.3g}",
+            f"{run.shell:.2f} s",
+            f"{run.shell / ours.shell:.3g}",
+            f"{run.cpu:.2f} s",
+            f"{run.peak_bytes / 2**20:,.0f}",
+            f"{run.compiling:.1f} s",
+        )
+    console.print(table)
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--managers", type=int, default=8, help="resource managers (8)")
+    parser.add_argument("--threads", type=int, default=2, help="cores for each checker (2)")
+    parser.add_argument("--engine", default="auto", help="kspec's engine (auto)")
+    parser.add_argument("--json", action="store_true", help="print one JSON array, no table")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each; the best counts (1)")
+    options = parser.parse_args()
+    console = Console(width=120, stderr=options.json)
+    asked = options.managers, options.threads, options.engine, options.repeat
+    with tempfile.TemporaryDirectory() as folder:
+        runs = measure(*asked, Path(folder), console)
+    if options.json:
+        print(json.dumps([attrs.asdict(run) for run in runs], indent=1))
+    else:
+        show(runs, console)
+
+
+if __name__ == "__main__":
+    main()
