@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from checkers.explore import Exploration
+from checkers.explore import Reference
 from checkers.limits import Limits
 from checkers.lockstep.adapter import Adapter
 from checkers.lockstep.step import Compared, attempts, compare_loaded, compare_step
@@ -39,10 +39,10 @@ def compare_everywhere(
     adapter: Adapter[Any, Any], system: System[Any], *, at_most: int = 1
 ) -> Compared:
     """Take each step from each reachable state; what is found first has the shortest story."""
-    exploration = Exploration(system.with_properties(()), Limits(keep_going=True))
-    exploration.explore_levels()
-    compared = compare_edges(adapter, system, exploration.came_from, at_most=at_most)
+    reference = Reference(system)
+    Search(system.with_properties(()), reference, Limits(keep_going=True)).run()
+    compared = compare_edges(adapter, system, reference.came_from, at_most=at_most)
     for index, difference in enumerate(compared.differences):
-        way = exploration.trace_to(difference.states[0], "")
+        way = reference.way_to(difference.states[0])
         compared.differences[index] = difference.after(way.states, way.steps)
     return compared

@@ -7,6 +7,7 @@ everywhere outside the kernel, and to compare them is to compare states.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -44,8 +45,8 @@ def as_highs(pieces: Pieces) -> Words:
 class Coding(NamedTuple):
     """Where the words of a state stand among its bits."""
 
-    at: tuple[int, ...]
-    widths: tuple[int, ...]
+    at: Words
+    widths: Words
     high_bits: int
 
     @property
@@ -61,8 +62,13 @@ class Coding(NamedTuple):
 
 def coding_of(layout: Layout) -> Coding:
     """The coding for a layout."""
-    at = tuple(sum(layout.widths[:k]) for k in range(len(layout.widths)))
-    return Coding(at, layout.widths, max(0, layout.bits - CODE_BITS))
+    return coding_for(layout.widths)
+
+
+def coding_for(widths: Sequence[int]) -> Coding:
+    """The coding for words of which so many bits are used."""
+    at = np.cumsum([0, *widths], dtype=np.int64)
+    return Coding(at[:-1], np.array(widths, np.int64), max(0, int(at[-1]) - CODE_BITS))
 
 
 def signed(bits: int) -> int:

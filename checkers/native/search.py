@@ -1,173 +1,121 @@
-"""Exploration, level by level, with all cores; the result depends on none of their timing."""
+"""Packed states, compiled code, all cores; the result depends on none of their timing."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import ExitStack, contextmanager
 from functools import partial, reduce
-from itertools import chain
 from operator import or_
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import numpy as np
 
-from checkers.interrupt import noted
-from checkers.limits import INTERRUPTED, Keep, Progress
-from checkers.memory import peak_resident_bytes, resident_bytes
+from checkers.limits import Keep, Limits, OnProgress
+from checkers.memory import resident_bytes
 from checkers.native.behaviour import behaviour
-from checkers.native.codes import Coding, coding_of, encoded
-from checkers.native.worker import Memory, OutOfMemory, Worker, lesser, send
-from impl.packed.compiled import made_ready
-from impl.packed.kernel import DEADLOCK, MOST_GUARDS, Kernel, up_to_symmetry
+from checkers.native.codes import Coding, coding_for, coding_of, decode, encoded
+from checkers.native.expander import (
+    BATCH,
+    DEADLOCK_BIT,
+    FAILED_BIT,
+    ByKernel,
+    Expander,
+    bits_of_marks,
+)
+from checkers.native.worker import Found, Memory, Worker, owner_of, send
+from checkers.search import FAILED, Backend, Counts, Search
+from checkers.verdict import DEADLOCK, Verdict
+from impl.packed.compiled import Words, compiled, made_ready
+from impl.packed.kernel import Kernel, up_to_symmetry
 from impl.packed.kernels import kernel_for
-from spec.core import Always, Reachable, SpecError, System, Taken
+from spec.core import Reachable, SpecError, System
+from traces.trace import Trace, between
 
 if TYPE_CHECKING:
+    from checkers.learned.learning import Learning
     from checkers.native.keep import Keeper
 
-S = TypeVar("S")
 T = TypeVar("T")
 
 
-HANDED_OVER = "handed over"
-"""What stopped a run that another engine goes on with."""
-
-
 @attrs.frozen
-class Violation(Generic[S]):
-    """A shortest way to a state that violates a property, or that shows one."""
+class How:
+    """How the native engine is to explore."""
 
-    property: str
-    """Its name, or DEADLOCK."""
-    states: Sequence[S]
-    steps: Sequence[Taken]
-    """What led from each state to the next."""
-
-
-@attrs.frozen
-class Exploration(Generic[S]):
-    """What came of it."""
-
-    levels: Sequence[int]
-    """How many states were found at each distance from the initial ones."""
-    generated: int
-    """Enabled rule instances in the levels expanded, and initial states."""
-    fired: dict[str, int]
-    """How often each rule was enabled, of those the system has."""
-    stopped_by: dict[str, dict[str, int]]
-    """For each rule, how often which guard was the first not to hold, if that was asked for."""
-    violations: Sequence[Violation[S]]
-    witnesses: Sequence[Violation[S]]
-    """A shortest way to each property that some state should show, where one does."""
-    stopped: str | None
-    """The limit that ended it, or None: then all was seen, or a violation ended it."""
-    workers: int
-    seconds_compile: float
-    seconds_explore: float
-    seconds_checkpoint: float
-    """What of these went into writing and reading a checkpoint."""
-    peak_bytes: int
-    """The most memory that the whole process ever had."""
-    stands_for: Sequence[int] | None = None
-    """Up to symmetry: how many states those of each level stand for."""
-
-    @property
-    def distinct(self) -> int:
-        """How many states were found."""
-        return sum(self.levels)
-
-    @property
-    def depth(self) -> int:
-        """How many states the longest of the shortest ways has."""
-        return len(self.levels)
+    workers: int = 2
+    symmetry: bool = False
+    coverage: bool = False
+    keep: Keep | None = None
+    compiling: Callable[[], None] | None = None
+    """Called before something is compiled that is not in the cache."""
 
 
-def explore(
-    system: System[S],
-    *,
-    workers: int = 2,
-    max_states: int | None = None,
-    max_depth: int | None = None,
-    max_memory: int | None = None,
-    keep_going: bool = False,
-    symmetry: bool = False,
-    coverage: bool = False,
-    keep: Keep | None = None,
-    hand_over: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    compiling: Callable[[], None] | None = None,
-) -> Exploration[S]:
-    """Explore a system; NoKernel says that it cannot be done here.
+def explore_by_kernel(
+    system: System[Any],
+    limits: Limits | None = None,
+    how: How | None = None,
+    on_progress: OnProgress | None = None,
+) -> Verdict:
+    """Explore with a hand-written kernel; NoKernel says that there is none for this system."""
+    how = how or How()
+    with packed_by_kernel(system, limits or Limits(), how) as backend:
+        return Search(system, backend, limits or Limits(), on_progress).run()
 
-    The first violation ends it, unless `keep_going`; then the shortest of every property is
-    found. Of the shortest, that with the least words is reported: no matter how many workers.
-    With `symmetry`, of all states that differ by names only, one is explored. With `keep`, its
-    levels are kept in a checkpoint, or it goes on with those that are. A level of `hand_over`
-    states is left to another engine, which goes on from the checkpoint.
-    """
+
+@contextmanager
+def packed_by_kernel(system: System[Any], limits: Limits, how: How) -> Iterator[Packed]:
+    """The backend of a system that has a kernel."""
     begun = time.perf_counter()
     kernel = kernel_for(system)
-    if symmetry:
+    if how.symmetry:
         kernel = up_to_symmetry(kernel)
     coding = coding_of(kernel.layout)
-    with keeper_for(keep, system, kernel, coding) as keeper:
-        part = f"{system.model.name}{'-symmetry' * symmetry}{'-coverage' * coverage}"
-        with made_ready(part, compiling):
-            warm_up(kernel, coding, coverage)
-        compiled = time.perf_counter()
-        with noted() as interrupted, ThreadPoolExecutor(workers) as pool:
-            search = Search(system, kernel, coding, workers, max_memory, pool, coverage)
-            search.progress = progress
-            search.keeper = keeper
-            search.interrupted = interrupted
-            search.hand_over = hand_over or sys.maxsize
-            search.run(max_states or sys.maxsize, max_depth or sys.maxsize, keep_going)
-            stands_for = search.count_orbits() if symmetry else None
-    return Exploration(
-        levels=search.levels,
-        generated=search.generated,
-        fired=search.fired,
-        stopped_by=search.stopped_by if coverage else {},
-        violations=search.violations,
-        witnesses=search.witnesses,
-        stopped=search.stopped,
-        workers=workers,
-        seconds_compile=compiled - begun,
-        seconds_explore=time.perf_counter() - compiled,
-        seconds_checkpoint=keeper.seconds if keeper else 0.0,
-        peak_bytes=peak_resident_bytes(),
-        stands_for=stands_for,
-    )
+    with ExitStack() as stack:
+        keeper = stack.enter_context(keeper_for(how.keep, system, kernel, coding))
+        part = f"{system.model.name}{'-symmetry' * how.symmetry}{'-coverage' * how.coverage}"
+        with made_ready(part, how.compiling):
+            warm_up(ByKernel(kernel, system, coverage=how.coverage), coding)
+        pool = stack.enter_context(ThreadPoolExecutor(how.workers))
+        backend = ByHand(system, kernel, coding, how, limits.max_memory, pool)
+        backend.keeper = keeper
+        backend.spent["compile"] = time.perf_counter() - begun
+        yield backend
 
 
+@contextmanager
 def keeper_for(
     keep: Keep | None, system: System[Any], kernel: Kernel[Any], coding: Coding
-) -> AbstractContextManager[Keeper | None]:
+) -> Iterator[Keeper | None]:
     """What keeps the levels, if that is asked for; what it needs is not imported otherwise."""
     if keep is None:
-        return nullcontext()
+        yield None
+        return
     try:
         from checkers.native.keep import kept
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
         raise SpecError("checkpoints need pyarrow: pip install 'kspec[checkpoint]'") from None
-    return kept(keep, system, kernel, coding)
+    with kept(keep, system, kernel, coding) as keeper:
+        yield keeper
 
 
-def warm_up(kernel: Kernel[Any], coding: Coding, coverage: bool) -> None:
+def warm_up(expander: Expander, coding: Coding) -> None:
     """Have everything compiled, or read from the cache: take each compiled function once."""
-    worker = Worker(0, 1, kernel, coding, Memory(0, None), coverage=coverage)
+    worker = Worker(0, 1, expander, coding, Memory(0, None))
     worker.begin_level()
     send_states(worker, [(0,) * len(coding.widths)])
     worker.round(0, [worker])
+    worker.ask_level(0)
+    worker.mark()
+    worker.ask_level(0)
     worker.begin_level()
     worker.round(1, [worker])
     worker.table.grow()
+    expander.take_counts()
 
 
 def send_states(worker: Worker, states: Iterable[Sequence[int]]) -> None:
@@ -180,236 +128,451 @@ def send_states(worker: Worker, states: Iterable[Sequence[int]]) -> None:
     )  # fmt: skip
 
 
-def cannot_keep(error: OSError) -> str:
-    """What stopped a run whose checkpoint cannot be written."""
-    return f"a checkpoint that cannot be written ({error.filename}: {error.strerror})"
+class Packed(Backend):
+    """States as codes, each owned by one of the workers."""
 
-
-class Search(Generic[S]):
-    """A search under way."""
+    engine = "native"
 
     def __init__(
         self,
-        system: System[S],
-        kernel: Kernel[S],
+        system: System[Any],
         coding: Coding,
+        bits: Mapping[str, int],
         workers: int,
         max_memory: int | None,
         pool: ThreadPoolExecutor,
-        coverage: bool,
     ) -> None:
         self.system = system
-        self.kernel = kernel
+        self.bits = bits
+        self.workers = workers
         self.pool = pool
-        memory = Memory(resident_bytes(), max_memory)
-        self.workers = [
-            Worker(i, workers, kernel, coding, memory, coverage=coverage) for i in range(workers)
-        ]
-        self.levels: list[int] = []
-        self.violations: list[Violation[S]] = []
-        self.stopped: str | None = None
-        always = [p.name for p in system.properties if isinstance(p, Always)]
-        self.wanted = kernel.mask([*always, DEADLOCK])
-        """The properties still to be violated."""
-        self.unseen = [p for p in system.properties if isinstance(p, Reachable)]
-        """The properties that some state should show, and none did yet."""
-        self.witnesses: list[Violation[S]] = []
-        self.parity = 0
-        self.acts = np.zeros(len(kernel.acts), np.int64)
-        self.stops = np.zeros((len(kernel.acts), MOST_GUARDS), np.int64)
-        self.begun = time.perf_counter()
-        self.told = self.begun
-        self.progress: Callable[[Progress], None] | None = None
+        self.counts = Counts()
         self.keeper: Keeper | None = None
-        self.hand_over = sys.maxsize
-        """A level of so many states is left to another engine."""
-        self.interrupted: Callable[[], bool] = lambda: False
+        self.spent: dict[str, float] = {}
+        self.ways: list[tuple[str, int, Trace, list[tuple[int, ...]]]] = []
+        """What was found: mark, level, behaviour, and its states' words."""
+        self.least: dict[str, Found] = {}
+        """By mark that no bit stands for: the first state of the last level that shows it."""
+        self.base = resident_bytes()
+        self.max_memory = max_memory
+        self.parity = 0
+        self.level = -1
+        """The last level that is complete."""
+        self.hire(coding)
 
-    @property
-    def generated(self) -> int:
-        """Enabled rule instances and initial states."""
-        return sum(self.levels[:1]) + int(self.acts.sum())
+    def hire(self, coding: Coding) -> None:
+        """Workers for states of this coding, who own none yet."""
+        self.coding = coding
+        memory = Memory(self.base, self.max_memory)
+        memory.beside = self.bytes_beside
+        self.all = [
+            Worker(i, self.workers, self.expander(), coding, memory) for i in range(self.workers)
+        ]
 
-    @property
-    def fired(self) -> dict[str, int]:
-        """The counts of the acts, by rule."""
-        acts = dict(zip(self.kernel.acts, self.acts, strict=True))
-        return {rule.name: int(acts[rule.name]) for rule in self.system.rules}
+    def expander(self) -> Expander:
+        """What a worker asks."""
+        raise NotImplementedError
 
-    @property
-    def stopped_by(self) -> dict[str, dict[str, int]]:
-        """By rule, how often each guard was the first not to hold, where it ever was."""
-        acts = dict(zip(self.kernel.acts, self.stops, strict=True))
-        return {
-            rule.name: {
-                guard: int(times)
-                for (guard, _), times in zip(rule.guard_names(), acts[rule.name], strict=False)
-                if times
-            }
-            for rule in self.system.rules
-        }
+    def bytes_beside(self) -> int:
+        """What is taken beside the states."""
+        return 0
+
+    def initial(self) -> list[tuple[int, ...]]:
+        """The words of the initial states."""
+        raise NotImplementedError
+
+    def state(self, words: Sequence[int]) -> Any:
+        """The state of some words."""
+        raise NotImplementedError
+
+    def learn(self) -> bool:
+        """Learn what workers have missed, if they have; whether there was anything."""
+        return False
 
     def of_all(self, task: Callable[[Worker], T]) -> list[T]:
         """Have every worker do something, all at the same time."""
-        futures = [self.pool.submit(task, worker) for worker in self.workers]
+        if self.workers == 1:
+            return [task(self.all[0])]
+        futures = [self.pool.submit(task, worker) for worker in self.all]
         wait(futures)
         return [future.result() for future in futures]
 
-    def run(self, max_states: int, max_depth: int, keep_going: bool) -> None:
-        """Explore to the end, or to the first violation or limit."""
-        try:
-            more = self.begin(max_states, max_depth, keep_going)
-            while more:
-                more = self.expand_last(max_states, max_depth, keep_going)
-        except OutOfMemory:
-            self.stopped = "max_memory"
-        except OSError as error:
-            self.stopped = cannot_keep(error)
-        if self.stopped:
-            self.settle(keep_going)
-        if self.keeper:
-            try:
-                self.keeper.finish(self)
-            except OSError as error:
-                self.stopped = cannot_keep(error)
+    # -- levels ---------------------------------------------------------------------------------
 
-    def begin(self, max_states: int, max_depth: int, keep_going: bool) -> bool:
-        """Begin with what is kept, or with the initial states; whether there is more to find."""
-        if self.keeper and not self.keeper.take_up(self, max_states, max_depth, keep_going):
-            return False
-        if not self.levels:
-            send_states(self.workers[0], (self.kernel.pack(s) for s in self.system.initial()))
-        return True
+    @property
+    def found(self) -> int:
+        """How many states there are in the next level so far."""
+        if len(self.all[0].levels) <= self.level + 1:
+            return 0
+        return sum(worker.found_last() for worker in self.all)
 
-    def expand_last(self, max_states: int, max_depth: int, keep_going: bool) -> bool:
-        """Expand the last level into the next; before the first, take in the initial states.
+    @property
+    def distinct(self) -> int:
+        """How many states are found."""
+        return sum(worker.table.count for worker in self.all)
 
-        Answers whether there is a next level to expand, and no reason to stop.
-        """
-        expanded = len(self.levels) - 1
-        for worker in self.workers:
-            worker.begin_level()
-        while True:
-            parity, self.parity = self.parity, 1 - self.parity
-            self.of_all(partial(Worker.round, parity=parity, senders=self.workers))
-            found = reduce(or_, (w.found for w in self.workers)) & self.wanted
-            if found and not keep_going:
-                self.report(expanded)
-                return False
-            self.tell_progress()
-            if all(w.done and not w.outboxes[parity].counts.any() for w in self.workers):
-                break
-            if sum(w.table.count for w in self.workers) >= max_states:
-                self.stopped = "max_states"
-                return False
-            if self.interrupted():
-                self.stopped = INTERRUPTED
-                return False
+    def next_level(self) -> int:
+        """Go on with what was found."""
+        found = self.found
         if found:
-            self.report(expanded)
-        found_more = self.count_level() > 0
-        if self.keeper:
-            self.keeper.keep_level(self)
-        if found_more:
-            self.limit(max_states, max_depth)
-        return found_more and not self.stopped
-
-    def limit(self, max_states: int, max_depth: int) -> None:
-        """Stop where a level completes what was asked for."""
-        if sum(self.levels) >= max_states:
-            self.stopped = "max_states"
-        elif len(self.levels) == max_depth:
-            self.stopped = "max_depth"
-        elif self.levels[-1] >= self.hand_over:
-            self.stopped = HANDED_OVER
-
-    def count_level(self) -> int:
-        """Note how many states were found last, and what happened up to now."""
-        found = sum(w.found_last() for w in self.workers)
-        if found:
-            self.levels.append(found)
-            self.look_for_witnesses(len(self.levels) - 1)
-        self.acts = sum((w.fired for w in self.workers), np.zeros_like(self.acts))
-        self.stops = sum((w.stopped for w in self.workers), np.zeros_like(self.stops))
+            self.level += 1
         return found
 
-    def settle(self, keep_going: bool) -> None:
-        """After a limit ended it: check what was found and not expanded."""
-        if len(self.levels) < len(self.workers[0].levels):
-            self.count_level()
-        for level in range(max(0, len(self.levels) - 2), len(self.levels)):
-            self.report(level)
-            if self.violations and not keep_going:
+    def begin(self) -> int:
+        """Take the initial states, or the first level of a checkpoint."""
+        if not self.take_kept_level():
+            for worker in self.all:
+                worker.begin_level()
+            send_states(self.all[0], self.initial())
+            self.of_all(partial(Worker.round, parity=0, senders=self.all))
+            self.parity = 0
+        found = self.next_level()
+        self.keep(complete=True)
+        return found
+
+    def expand(self, go_on: Callable[[int], None]) -> set[str]:
+        """Expand the last level, in rounds, until nothing is left to ask or to take in."""
+        if self.take_kept_level():
+            return set()
+        self.begin_expanding()
+        while True:
+            parity, self.parity = self.parity, 1 - self.parity
+            self.of_all(partial(Worker.round, parity=parity, senders=self.all))
+            if self.learn():
+                continue
+            if all(w.done and not w.outboxes[parity].counts.any() for w in self.all):
                 break
+            queue = sum(c.count for w in self.all for c in w.levels[self.level][w.position[0] :])
+            go_on(queue + self.found)
+        return self.end_of_expanding()
 
-    # -- counterexamples ------------------------------------------------------------------------
+    def begin_expanding(self) -> None:
+        """Be ready to expand the last level."""
+        for worker in self.all:
+            worker.ask_level(self.level)
+            worker.begin_level()
+            worker.unsent = 0, 0
+            worker.recent, worker.recent_highs = nothing_recent_for(self.coding)
+            worker.outboxes[0].counts[:] = worker.outboxes[1].counts[:] = 0
 
-    def report(self, level: int) -> None:
-        """Find the way to each property that is violated in a level, and was not before."""
-        found = reduce(or_, self.of_all(partial(Worker.check, level=level))) & self.wanted
-        self.wanted &= ~found
-        for name in self.kernel.names(found):
-            bit = self.kernel.mask([name])
-            last = reduce(
-                lesser, self.of_all(partial(Worker.least_violating, level=level, bit=bit))
-            )
-            assert last is not None
-            self.violations.append(self.way_to(name, last, level))
+    def end_of_expanding(self) -> set[str]:
+        """Count what was expanded."""
+        for worker in self.all:
+            self.counts.add(worker.expander.take_counts())
+        mask = reduce(or_, (worker.found for worker in self.all))
+        bits = {DEADLOCK: DEADLOCK_BIT, FAILED: FAILED_BIT}
+        return {name for name, bit in bits.items() if mask >> bit & 1}
 
-    def look_for_witnesses(self, level: int) -> None:
-        """Ask the specification about every state of a level, for what none has shown yet.
+    def marks(self, wanted: Sequence[str]) -> set[str]:
+        """Ask every state of the last level."""
+        self.least = {}
+        by_bit = [name for name in wanted if name in self.bits]
+        shown: set[str] = set()
+        if by_bit:
+            for worker in self.all:
+                worker.ask_level(self.level)
+            while True:
+                self.of_all(Worker.mark)
+                if not self.learn() and all(worker.done for worker in self.all):
+                    break
+            mask = reduce(or_, (worker.found for worker in self.all))
+            shown = {name for name in by_bit if mask >> self.bits[name] & 1}
+            if mask >> FAILED_BIT & 1:
+                shown.add(FAILED)
+        self.look_for([name for name in wanted if name not in self.bits])
+        return shown | self.least.keys()
+
+    def look_for(self, names: Sequence[str]) -> None:
+        """Ask the specification about every state of the last level: which shows these?
 
         That is as slow as the specification; but what can be shown is mostly shown early.
         """
-        if not self.unseen:
+        props = [p for p in self.system.properties if p.name in names and isinstance(p, Reachable)]
+        if not props:
             return
-        least: dict[str, tuple[int, ...]] = {}
-        for words in chain.from_iterable(worker.states(level) for worker in self.workers):
-            state = self.kernel.unpack(words)
-            for prop in self.unseen:
-                if (prop.name not in least or words < least[prop.name]) and prop.body(state):
-                    least[prop.name] = words
-        self.unseen = [prop for prop in self.unseen if prop.name not in least]
-        self.witnesses += [self.way_to(name, words, level) for name, words in least.items()]
+        for worker in self.all:
+            for words in worker.states(self.level):
+                state = self.state(words)
+                for prop in props:
+                    least = self.least.get(prop.name)
+                    if (least is None or words < least[0]) and prop.body(state):
+                        self.least[prop.name] = words, words
 
-    def way_to(self, name: str, words: tuple[int, ...], level: int) -> Violation[S]:
-        """A shortest way to a state of a level, found backwards."""
-        way = [words]
+    # -- counterexamples ------------------------------------------------------------------------
+
+    def trace_to(self, level: int, mark: str) -> Trace:
+        """A shortest way, found backwards through the levels; of several, the first in order."""
+        found = self.least.get(mark)
+        if found is None:
+            found = self.least_marked(level, mark)
+        way = [found[1]]
         for before in reversed(range(level)):
-            found = reduce(
-                lesser, self.of_all(partial(Worker.least_predecessor, level=before, of=words))
-            )
+            found = self.first(partial(Worker.least_predecessor, level=before, of=way[-1]))
             assert found is not None, "a state that was found has a predecessor"
-            words = found
-            way.append(words)
-        states, steps = behaviour(self.system, self.kernel.pack, way[::-1])
-        return Violation(name, states, steps)
+            way.append(found[1])
+        way.reverse()
+        trace = self.told(way, mark)
+        self.ways.append((mark, level, trace, way))
+        return trace
 
-    def count_orbits(self) -> list[int]:
-        """How many states those of each level stand for."""
-        return [
-            sum(self.of_all(partial(Worker.count_orbits, level=level)))
-            for level in range(len(self.levels))
-        ]
+    def least_marked(self, level: int, mark: str) -> Found:
+        """The first state of a level that has a mark."""
+        tries = [(self.bits.get(mark, FAILED_BIT), False), (FAILED_BIT, True)]
+        if mark == DEADLOCK:
+            tries = [(DEADLOCK_BIT, True)]
+        for bit, by_expanding in tries:
+            found = self.first(
+                partial(Worker.least_marked, level=level, bit=bit, by_expanding=by_expanding)
+            )
+            if found is not None:
+                return found
+        raise AssertionError(f"no state of level {level + 1} has the mark {mark}")
 
-    # -- what is known from before --------------------------------------------------------------
+    def first(self, look: Callable[[Worker], Found | None]) -> Found | None:
+        """The first of the states that workers find, when all is known that it takes."""
+        while True:
+            found = [one for one in self.of_all(look) if one is not None]
+            if not self.learn_looking_back():
+                break
+        for worker in self.all:
+            worker.expander.take_counts()  # what is asked to look back counts for nothing
+        return min(found, default=None)
 
-    def take_counts(self, fired: Mapping[str, int]) -> None:
-        """Go on counting from here."""
-        self.acts = np.array([fired.get(name, 0) for name in self.kernel.acts], np.int64)
-        self.workers[0].fired[:] = self.acts
+    def learn_looking_back(self) -> bool:
+        """Learn what was missed while looking back, if anything was."""
+        return False
 
-    def take_violation(self, name: str, words: Sequence[Sequence[int]]) -> None:
-        """A violation that need not be looked for any more, with the least steps between."""
-        self.wanted &= ~self.kernel.mask([name])
-        states, steps = behaviour(self.system, self.kernel.pack, [tuple(w) for w in words])
-        self.violations.append(Violation(name, states, steps))
+    def told(self, way: list[tuple[int, ...]], mark: str) -> Trace:
+        """A way as a behaviour of the specification."""
+        states = [self.state(words) for words in way]
+        steps = [between(self.system, a, b) for a, b in zip(states, states[1:], strict=False)]
+        return Trace(self.system, tuple(states), tuple(steps), mark)
 
-    def tell_progress(self) -> None:
-        """Tell how far it is, a few times a second."""
-        now = time.perf_counter()
-        if self.progress and now - self.told > 0.1:
-            self.told = now
-            found = sum(w.table.count for w in self.workers)
-            queue = found - sum(self.levels[:-1])
-            self.progress(Progress(len(self.levels), found, queue, now - self.begun))
+    # -- what is kept ---------------------------------------------------------------------------
+
+    def keep(self, *, complete: bool) -> None:
+        """Have the keeper write a level that is complete, or finish."""
+        if self.keeper is None:
+            return
+        if complete:
+            self.keeper.keep_level(self)
+        else:
+            self.keeper.finish(self)
+
+    def take_kept_level(self) -> bool:
+        """Take the next level from the checkpoint; whether it has it."""
+        return self.keeper is not None and self.keeper.take_level(self)
+
+    def seconds(self) -> Mapping[str, float]:
+        """What compiling, and the checkpoint, took."""
+        if self.keeper:
+            return {**self.spent, "checkpoint": self.keeper.seconds}
+        return self.spent
+
+
+def nothing_recent_for(coding: Coding) -> tuple[Words, Words]:
+    """As `nothing_recent`, of the size that workers have."""
+    from checkers.native.worker import RECENT, nothing_recent
+
+    return nothing_recent(RECENT, coding.rows)
+
+
+class ByHand(Packed):
+    """Asks a hand-written kernel."""
+
+    def __init__(
+        self,
+        system: System[Any],
+        kernel: Kernel[Any],
+        coding: Coding,
+        how: How,
+        max_memory: int | None,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self.kernel = kernel
+        self.how = how
+        bits = {name: bit for bit, name in enumerate(kernel.properties) if name != DEADLOCK}
+        super().__init__(system, coding, bits_of_marks(bits), how.workers, max_memory, pool)
+
+    def expander(self) -> Expander:
+        return ByKernel(self.kernel, self.system, coverage=self.how.coverage)
+
+    def initial(self) -> list[tuple[int, ...]]:
+        return list(dict.fromkeys(self.kernel.pack(state) for state in self.system.initial()))
+
+    def state(self, words: Sequence[int]) -> Any:
+        return self.kernel.unpack(words)
+
+    def told(self, way: list[tuple[int, ...]], mark: str) -> Trace:
+        states, steps = behaviour(self.system, self.kernel.pack, way)
+        return Trace(self.system, tuple(states), tuple(steps), mark)
+
+    def stands_for(self) -> int | None:
+        if not self.how.symmetry:
+            return None
+        represent = self.kernel.representatives
+        assert represent is not None
+        return sum(
+            sum(self.of_all(partial(Worker.count_orbits, level=level, represent=represent)))
+            for level in range(self.level + 1)
+        )
+
+
+class ByLearning(Packed):
+    """Asks what was learned of the rules."""
+
+    engine = "learned"
+
+    def __init__(
+        self,
+        system: System[Any],
+        learning: Learning,
+        workers: int,
+        max_memory: int | None,
+        pool: ThreadPoolExecutor,
+    ) -> None:
+        self.learning = learning
+        coding = coding_for(learning.tables.packing.widths)
+        super().__init__(
+            system, coding, bits_of_marks(learning.bits), workers, max_memory, pool
+        )
+
+    def expander(self) -> Expander:
+        from checkers.learned.expander import Learned
+
+        return Learned(self.learning)
+
+    def bytes_beside(self) -> int:
+        return self.learning.tables.bytes
+
+    def initial(self) -> list[tuple[int, ...]]:
+        return [self.learning.words(row) for row in self.learning.initial]
+
+    def state(self, words: Sequence[int]) -> Any:
+        return self.learning.state(words)
+
+    def learn(self) -> bool:
+        missed = self.take_missed()
+        if not missed:
+            return False
+        if self.learning.learn(missed):
+            self.repack()
+        for worker in self.all:
+            worker.take_again()
+        return True
+
+    def take_missed(self) -> list[tuple[Words, Words]]:
+        """What workers could not answer."""
+        missed = []
+        for worker in self.all:
+            expander: Any = worker.expander
+            missed += expander.missed
+            expander.missed = []
+        return missed
+
+    def learn_looking_back(self) -> bool:
+        missed = self.take_missed()
+        if not missed:
+            return False
+        assert not self.learning.learn(missed), "a level that is expanded has no new successors"
+        return True
+
+    def repack(self) -> None:
+        """Give all states more bits, and begin anew with the level that is being expanded."""
+        learning, old = self.learning, self.all
+        old_coding, old_layout = self.coding, learning.layout_arrays
+        learning.repack()
+        self.hire(coding_for(learning.tables.packing.widths))
+        new_layout = learning.layout_arrays
+        for level in range(self.level + 1):
+            for worker in self.all:
+                worker.begin_level()
+            move = partial(
+                move_level, level=level, old=old, coding=old_coding,
+                layout=old_layout, to=new_layout, of=self.workers,
+            )  # fmt: skip
+            self.of_all(move)
+        self.begin_expanding()
+
+    def statistics(self) -> Mapping[str, Any]:
+        book, tables = self.learning.book, self.learning.tables
+        return {
+            "learned": {
+                "runs": sum(instance.runs for instance in book.instances),
+                "paths": len(book.runs),
+                "values": len(book.values.kinds),
+                "components": {c.name: len(c.values) for c in book.components},
+                "bits": sum(tables.packing.widths),
+                "bytes": tables.bytes,
+                "plainer": book.plainer,
+            }
+        }
+
+    def seconds(self) -> Mapping[str, float]:
+        return {**super().seconds(), "learn": self.learning.book.seconds}
+
+
+@compiled
+def own(codes: Words, highs: Words, count: int, owner: int, of: int) -> int:
+    """Move an owner's states to the front; answers how many they are."""
+    kept = 0
+    for i in range(count):
+        if owner_of(codes[i], of) == owner:
+            codes[kept] = codes[i]
+            for row in range(highs.shape[0]):
+                highs[row, kept] = highs[row, i]
+            kept += 1
+    return kept
+
+
+def move_level(
+    worker: Worker,
+    level: int,
+    old: Sequence[Worker],
+    coding: Coding,
+    layout: tuple[Words, Words, Words],
+    to: tuple[Words, Words, Words],
+    of: int,
+) -> None:
+    """Give a worker its states of a level, from those who had the states before."""
+    from checkers.learned.walk import move_to_other_words
+
+    words: Words = np.empty((len(coding.widths), BATCH), np.int64)
+    moved: Words = np.empty((len(worker.coding.widths), BATCH), np.int64)
+    for other in old:
+        for chunk in other.levels[level]:
+            for begin in range(0, chunk.count, BATCH):
+                count = min(BATCH, chunk.count - begin)
+                decode(chunk.codes, chunk.pieces, begin, count, coding, words)
+                move_to_other_words(words, count, *layout, to[0], to[1], moved)
+                codes, highs = encoded(moved[:, :count].copy(), worker.coding)
+                kept = own(codes, highs, count, worker.index, of)
+                worker.take_in(codes, highs, kept)
+
+
+def explore_by_learning(
+    system: System[Any],
+    limits: Limits | None = None,
+    how: How | None = None,
+    on_progress: OnProgress | None = None,
+) -> Verdict:
+    """Explore with what is learned of the rules on the way."""
+    from checkers.learned.learning import Learning, Unfit
+    from checkers.learned.book import Book
+    from impl.packed.compiled import CACHE
+
+    how, limits = how or How(), limits or Limits()
+    apart: set[str] = set()
+    while True:
+        begun = time.perf_counter()
+        try:
+            with ThreadPoolExecutor(how.workers) as pool:
+                learning = Learning(system, Book(system, apart))
+                backend = ByLearning(system, learning, how.workers, limits.max_memory, pool)
+                backend.spent["prepare"] = time.perf_counter() - begun
+                return Search(system, backend, limits, on_progress).run()
+        except Unfit as unfit:
+            apart.add(unfit.field)
+
+
+__all__ = ["BATCH", "ByHand", "ByLearning", "How", "Packed"]

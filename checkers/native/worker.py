@@ -7,22 +7,20 @@ in the same round, so nothing needs a lock, and no result depends on who is fast
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
 
 import attrs
 import numpy as np
 
 from checkers.memory import machine_bytes
 from checkers.native.codes import SHARD_BITS, Coding, Pieces, decode, encode, shard_of
+from checkers.native.expander import BATCH, Expander
 from checkers.native.table import Table, insert
 from impl.packed.compiled import Words, compiled
-from impl.packed.kernel import MOST_GUARDS, Kernel
 
-BATCH = 2048
-"""How many states are expanded at a time."""
-ROOM = BATCH * 16
-"""How many successors a batch has room for; it ends earlier if they are more."""
+MANY_LOST = 128
+"""A round ends early when more states than these wait for something to be learned."""
 OUTBOX = 1 << 17
 """How many states a worker sends in a round, to all owners together."""
 RECENT = 1 << 15
@@ -31,7 +29,7 @@ CHUNK = 1 << 18
 """How many states a level's memory grows by, at the most."""
 
 
-class OutOfMemory(Exception):
+class OutOfMemory(MemoryError):
     """The limit on memory would be passed."""
 
 
@@ -121,54 +119,45 @@ class Worker:
     """The states of one owner, level by level."""
 
     def __init__(
-        self,
-        index: int,
-        workers: int,
-        kernel: Kernel[Any],
-        coding: Coding,
-        memory: Memory,
-        *,
-        coverage: bool = False,
+        self, index: int, workers: int, expander: Expander, coding: Coding, memory: Memory
     ) -> None:
         self.index = index
-        self.coverage = coverage
-        self.kernel = kernel
+        self.expander = expander
         self.coding = coding
         self.memory = memory
         self.table = Table(coding.high_bits, machine_bytes() // workers)
         self.levels: list[list[Chunk]] = []
-        """The states found, by level; the last level is still growing."""
+        """The states found, by level; the last level may still be growing."""
         self.found = 0
-        """The mask of the properties that a state of the level that is expanded violates."""
+        """The mask of what is marked in the level that is asked."""
         self.outboxes = Outbox(workers, coding.rows), Outbox(workers, coding.rows)
         """One is read while the other is written."""
-        height = len(coding.widths)
-        self.words: Words = np.empty((height, BATCH), np.int64)
-        self.successors: Words = np.empty((height, ROOM), np.int64)
-        self.origins: Words = np.empty(ROOM, np.int64)
-        self.todo: Words = np.empty((len(kernel.acts), ROOM), np.int64)
-        self.counts: Words = np.zeros(len(kernel.acts), np.int64)
-        self.masks: Words = np.empty(BATCH, np.int64)
-        self.codes: Words = np.empty(ROOM, np.int64)
-        self.highs: Words = np.empty((coding.rows, ROOM), np.int64)
+        self.words: Words = np.empty((len(coding.widths), BATCH), np.int64)
+        self.codes: Words = np.empty(expander.room, np.int64)
+        self.highs: Words = np.empty((coding.rows, expander.room), np.int64)
+        self.level = -1
+        """The level that is asked."""
         self.position = 0, 0
-        """Chunk and index of the state that is expanded next."""
+        """Chunk and index of the state of it that is asked next."""
+        self.aside: list[Words] = []
+        """States, as columns, that could not be answered in this round."""
+        self.again: list[Words] = []
+        """Those of rounds before, to be asked again."""
         self.unsent = 0, 0
         """Which of these codes are not sent yet."""
         self.recent, self.recent_highs = nothing_recent(RECENT, coding.rows)
-        self.fired: Words = np.zeros(len(kernel.acts), np.int64)
-        """How often each act happened, in the levels that are expanded."""
-        self.stopped: Words = np.zeros((len(kernel.acts), MOST_GUARDS), np.int64)
-        """By act and guard, how often that guard was the first not to hold, if it is counted."""
         memory.workers.append(self)
 
     # -- levels ---------------------------------------------------------------------------------
 
     def begin_level(self) -> None:
-        """What was found last is expanded next."""
-        self.position = 0, 0
-        self.found = 0
+        """From now on states are taken in as those of the next level."""
         self.levels.append([])
+
+    def ask_level(self, level: int) -> None:
+        """Be ready to ask about a level from its beginning."""
+        self.level, self.position, self.found = level, (0, 0), 0
+        self.aside, self.again = [], []
 
     def found_last(self) -> int:
         """How many states the last level has."""
@@ -176,15 +165,46 @@ class Worker:
 
     @property
     def done(self) -> bool:
-        """Whether all of the level is expanded and sent."""
-        if self.unsent[0] < self.unsent[1]:
+        """Whether all of the level is asked, and what was found is sent."""
+        if self.unsent[0] < self.unsent[1] or self.aside or self.again:
             return False
-        return len(self.levels) < 2 or self.position[0] == len(self.levels[-2])
+        return self.level < 0 or self.position[0] == len(self.levels[self.level])
 
     @property
     def bytes(self) -> int:
         """What its states take of memory."""
         return self.table.bytes + sum(c.bytes for level in self.levels for c in level)
+
+    def next_batch(self) -> tuple[Words, int]:
+        """States that are to be asked, as columns, and how many they are."""
+        if self.again:
+            words = self.again.pop()
+            return words, words.shape[1]
+        index, begin = self.position
+        while index < len(self.levels[self.level]):
+            chunk = self.levels[self.level][index]
+            count = min(BATCH, chunk.count - begin)
+            if count:
+                decode(chunk.codes, chunk.pieces, begin, count, self.coding, self.words)
+                self.position = index, begin + count
+                return self.words, count
+            index, begin = index + 1, 0
+            self.position = index, begin
+        return self.words, 0
+
+    def put_aside(self, words: Words, asked: int, count: int) -> int:
+        """Keep the states that were lost, or not come to; answers how many were lost."""
+        if asked < count:
+            self.again.append(words[:, asked:count].copy())
+        lost = self.expander.lost
+        if len(lost):
+            self.aside.append(words[:, lost].copy())
+        return len(lost)
+
+    def take_again(self) -> None:
+        """More is known now: ask again what was put aside."""
+        self.again += self.aside
+        self.aside = []
 
     # -- a round --------------------------------------------------------------------------------
 
@@ -195,9 +215,15 @@ class Worker:
             self.take_in(box.codes[self.index], box.highs[self.index], int(box.counts[self.index]))
         box = self.outboxes[parity]
         box.counts[:] = 0
+        lost = 0
         while not self.done:
             if self.unsent[0] == self.unsent[1]:
-                self.expand()
+                if lost > MANY_LOST:
+                    break
+                words, count = self.next_batch()
+                if not count:
+                    break
+                lost += self.expand(words, count)
             begin, end = self.unsent
             begin = send(
                 self.codes, self.highs, begin, end, self.recent, self.recent_highs,
@@ -206,6 +232,26 @@ class Worker:
             self.unsent = begin, end
             if begin < end:
                 break
+
+    def expand(self, words: Words, count: int) -> int:
+        """Expand some states; answers how many were lost."""
+        expander = self.expander
+        asked, successors = expander.expand(words, 0, count)
+        self.found |= int(np.bitwise_or.reduce(expander.masks[:asked], initial=0))
+        encode(expander.successors, successors, self.coding, self.codes, self.highs)
+        self.unsent = 0, successors
+        return self.put_aside(words, asked, count)
+
+    def mark(self) -> None:
+        """Ask for the marks of the level, until all are known or many are lost."""
+        lost = 0
+        while lost <= MANY_LOST:
+            words, count = self.next_batch()
+            if not count:
+                break
+            asked = self.expander.mark(words, 0, count)
+            self.found |= int(np.bitwise_or.reduce(self.expander.masks[:asked], initial=0))
+            lost += self.put_aside(words, asked, count)
 
     def take_in(self, codes: Words, highs: Words, count: int) -> None:
         """Insert states, and note those that are new."""
@@ -228,90 +274,64 @@ class Worker:
                     raise OutOfMemory
                 table.grow()
 
-    def expand(self) -> None:
-        """Expand one batch of states."""
-        index, begin = self.position
-        chunk = self.levels[-2][index]
-        count = min(BATCH, chunk.count - begin)
-        words, kernel = self.words, self.kernel
-        decode(chunk.codes, chunk.pieces, begin, count, self.coding, words)
-        count, successors = kernel.expand(
-            words, 0, count, self.todo, self.successors, self.origins, self.counts
-        )
-        self.found |= kernel.check(words, 0, count, self.masks)
-        self.fired += self.counts
-        if self.coverage and kernel.stops:
-            kernel.stops(words, count, self.stopped)
-        encode(self.successors, successors, self.coding, self.codes, self.highs)
-        self.unsent = 0, successors
-        begin += count
-        self.position = (index, begin) if begin < chunk.count else (index + 1, 0)
+    # -- looking back, where everything is known ------------------------------------------------
 
-    # -- looking back ---------------------------------------------------------------------------
-
-    def check(self, level: int) -> int:
-        """The mask of the properties that a state of the level violates."""
-        found = 0
-        for count in self.batches(level):
-            found |= self.kernel.check(self.words, 0, count, self.masks)
-        return found
-
-    def batches(self, level: int) -> Iterator[int]:
-        """Decode a level batch by batch into `words`; each time, how many states."""
-        for chunk in self.levels[level]:
-            for begin in range(0, chunk.count, BATCH):
-                count = min(BATCH, chunk.count - begin)
-                decode(chunk.codes, chunk.pieces, begin, count, self.coding, self.words)
-                yield count
+    def batches(self, level: int) -> Iterator[tuple[Words, int]]:
+        """The states of a level, batch by batch, as columns of words and their number."""
+        self.ask_level(level)
+        while (batch := self.next_batch())[1]:
+            yield batch
 
     def states(self, level: int) -> Iterator[tuple[int, ...]]:
         """The words of each state of a level."""
-        for count in self.batches(level):
-            yield from zip(*self.words[:, :count].tolist(), strict=True)
+        for words, count in self.batches(level):
+            yield from zip(*words[:, :count].tolist(), strict=True)
 
-    def least_violating(self, level: int, bit: int) -> tuple[int, ...] | None:
-        """Of the states of a level that violate a property, the one with the least words."""
+    def least_marked(self, level: int, bit: int, *, by_expanding: bool) -> Found | None:
+        """Of the states of a level with this mark, the first in the expander's order."""
         least = None
-        for count in self.batches(level):
-            if self.kernel.check(self.words, 0, count, self.masks) & bit:
-                states = self.words[:, :count][:, self.masks[:count] & bit != 0]
-                least = lesser(least, least_of(states))
+        expander = self.expander
+        for words, count in self.batches(level):
+            asked = 0
+            while asked < count:
+                begin = asked
+                if by_expanding:
+                    asked, _ = expander.expand(words, begin, count)
+                else:
+                    asked = expander.mark(words, begin, count)
+                hits = np.flatnonzero(expander.masks[begin:asked] >> bit & 1) + begin
+                least = self.lesser(least, words[:, hits])
         return least
 
-    def least_predecessor(self, level: int, of: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Of the states of a level with this successor, the one with the least words."""
+    def least_predecessor(self, level: int, of: tuple[int, ...]) -> Found | None:
+        """Of the states of a level with this successor, the first in the expander's order."""
         least = None
+        expander = self.expander
         wanted = np.array(of, np.int64)[:, None]
-        for count in self.batches(level):
-            begin = 0
-            while begin < count:
-                begin, n = self.kernel.expand(
-                    self.words, begin, count, self.todo, self.successors, self.origins, self.counts
-                )
-                hits = (self.successors[:, :n] == wanted).all(axis=0)
-                origins = self.origins[:n][hits]
-                if len(origins):
-                    least = lesser(least, least_of(self.words[:, origins >> 16]))
+        for words, count in self.batches(level):
+            asked = 0
+            while asked < count:
+                asked, n = expander.expand(words, asked, count)
+                hits = (expander.successors[:, :n] == wanted).all(axis=0)
+                least = self.lesser(least, words[:, expander.origins[:n][hits] >> 16])
         return least
 
-    def count_orbits(self, level: int) -> int:
+    def lesser(self, least: Found | None, columns: Words) -> Found | None:
+        """The first of the states found so far and of more."""
+        if not columns.shape[1]:
+            return least
+        order = self.expander.order(columns)
+        first = np.lexsort(order[::-1])[0]
+        found = tuple(order[:, first].tolist()), tuple(columns[:, first].tolist())
+        return found if least is None else min(least, found)
+
+    def count_orbits(self, level: int, represent: Callable[[Words, int], int]) -> int:
         """How many states those of a level stand for."""
-        represent = self.kernel.representatives
-        assert represent is not None
-        return sum(represent(self.words, count) for count in self.batches(level))
+        return sum(represent(words, count) for words, count in self.batches(level))
 
 
-def least_of(columns: Words) -> tuple[int, ...]:
-    """The least column, by its first row, then the second, and so on."""
-    first = np.lexsort(columns[::-1])[0]
-    return tuple(int(word) for word in columns[:, first])
-
-
-def lesser(one: tuple[int, ...] | None, other: tuple[int, ...] | None) -> tuple[int, ...] | None:
-    """The lesser of two, where there are two."""
-    if one is None or other is None:
-        return one or other
-    return min(one, other)
+Found: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+"""A state that was looked for: what it is ordered by, and its words."""
 
 
 class Memory:
@@ -321,9 +341,11 @@ class Memory:
         self.base = base
         self.limit = limit
         self.workers: list[Worker] = []
+        self.beside: Callable[[], int] = lambda: 0
+        """What is taken beside the workers' states."""
 
     def ask(self, more: int) -> None:
         """Raise OutOfMemory if that much more would pass the limit."""
-        used = self.base + sum(w.bytes for w in self.workers)
+        used = self.base + self.beside() + sum(w.bytes for w in self.workers)
         if self.limit is not None and used + more > self.limit:
             raise OutOfMemory

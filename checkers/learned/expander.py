@@ -1,0 +1,114 @@
+"""A worker's way to ask what was learned; what is not known yet is noted, to be learned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from checkers.learned import walk
+from checkers.native.expander import ALL_KNOWN, BATCH, Expander
+from checkers.search import Counts
+from impl.packed.compiled import Words
+
+if TYPE_CHECKING:
+    from checkers.learned.learning import Learning
+
+MISSES = 1 << 14
+"""How many misses are noted before a batch ends early."""
+
+
+class Learned(Expander):
+    """Asks the tables; they change only between the rounds in which they are asked."""
+
+    def __init__(self, learning: Learning) -> None:
+        self.learning = learning
+        self.room = BATCH * 16
+        self.successors: Words = np.empty((learning.width, self.room), np.int64)
+        self.origins = np.empty(self.room, np.int64)
+        self.masks = np.empty(BATCH, np.int64)
+        self.misses: Words = np.empty((MISSES, 5), np.int64)
+        self.missed: list[tuple[Words, Words]] = []
+        """What was missed, and beside each the row of the state that needs it."""
+        self.lost_places: Words = np.empty(BATCH, np.int64)
+        self.count: Words = np.zeros(1, np.int64)
+        self.fired: Words = np.zeros(64, np.int64)
+        self.blocked: Words = np.zeros(64, np.int64)
+        self.ends: Words = np.zeros(1, np.int64)
+
+    def make_room(self, most: int) -> None:
+        """Have room for what one state may take."""
+        if 4 * most > self.room:
+            self.room = 8 * most
+            self.successors = np.empty((len(self.successors), self.room), np.int64)
+            self.origins = np.empty(self.room, np.int64)
+        if 4 * most > len(self.misses):
+            self.misses = np.empty((8 * most, 5), np.int64)
+        book = self.learning.book
+        if len(self.fired) < len(book.rule_numbers):
+            self.fired = grown(self.fired, 2 * len(book.rule_numbers))
+        if len(self.blocked) < len(book.guards):
+            self.blocked = grown(self.blocked, 2 * len(book.guards))
+
+    def expand(self, words: Words, begin: int, end: int) -> tuple[int, int]:
+        learning = self.learning
+        self.make_room(learning.most_steps)
+        self.count[0] = 0
+        stop, successors, lost = walk.expand(
+            words, begin, end, *learning.layout_arrays, *learning.step_arrays,
+            self.successors, self.origins, self.masks, self.fired, self.blocked, self.ends,
+            self.misses, self.count, self.lost_places, learning.most_steps,
+        )  # fmt: skip
+        self.note_misses(words, lost)
+        return stop, successors
+
+    def mark(self, words: Words, begin: int, end: int) -> int:
+        learning = self.learning
+        self.make_room(learning.most_marks)
+        self.count[0] = 0
+        stop, lost = walk.mark(
+            words, begin, end, *learning.layout_arrays, *learning.mark_arrays,
+            self.masks, self.misses, self.count, self.lost_places, learning.most_marks,
+        )  # fmt: skip
+        self.note_misses(words, lost)
+        return int(stop)
+
+    def note_misses(self, words: Words, lost: int) -> None:
+        """Keep what is to be learned."""
+        if not lost:
+            self.lost = ALL_KNOWN
+            return
+        self.lost = self.lost_places[:lost]
+        some = self.misses[: int(self.count[0])]
+        # One state for each thing that is missed: others that miss the same learn it, too.
+        _, first = np.unique(some[:, :4], axis=0, return_index=True)
+        kept = some[np.sort(first)]
+        rows = self.learning.tables.rows_of(words[:, kept[:, 4]])
+        self.missed.append((kept, rows))
+
+    def take_counts(self) -> Counts:
+        book = self.learning.book
+        found = Counts()
+        fired = self.fired.tolist()
+        found.fired = {name: fired[n] for name, n in book.rule_numbers.items() if n < len(fired)}
+        for (rule, guard), times in zip(book.guards, self.blocked.tolist(), strict=False):
+            if times:
+                found.blocked.setdefault(rule, {})[guard] = times
+        found.edge_of_bounds = int(self.ends[0])
+        self.fired[:] = 0
+        self.blocked[:] = 0
+        self.ends[:] = 0
+        return found
+
+    def order(self, words: Words) -> Words:
+        return self.learning.order(words)
+
+
+def grown(counts: Words, size: int) -> Words:
+    """The counts, with room for more."""
+    larger: Words = np.zeros(size, np.int64)
+    larger[: len(counts)] = counts
+    return larger
+
+
+__all__ = ["Any", "Learned"]

@@ -1,0 +1,104 @@
+"""One system, learned while it is explored: the book, its tables, and what compiled code is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from checkers.learned.book import Book, Unfit
+from checkers.learned.tables import Tables
+from checkers.learned.values import RECORD, SCALAR, SET, Values
+from impl.packed.compiled import Words
+from spec.core import System
+
+
+class Learning:
+    """What is known of a system's rules, and grows."""
+
+    def __init__(self, system: System[Any], book: Book | None = None) -> None:
+        self.system = system
+        self.book = book or Book(system)
+        self.rules, self.properties, self.final = self.book.roots_of(system)
+        self.initial = [self.book.row_of(state) for state in dict.fromkeys(system.initial())]
+        self.tables = Tables(self.book)
+        self.tables.repack()
+        self.roots: Words = np.array(self.rules, np.int64)
+        self.mark_roots: Words = np.array(self.properties, np.int64)
+        self.ranks: list[Words] = []
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Have compiled code read the arrays as they are now."""
+        t = self.tables
+        packing = t.packing
+        self.width = len(packing.widths)
+        self.layout_arrays = packing.words, packing.shifts, packing.masks
+        known = (
+            t.root_at.array, t.nodes.array.reshape(-1), t.children.array,
+            t.columns.content.array, t.leaves.array.reshape(-1), t.lists.array,
+        )  # fmt: skip
+        self.mark_arrays = (self.mark_roots, *known)
+        self.step_arrays = (
+            self.roots, self.final, *known, t.writes.array.reshape(-1),
+            t.keep.reshape(-1), t.put.reshape(-1),
+            t.recipes.at.array, t.recipes.room.array, t.recipes.content.array,
+        )  # fmt: skip
+        self.most_steps = t.most(self.rules)
+        self.most_marks = t.most(self.properties)
+
+    @property
+    def bits(self) -> Mapping[str, int]:
+        """By property: its bit in masks."""
+        return self.book.marks
+
+    def learn(self, missed: Sequence[tuple[Words, Words]]) -> bool:
+        """Learn what was missed; whether states need more bits from now on."""
+        misses = np.concatenate([some for some, _ in missed])
+        rows = np.concatenate([rows for _, rows in missed])
+        self.tables.learn(misses, rows)
+        self.ranks = []
+        self.refresh()
+        return self.tables.is_outgrown
+
+    def repack(self) -> None:
+        """Give states the bits that they need."""
+        self.tables.repack()
+        self.refresh()
+
+    def state(self, words: Sequence[int]) -> Any:
+        """The state of some words."""
+        column = np.array(words, np.int64)[:, None]
+        return self.book.state_of(self.tables.rows_of(column)[0].tolist())
+
+    def words(self, row: Sequence[int]) -> tuple[int, ...]:
+        """The words of a row."""
+        return tuple(self.tables.words_of(row))
+
+    def order(self, words: Words) -> Words:
+        """The same order of states, whatever was learned first: by their values, as text."""
+        if not self.ranks:
+            for component in self.book.components:
+                texts = [canonical(self.book.values, number) for number in component.values]
+                rank = np.empty(len(texts), np.int64)
+                rank[np.argsort(np.array(texts, object), kind="stable")] = np.arange(len(texts))
+                self.ranks.append(rank)
+        rows = self.tables.rows_of(words)
+        return np.array([rank[column] for rank, column in zip(self.ranks, rows.T, strict=True)])
+
+
+def canonical(values: Values, number: int) -> str:
+    """A text that says what a value is, the same in every run."""
+    kind = values.kinds[number]
+    if kind == SCALAR:
+        value = values.objects[number]
+        return f"{type(value).__name__}:{value!r}"
+    parts = [canonical(values, part) for part in values.parts[number]]
+    if kind == SET:
+        return "{" + ",".join(sorted(parts)) + "}"
+    name = values.shape_of(number).cls.__name__ if kind == RECORD else ""
+    return f"{name}({','.join(parts)})"
+
+
+__all__ = ["Learning", "Unfit"]

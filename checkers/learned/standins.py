@@ -1,0 +1,842 @@
+"""Stand-ins: what a rule is run on, so that it is known what the rule has read.
+
+A stand-in takes the place of a record, a tuple or a frozenset. It answers as the value would,
+and notes each answer in the trace of the run. Scalars are handed out as they are. What is
+copied by `evolve`, by slices and `+` of tuples, or by `|` and `-` of frozensets is not read:
+the copy is a stand-in, too, and says in the end how the new value is made from the old one.
+
+A place is where a value stands in the state: a component, and a path inside it. What can be
+asked of a place is a **probe**: its shape (a scalar itself, or the class of a record, or the
+length of a tuple), its whole value, the size of a frozenset, whether it has a member, whether
+it equals a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence, Set
+from enum import Enum
+from functools import cache
+from typing import Any, NoReturn, cast
+
+import attrs
+
+from checkers.learned.values import RECORD, SCALAR, SET, TUPLE, Shape, Values, is_plain
+
+SHAPE, WHOLE, SIZE, HAS, EQUALS = range(5)
+"""What a probe asks."""
+
+ROOT = -1
+"""The component of the place of the whole state."""
+
+ATOMS = frozenset({int, str, bool, type(None), float, bytes, complex})
+
+
+class Untraceable(Exception):
+    """A rule made something that may hide a stand-in; it is run in a plainer way instead."""
+
+
+class Place:
+    """Where a value stands in the state."""
+
+    __slots__ = ("children", "component", "path", "probes")
+
+    def __init__(self, component: int, path: tuple[int | str, ...]) -> None:
+        self.component = component
+        self.path = path
+        self.children: dict[int | str, Place] = {}
+        self.probes: dict[Any, int] = {}
+
+    def child(self, step: int | str) -> Place:
+        """The place of a part."""
+        found = self.children.get(step)
+        if found is None:
+            found = self.children[step] = Place(self.component, (*self.path, step))
+        return found
+
+
+class Trace:
+    """What one run reads, in order: pairs of a probe's number and the answer."""
+
+    __slots__ = ("deep", "new_probe", "reads", "seen", "standins", "values", "whole_state")
+
+    def __init__(
+        self,
+        values: Values,
+        new_probe: Callable[[Place, int, int], int],
+        whole_state: Callable[[Trace], Any],
+        *,
+        deep: bool,
+    ) -> None:
+        self.values = values
+        self.new_probe = new_probe
+        self.whole_state = whole_state
+        self.deep = deep
+        """Whether parts of components are read by themselves."""
+        self.reads: list[int] = []
+        self.seen: set[int] = set()
+        self.standins: dict[Place, Any] = {}
+
+    def note(self, place: Place, what: int, of: int, answer: int) -> None:
+        """Something was read."""
+        key = what if of < 0 else (what, of)
+        probe = place.probes.get(key)
+        if probe is None:
+            probe = place.probes[key] = self.new_probe(place, what, of)
+        if probe not in self.seen:
+            self.seen.add(probe)
+            self.reads.append(probe)
+            self.reads.append(answer)
+
+    def read(self, place: Place, number: int) -> Any:
+        """Hand out what stands there: a scalar itself, or a stand-in."""
+        found = self.standins.get(place)
+        if found is not None:
+            return found
+        values = self.values
+        if not self.deep:
+            return self.whole(place, number)
+        shape = values.shapes[number]
+        probe = place.probes.get(SHAPE)
+        if probe is None:
+            probe = place.probes[SHAPE] = self.new_probe(place, SHAPE, -1)
+        if probe not in self.seen:
+            self.seen.add(probe)
+            self.reads.append(probe)
+            self.reads.append(shape)
+        kind = values.kinds[number]
+        if kind == SCALAR:
+            return values.objects[number]
+        made: Any
+        if kind == RECORD:
+            made = standin_for(self, place, values.shape_of(number), number)
+        elif kind == TUPLE:
+            parts = values.parts[number]
+            items = [Unread(place.child(i), part) for i, part in enumerate(parts)]
+            made = Items(self, items, (place, number))
+        else:
+            made = Members(self, (place, number))
+        self.standins[place] = made
+        return made
+
+    def whole(self, place: Place, number: int) -> Any:
+        """The value that stands there."""
+        self.note(place, WHOLE, -1, number)
+        return self.values.value(number)
+
+
+class Unread:
+    """A part that is only copied so far."""
+
+    __slots__ = ("number", "place")
+
+    def __init__(self, place: Place, number: int) -> None:
+        self.place = place
+        self.number = number
+
+
+# -- records --------------------------------------------------------------------------------------
+
+
+class Copied(str):
+    """The name of a field under which `attrs.evolve` asks for it, to copy and not to read it."""
+
+    __slots__ = ()
+
+
+class Copying:
+    """A field of a stand-in's class, as `attrs.fields` has it.
+
+    `attrs.evolve` asks whether a field is an argument of `__init__` and then for its name;
+    whatever else goes through the fields of a class (`asdict`, `astuple`) asks for the name
+    alone. So only the former is given a name that means a copy.
+    """
+
+    def __init__(self, field: attrs.Attribute[Any]) -> None:
+        self._field = field
+        self._copies = False
+
+    @property
+    def init(self) -> bool:
+        """Every field of a plain class is an argument."""
+        self._copies = True
+        return True
+
+    @property
+    def name(self) -> str:
+        """The name of the field."""
+        if self._copies:
+            self._copies = False
+            return Copied(self._field.name)
+        return self._field.name
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._field, name)
+
+
+def standin_for(trace: Trace, place: Place, shape: Shape, number: int) -> Any:
+    """A stand-in for a record."""
+    return new_standin(
+        standin_class(shape.cls),
+        trace,
+        place,
+        shape,
+        trace.values.parts[number],
+        trace.values.apart[number],
+        None,
+    )
+
+
+def new_standin(
+    cls: type,
+    trace: Trace,
+    place: Place,
+    shape: Shape,
+    parts: Sequence[Any],
+    apart: tuple[Any, ...],
+    changes: dict[str, Any] | None,
+) -> Any:
+    """An instance of a stand-in's class, of which no field has been read."""
+    made = object.__new__(cls)
+    fill = object.__setattr__
+    fill(made, "_kspec_trace", trace)
+    fill(made, "_kspec_place", place)
+    fill(made, "_kspec_shape", shape)
+    fill(made, "_kspec_parts", parts)
+    fill(made, "_kspec_apart", apart)
+    fill(made, "_kspec_changes", changes)
+    return made
+
+
+@cache
+def standin_class(of: type) -> type:
+    """The class of stand-ins for the instances of a plain attrs class.
+
+    It is a subclass whose instances are made without their fields. Python looks for a field
+    that is missing in `__getattr__`, which notes that it is read and puts it in its place.
+    """
+    fields = tuple(Copying(field) for field in attrs.fields(of))
+    put = object.__setattr__
+
+    def get(self: Any, name: str) -> Any:
+        changes = self._kspec_changes
+        if changes is not None and name in changes:
+            value = changes[name]
+        else:
+            shape = self._kspec_shape
+            index = shape.index.get(name)
+            if index is None:
+                if name not in shape.apart:
+                    raise AttributeError(f"{of.__name__!r} object has no attribute {name!r}")
+                value = self._kspec_apart[shape.apart.index(name)]
+            elif type(name) is Copied:
+                return UnreadField(self)
+            else:
+                place = self._kspec_place.child(name)
+                value = self._kspec_trace.read(place, self._kspec_parts[index])
+        put(self, name, value)
+        return value
+
+    def new(cls: type, *args: Any, **changes: Any) -> Any:
+        origin = next((c.of for c in changes.values() if type(c) is UnreadField), None)
+        if origin is None or args:
+            return of(*args, **changes)
+        return evolved(
+            origin, {name: c for name, c in changes.items() if type(c) is not UnreadField}
+        )
+
+    space: dict[str, Any] = {
+        "__slots__": (
+            "_kspec_apart",
+            "_kspec_changes",
+            "_kspec_parts",
+            "_kspec_place",
+            "_kspec_shape",
+            "_kspec_trace",
+        ),
+        "__attrs_attrs__": fields,
+        "__module__": of.__module__,
+        "__qualname__": of.__qualname__,
+        "__doc__": of.__doc__,
+        "__new__": new,
+        "__init__": lambda self, *args, **changes: None,
+        "__getattr__": get,
+        "__eq__": equals,
+        "__ne__": lambda self, other: not equals(self, other),
+        "__hash__": lambda self: hash(real(self)),
+        "__replace__": lambda self, **changes: attrs.evolve(self, **changes),
+    }
+    made = type(of.__name__, (of,), space)
+    STANDINS.add(made)
+    return made
+
+
+STANDINS: set[type] = set()
+
+
+class UnreadField:
+    """A field that `attrs.evolve` copies."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise Untraceable("a field that is copied")
+
+    __hash__ = __bool__ = __iter__ = __eq__  # type: ignore[assignment]
+
+
+def evolved(origin: Any, changes: dict[str, Any]) -> Any:
+    """A stand-in for the same record with some fields changed, given by their aliases."""
+    shape = origin._kspec_shape
+    named = {}
+    for alias, value in changes.items():
+        name = shape.alias_names.get(alias)
+        if name is None:
+            raise TypeError(f"{shape.cls.__name__} has no field {alias!r}")
+        named[name] = value
+    if origin._kspec_changes:
+        named = origin._kspec_changes | named
+    apart = origin._kspec_apart
+    if any(name in named for name in shape.apart):
+        apart = tuple(
+            named.pop(name) if name in named else old
+            for name, old in zip(shape.apart, apart, strict=True)
+        )
+    return new_standin(
+        type(origin), origin._kspec_trace, origin._kspec_place, shape,
+        origin._kspec_parts, apart, named,
+    )  # fmt: skip
+
+
+def equals(one: Any, other: Any) -> bool:
+    """Whether a stand-in equals something; with a value that is known, one answer is read."""
+    if one is other:
+        return True
+    if is_standin(other):
+        return bool(real(one) == real(other))
+    place, number = untouched(one)
+    if place is None or not is_known(other):
+        return bool(real(one) == real(other))
+    trace = trace_of(one)
+    values = trace.values
+    wanted = values.same[values.number(other)]
+    answer = values.same[number] == wanted
+    trace.note(place, EQUALS, wanted, int(answer))
+    return answer
+
+
+def is_known(value: Any) -> bool:
+    """Whether a value surely hides no stand-in: an atom, or a tuple or frozenset of such."""
+    if type(value) in ATOMS or isinstance(value, Enum):
+        return True
+    if type(value) in (tuple, frozenset):
+        return all(is_known(part) for part in value)
+    return False
+
+
+def untouched(standin: Any) -> tuple[Place | None, int]:
+    """The place of a stand-in for what stands in the state unchanged, and the value's number."""
+    cls = type(standin)
+    if cls is Items or cls is Members:
+        origin = standin.origin
+        if origin is not None and (cls is Items or not (standin.more or standin.less)):
+            return cast("tuple[Place, int]", origin)
+        return None, 0
+    if standin._kspec_changes or standin._kspec_place.component == ROOT:
+        return None, 0
+    values = standin._kspec_trace.values
+    key = standin._kspec_shape.cls, standin._kspec_parts
+    return standin._kspec_place, values.numbers[key]
+
+
+# -- tuples ---------------------------------------------------------------------------------------
+
+
+class Items:
+    """A stand-in for a tuple of known length."""
+
+    __slots__ = ("items", "origin", "trace")
+    __class__ = property(lambda self: tuple)  # type: ignore[assignment] # for isinstance
+
+    def __init__(
+        self, trace: Trace, items: list[Any], origin: tuple[Place, int] | None = None
+    ) -> None:
+        self.trace = trace
+        self.items = items
+        self.origin = origin
+
+    def got(self, index: int) -> Any:
+        item = self.items[index]
+        if type(item) is Unread:
+            return self.trace.read(item.place, item.number)
+        return item
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Any]:
+        for index in range(len(self.items)):
+            yield self.got(index)
+
+    def __reversed__(self) -> Iterator[Any]:
+        for index in reversed(range(len(self.items))):
+            yield self.got(index)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            if index in (slice(None), slice(0, None)):
+                return self
+            return Items(self.trace, self.items[index])
+        return self.got(index)
+
+    def __contains__(self, wanted: object) -> bool:
+        return any(self.is_at(index, wanted) for index in range(len(self.items)))
+
+    def is_at(self, index: int, wanted: object) -> bool:
+        """Whether an item equals something."""
+        item = self.items[index]
+        if type(item) is Unread and self.trace.deep and is_known(wanted):
+            values = self.trace.values
+            number = values.same[values.number(wanted)]
+            answer = values.same[item.number] == number
+            self.trace.note(item.place, EQUALS, number, int(answer))
+            return answer
+        found = self.got(index)
+        return found is wanted or bool(found == wanted)
+
+    def count(self, wanted: object) -> int:
+        return sum(self.is_at(index, wanted) for index in range(len(self.items)))
+
+    def index(self, wanted: object, start: int = 0, stop: int | None = None) -> int:
+        for index in range(len(self.items))[start:stop]:
+            if self.is_at(index, wanted):
+                return index
+        raise ValueError("tuple.index(x): x not in tuple")
+
+    def __add__(self, other: Any) -> Any:
+        if type(other) is Items:
+            return Items(self.trace, self.items + other.items)
+        if isinstance(other, tuple):
+            return Items(self.trace, [*self.items, *other])
+        return NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        if isinstance(other, tuple):
+            return Items(self.trace, [*other, *self.items])
+        return NotImplemented
+
+    def __mul__(self, times: int) -> Any:
+        return Items(self.trace, self.items * times)
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, tuple):
+            return False
+        if self.origin is not None and is_known(other):
+            return equals(self, other)
+        if len(self) != len(other):
+            return False
+        return all(self.is_at(index, item) for index, item in enumerate(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __lt__(self, other: Any) -> Any:
+        return tuple(self) < tuple(other)
+
+    def __le__(self, other: Any) -> Any:
+        return tuple(self) <= tuple(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return tuple(self) > tuple(other)
+
+    def __ge__(self, other: Any) -> Any:
+        return tuple(self) >= tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(real(self))
+
+    def __repr__(self) -> str:
+        return repr(real(self))
+
+    def __format__(self, how: str) -> str:
+        return format(real(self), how)
+
+
+Sequence.register(Items)
+
+
+# -- frozensets -----------------------------------------------------------------------------------
+
+
+class Members:
+    """A stand-in for a frozenset: one of the state, with some members more and some less."""
+
+    __slots__ = ("less", "more", "origin", "trace")
+    __class__ = property(lambda self: frozenset)  # type: ignore[assignment] # for isinstance
+
+    def __init__(
+        self,
+        trace: Trace,
+        origin: tuple[Place, int],
+        more: frozenset[int] = frozenset(),
+        less: frozenset[int] = frozenset(),
+    ) -> None:
+        self.trace = trace
+        self.origin = origin
+        self.more = more
+        """The numbers of the members added, which the one of the state may have as well."""
+        self.less = less
+
+    def __contains__(self, wanted: object) -> bool:
+        hash(wanted)
+        values = self.trace.values
+        same = values.same[number_of(self.trace, wanted)]
+        if same in self.more:
+            return True
+        if same in self.less:
+            return False
+        place, own = self.origin
+        answer = any(values.same[part] == same for part in values.parts[own])
+        self.trace.note(place, HAS, same, int(answer))
+        return answer
+
+    def __len__(self) -> int:
+        if self.more or self.less:
+            return len(real(self))
+        place, number = self.origin
+        size = len(self.trace.values.parts[number])
+        self.trace.note(place, SIZE, -1, size)
+        return size
+
+    def __bool__(self) -> bool:
+        if self.more:
+            return True
+        if self.less:
+            return bool(real(self))
+        values = self.trace.values
+        place, number = self.origin
+        empty = values.same[values.set_of(())]
+        answer = values.same[number] == empty
+        self.trace.note(place, EQUALS, empty, int(answer))
+        return not answer
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(real(self))
+
+    def numbers(self, others: Any) -> frozenset[int]:
+        """The numbers of some members of another set, each as it is first seen among equals."""
+        same = self.trace.values.same
+        return frozenset([same[number_of(self.trace, other)] for other in others])
+
+    def __or__(self, other: Any) -> Any:
+        if not isinstance(other, Set):
+            return NotImplemented
+        added = self.numbers(other)
+        return Members(self.trace, self.origin, self.more | added, self.less - added)
+
+    def __sub__(self, other: Any) -> Any:
+        if not isinstance(other, Set):
+            return NotImplemented
+        gone = self.numbers(other)
+        return Members(self.trace, self.origin, self.more - gone, self.less | gone)
+
+    __ror__ = __or__
+
+    def union(self, *others: Any) -> Any:
+        made: Any = self
+        for other in others:
+            made = made | frozenset(other)
+        return made
+
+    def difference(self, *others: Any) -> Any:
+        made: Any = self
+        for other in others:
+            made = made - frozenset(other)
+        return made
+
+    def __rsub__(self, other: Any) -> Any:
+        if not isinstance(other, Set):
+            return NotImplemented
+        return frozenset(member for member in other if member not in self)
+
+    def __and__(self, other: Any) -> Any:
+        if not isinstance(other, Set):
+            return NotImplemented
+        return real(self) & real(other)
+
+    __rand__ = __and__
+
+    def __xor__(self, other: Any) -> Any:
+        if not isinstance(other, Set):
+            return NotImplemented
+        return real(self) ^ real(other)
+
+    __rxor__ = __xor__
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Set):
+            return False
+        if type(other) is not Members and not (self.more or self.less) and is_known(other):
+            return equals(self, other)
+        return bool(real(self) == real(other))
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __ge__(self, other: Any) -> Any:
+        if not isinstance(other, Set):
+            return NotImplemented
+        return all(member in self for member in other)
+
+    def issuperset(self, other: Any) -> bool:
+        return all(member in self for member in other)
+
+    def isdisjoint(self, other: Any) -> bool:
+        return not any(member in self for member in other)
+
+    def __le__(self, other: Any) -> Any:
+        return real(self) <= real(other)
+
+    def __lt__(self, other: Any) -> Any:
+        return real(self) < real(other)
+
+    def __gt__(self, other: Any) -> Any:
+        return real(self) > real(other)
+
+    def __hash__(self) -> int:
+        return hash(real(self))
+
+    def __repr__(self) -> str:
+        return repr(real(self))
+
+    def __format__(self, how: str) -> str:
+        return format(real(self), how)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(real(self), name)
+
+
+Set.register(Members)
+
+
+# -- from stand-ins to values ---------------------------------------------------------------------
+
+
+def is_standin(value: Any) -> bool:
+    """Whether it is one."""
+    cls = type(value)
+    return cls is Items or cls is Members or cls in STANDINS
+
+
+def trace_of(standin: Any) -> Trace:
+    """The run that a stand-in belongs to."""
+    if type(standin) in STANDINS:
+        return cast(Trace, standin._kspec_trace)
+    return cast(Trace, standin.trace)
+
+
+def real(value: Any) -> Any:
+    """The value that a stand-in stands for; what that takes is read."""
+    if is_standin(value):
+        trace = trace_of(value)
+        if type(value) in STANDINS and value._kspec_place.component == ROOT:
+            return whole_root(trace, value)
+        return trace.values.value(number_of(trace, value))
+    return value
+
+
+def whole_root(trace: Trace, state: Any) -> Any:
+    """The whole state: every component is read, and what a rule has changed is as it made it."""
+    before = trace.whole_state(trace)
+    changes = state._kspec_changes
+    if not changes:
+        return before
+    shape = state._kspec_shape
+    aliases = dict(zip(shape.names, shape.aliases, strict=True))
+    return attrs.evolve(
+        before,
+        **{aliases[n]: trace.values.value(number_of(trace, v)) for n, v in changes.items()},
+    )
+
+
+def number_of(trace: Trace, value: Any) -> int:
+    """The number of a value that may be, or have, stand-ins; what that takes is read."""
+    recipe = recipe_of(trace, value)
+    return recipe if type(recipe) is int else settled(trace, recipe, None)  # type: ignore[return-value]
+
+
+Recipe = Any
+"""How a value is made: a number, if it is known; else one of
+("copy", place, number), ("evolve", place, number, ((index, recipe), ...)),
+("record", shape, apart, (recipe, ...)), ("tuple", (recipe, ...)),
+("set", place, number, more, less). The number is that of what stands at the place."""
+
+
+def recipe_of(trace: Trace, value: Any) -> Recipe:
+    """How what a rule returned is made of what it was given."""
+    cls = type(value)
+    values = trace.values
+    if cls in ATOMS:
+        return values.number(value)
+    if cls is Unread:
+        return ("copy", value.place, value.number)
+    if cls is Items:
+        if value.origin is not None:
+            return ("copy", *value.origin)
+        return tuple_recipe(trace, value.items)
+    if cls is Members:
+        place, number = value.origin
+        if value.more or value.less:
+            return ("set", place, number, value.more, value.less)
+        return ("copy", place, number)
+    if cls in STANDINS:
+        place, shape = value._kspec_place, value._kspec_shape
+        if place.component == ROOT:
+            return values.number(real(value))
+        number = values.numbers[shape.cls, value._kspec_parts]
+        changes = value._kspec_changes
+        if not changes:
+            return ("copy", place, number)
+        parts = tuple(
+            (index, recipe_of(trace, changes[name]))
+            for name, index in shape.index.items()
+            if name in changes
+        )
+        return ("evolve", place, number, parts)
+    if id(value) in values.by_identity:
+        return values.by_identity[id(value)]
+    if cls is tuple:
+        return tuple_recipe(trace, value)
+    if cls is frozenset:
+        return values.set_of(tuple(sorted({number_of(trace, part) for part in value})))
+    if is_plain(cls):
+        shape = values.shape(cls)
+        parts = tuple(recipe_of(trace, getattr(value, name)) for name in shape.names)
+        apart = tuple(real(getattr(value, name)) for name in shape.apart)
+        if all(type(part) is int for part in parts):
+            return values.record_of(shape, parts, apart)
+        return ("record", shape, apart, parts)
+    if issubclass(cls, tuple) and hasattr(cls, "_make"):
+        parts = [values.value(number_of(trace, part)) for part in value]
+        return values.number(cls._make(parts))
+    if issubclass(cls, int | str | float | bytes | Enum):
+        return values.number(value)
+    raise Untraceable(f"a {cls.__name__}")
+
+
+def tuple_recipe(trace: Trace, items: Sequence[Any]) -> Recipe:
+    """How a tuple of such values is made."""
+    parts = tuple([recipe_of(trace, item) for item in items])
+    if all(type(part) is int for part in parts):
+        return trace.values.tuple_of(parts)
+    return ("tuple", parts)
+
+
+def components_in(recipe: Recipe, found: set[int]) -> None:
+    """The components that a recipe copies from."""
+    if type(recipe) is int:
+        return
+    what = recipe[0]
+    if what == "copy" or what == "set":
+        found.add(recipe[1].component)
+    elif what == "evolve":
+        found.add(recipe[1].component)
+        for _, part in recipe[3]:
+            components_in(part, found)
+    elif what == "record":
+        for part in recipe[3]:
+            components_in(part, found)
+    else:
+        for part in recipe[1]:
+            components_in(part, found)
+
+
+def settled(trace: Trace, recipe: Recipe, base: int | None) -> Recipe:
+    """The recipe with everything read that is not copied from the component `base`.
+
+    What remains are tuples of paths and numbers alone: ("copy", path), ("evolve", path,
+    ((index, part), ...)), ("record", class, apart, parts), ("tuple", parts), ("set", path,
+    more, less).
+    """
+    if type(recipe) is int:
+        return recipe
+    values = trace.values
+    what = recipe[0]
+    if what == "copy":
+        _, place, number = recipe
+        if place.component == base:
+            return ("copy", place.path)
+        trace.note(place, WHOLE, -1, number)
+        return number
+    if what == "tuple":
+        parts = tuple([settled(trace, part, base) for part in recipe[1]])
+        if all(type(part) is int for part in parts):
+            return values.tuple_of(parts)
+        return ("tuple", parts)
+    if what == "record":
+        _, shape, apart, old = recipe
+        parts = tuple([settled(trace, part, base) for part in old])
+        if all(type(part) is int for part in parts):
+            return values.record_of(shape, parts, apart)
+        return ("record", shape, apart, parts)
+    if what == "set":
+        _, place, number, more, less = recipe
+        if place.component == base:
+            return ("set", place.path, tuple(sorted(more)), tuple(sorted(less)))
+        trace.note(place, WHOLE, -1, number)
+        return with_members(values, number, more, less)
+    _, place, number, changes = recipe
+    changes = tuple([(index, settled(trace, part, base)) for index, part in changes])
+    if place.component == base:
+        return ("evolve", place.path, changes)
+    trace.note(place, WHOLE, -1, number)
+    if all(type(part) is int for _, part in changes):
+        return with_changes(values, number, changes)
+    made: list[Recipe] = list(values.parts[number])
+    for index, part in changes:
+        made[index] = part
+    return ("record", values.shape_of(number), values.apart[number], tuple(made))
+
+
+def with_members(values: Values, number: int, more: Any, less: Any) -> int:
+    """A frozenset with some members more and some less, each the first of its equals."""
+    kept = {values.same[part]: part for part in values.parts[number]}
+    for part in less:
+        kept.pop(values.same[part], None)
+    for part in more:
+        kept.setdefault(values.same[part], part)
+    return values.set_of(tuple(sorted(kept.values())))
+
+
+def with_changes(values: Values, number: int, changes: Any) -> int:
+    """A record with some parts changed."""
+    parts = list(values.parts[number])
+    for index, part in changes:
+        parts[index] = part
+    return values.record_of(values.shape_of(number), tuple(parts), values.apart[number])
+
+
+def applied(values: Values, recipe: Recipe, number: int) -> int:
+    """Make a value by a settled recipe from another value of the component."""
+    if type(recipe) is int:
+        return recipe
+    what = recipe[0]
+    if what == "copy":
+        return values.at(number, recipe[1])
+    if what == "evolve":
+        old = values.at(number, recipe[1])
+        changes = [(index, applied(values, part, number)) for index, part in recipe[2]]
+        return with_changes(values, old, changes)
+    if what == "tuple":
+        return values.tuple_of(tuple([applied(values, part, number) for part in recipe[1]]))
+    if what == "record":
+        parts = tuple([applied(values, part, number) for part in recipe[3]])
+        return values.record_of(recipe[1], parts, recipe[2])
+    return with_members(values, values.at(number, recipe[1]), recipe[2], recipe[3])
+
+
+__all__ = ["SET", "Trace"]

@@ -1,0 +1,446 @@
+"""The compiled part: paths become decision trees, and states are answered by walking them.
+
+Arrays are handed in as `Store` has them. A node of a tree is four numbers: where the answers
+of its probe stand for each value of a component, which component, where its children stand,
+and how many there may be. A child is a node, LEAF - n for leaf n, or UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impl.packed.compiled import compiled
+from impl.packed.pointer import pointer_to
+
+UNKNOWN = -1
+LEAF = -2
+
+SHAPE, WHOLE, SIZE, HAS, EQUALS = range(5)
+"""As in `standins`."""
+
+NOTHING, BLOCKED, STEP, CHOICES, MARK = range(5)
+"""What a leaf says: nothing; a guard blocks; a successor; more instances to ask; a mark."""
+
+DEADLOCK_BIT = 62
+"""Of a mask: no rule is enabled, limits aside, and this is no end."""
+FAILED_BIT = 61
+"""A rule or a property raised an exception here."""
+OPEN_BIT = 60
+"""A rule is enabled but for the limits, or a behaviour may end here."""
+FINAL_BIT = 59
+
+LEAF_SIZE = 5
+NODE_SIZE = 5
+
+MISSED_PATH, MISSED_RECIPE = 0, 1
+
+AGAIN, GROW, REBUILD, CONFLICT = 1, 2, 3, 4
+
+
+@compiled
+def slot_of(keys, key):
+    """Where a key stands in a hash table, or the empty place where it belongs."""
+    mask = len(keys) - 1
+    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    at = np.int64(h >> np.uint64(20)) & mask
+    while keys[at] != -1 and keys[at] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@compiled
+def answer_number(probe, answer, keys, numbers, counts):
+    """The small number of a probe's answer; a new one if it is new."""
+    key = (np.int64(probe) << 33) + np.int64(answer) + (np.int64(1) << 32)
+    at = slot_of(keys, key)
+    if keys[at] == -1:
+        keys[at] = key
+        numbers[at] = counts[probe]
+        counts[probe] += 1
+        counts[len(counts) - 1] += 1
+    return numbers[at]
+
+
+@compiled
+def rehash(keys, numbers, new_keys, new_numbers):
+    """Move to a larger hash table."""
+    for i in range(len(keys)):
+        if keys[i] != -1:
+            at = slot_of(new_keys, keys[i])
+            new_keys[at] = keys[i]
+            new_numbers[at] = numbers[i]
+
+
+@compiled
+def answer_of(
+    number, what, of, steps, begin, end, kinds, shapes, same, part_begin, part_count, parts, fields
+):
+    """What a probe answers for a value of its component: -1 << 31 if there is no such place."""
+    missing = -(np.int64(1) << 31)
+    for s in range(begin, end):
+        kind = kinds[number]
+        if steps[s, 0] >= 0:
+            if kind != 1:
+                return missing
+            index = np.int64(fields[-2 - shapes[number], steps[s, 0]])
+            if index < 0:
+                return missing
+        else:
+            if kind != 2:
+                return missing
+            index = steps[s, 1]
+            if index < 0 or index >= part_count[number]:
+                return missing
+        number = np.int64(parts[part_begin[number] + index])
+    if what == SHAPE:
+        return np.int64(shapes[number])
+    if what == WHOLE:
+        return np.int64(number)
+    if what == SIZE:
+        return np.int64(part_count[number]) if kinds[number] == 3 else missing
+    if what == EQUALS:
+        return np.int64(same[number] == of)
+    if kinds[number] != 3:
+        return missing
+    for p in range(part_begin[number], part_begin[number] + part_count[number]):
+        if same[parts[p]] == of:
+            return np.int64(1)
+    return np.int64(0)
+
+
+@compiled
+def fill_columns(
+    probes, steps, filled, column_at, columns, comp_at, comp_count, comp_values,
+    kinds, shapes, same, part_begin, part_count, parts, fields, keys, numbers, counts, probe_count,
+):
+    """What every probe answers for the values that are new; whether the hash table is too full."""
+    missing = -(np.int64(1) << 31)
+    for q in range(probe_count):
+        k = probes[q, 0]
+        for i in range(filled[q], comp_count[k]):
+            if counts[len(counts) - 1] * 2 > len(keys):
+                return True
+            answer = answer_of(
+                comp_values[comp_at[k] + i], probes[q, 1], probes[q, 2], steps,
+                probes[q, 3], probes[q, 4], kinds, shapes, same, part_begin, part_count, parts,
+                fields,
+            )
+            number = -1
+            if answer != missing:
+                number = answer_number(q, answer, keys, numbers, counts)
+            columns[column_at[q] + i] = number
+            filled[q] = i + 1
+    return False
+
+
+@compiled
+def add_paths(
+    runs, reads, first, last, keys, numbers, counts, probes, column_at, skipped,
+    nodes, children, sizes, root_at,
+):
+    """Put paths into their trees: why it stopped, and before which path.
+
+    A probe that has given one answer so far is skipped. `sizes` counts nodes and children.
+    """
+    for r in range(first, last):
+        if counts[len(counts) - 1] * 2 + 1024 > len(keys):
+            return AGAIN, r
+        at = root_at[runs[r, 0]]
+        for x in range(runs[r, 1], runs[r, 2], 2):
+            q = reads[x]
+            p = answer_number(q, reads[x + 1], keys, numbers, counts)
+            if counts[q] == 1:
+                skipped[q] = 1
+                continue
+            if skipped[q]:
+                return REBUILD, r
+            if sizes[0] + 2 > len(nodes) or sizes[1] + 4 * p + 64 > len(children):
+                return GROW, r
+            found = children[at]
+            if found <= LEAF:
+                return CONFLICT, r
+            if found == UNKNOWN:
+                found = sizes[0]
+                sizes[0] += 1
+                room = 2
+                while room <= p:
+                    room *= 2
+                nodes[found, 0] = column_at[q]
+                nodes[found, 1] = probes[q, 0]
+                nodes[found, 2] = sizes[1]
+                nodes[found, 3] = room
+                nodes[found, 4] = q
+                for y in range(sizes[1], sizes[1] + room):
+                    children[y] = UNKNOWN
+                sizes[1] += room
+                children[at] = found
+            elif nodes[found, 4] != q:
+                return CONFLICT, r
+            if p >= nodes[found, 3]:
+                room = nodes[found, 3]
+                while room <= p:
+                    room *= 2
+                begin, to = nodes[found, 2], sizes[1]
+                for y in range(room):
+                    children[to + y] = children[begin + y] if y < nodes[found, 3] else UNKNOWN
+                sizes[1] += room
+                nodes[found, 2] = to
+                nodes[found, 3] = room
+            at = nodes[found, 2] + p
+        if children[at] == UNKNOWN:
+            children[at] = LEAF - runs[r, 3]
+        elif children[at] != LEAF - runs[r, 3]:
+            return CONFLICT, r
+    return 0, last
+
+
+@compiled
+def any_skipped_that_tells_apart(skipped, counts, probe_count):
+    """Whether a probe that was skipped has another answer by now."""
+    for q in range(probe_count):
+        if skipped[q] and counts[q] > 1:
+            return True
+    return False
+
+
+@compiled
+def refresh_nodes(nodes, count, column_at):
+    """After columns have moved."""
+    for n in range(count):
+        nodes[n, 0] = column_at[nodes[n, 4]]
+
+
+@compiled
+def walk(instance, ids, root_at, nodes, children, columns, misses, nmiss, i):
+    """The leaf that answers an instance; -1 if it is not known, and then a miss is noted."""
+    at = root_at[instance]
+    node = children[at]
+    while node >= 0:
+        base = node * NODE_SIZE
+        p = columns[nodes[base] + ids[nodes[base + 1]]]
+        following = UNKNOWN
+        if p >= 0 and p < nodes[base + 3]:
+            following = children[nodes[base + 2] + p]
+        if following == UNKNOWN:
+            misses[nmiss, 0] = MISSED_PATH
+            misses[nmiss, 1] = instance
+            misses[nmiss, 2] = node
+            misses[nmiss, 3] = p
+            misses[nmiss, 4] = i
+            return -1
+        node = following
+    if node == UNKNOWN:
+        misses[nmiss, 0] = MISSED_PATH
+        misses[nmiss, 1] = instance
+        misses[nmiss, 2] = -1
+        misses[nmiss, 3] = -1
+        misses[nmiss, 4] = i
+        return -1
+    return LEAF - node
+
+
+@compiled
+def mark(
+    words, begin, end, at_word, at_shift, at_mask, roots, root_at, nodes_, children_, columns_,
+    leaves_, lists_, masks, misses, miss_count, missed, most,
+):
+    """The mask of what each of a range of states marks; how far it came, and how many it missed.
+
+    A state that is missed has the mask 0.
+    """
+    ids_ = np.empty(len(at_word), np.int64)
+    ids = pointer_to(ids_)
+    nodes = pointer_to(nodes_)
+    children = pointer_to(children_)
+    columns = pointer_to(columns_)
+    leaves = pointer_to(leaves_)
+    lists = pointer_to(lists_)
+    roots_ = pointer_to(root_at)
+    nmiss = miss_count[0]
+    lost = 0
+    stop = end
+    for i in range(begin, end):
+        if nmiss + 2 * most > len(misses):
+            stop = i
+            break
+        for k in range(len(at_word)):
+            ids[k] = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+        before = nmiss
+        mask = 0
+        for x in range(len(roots)):
+            leaf = walk(roots[x], ids, roots_, nodes, children, columns, misses, nmiss, i)
+            if leaf < 0:
+                nmiss += 1
+                continue
+            kind = leaves[leaf * LEAF_SIZE]
+            if kind == MARK:
+                mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
+            elif kind == CHOICES:
+                for y in range(leaves[leaf * LEAF_SIZE + 1], leaves[leaf * LEAF_SIZE + 2]):
+                    one = walk(lists[y], ids, roots_, nodes, children, columns, misses, nmiss, i)
+                    if one < 0:
+                        nmiss += 1
+                    elif leaves[one * LEAF_SIZE] == MARK:
+                        mask |= np.int64(1) << np.int64(leaves[one * LEAF_SIZE + 1])
+        if nmiss != before:
+            missed[lost] = i
+            lost += 1
+            mask = 0
+        masks[i] = mask
+    miss_count[0] = nmiss
+    return stop, lost + 0 * (len(ids_))
+
+
+@compiled
+def expand(
+    words, begin, end, at_word, at_shift, at_mask, roots, final, root_at, nodes_, children_,
+    columns_, leaves_, lists_, writes_, keep_, put_, recipe_at_, recipe_room_, recipe_table_,
+    successors, origins, masks, fired, blocked, ends, misses, miss_count, missed, most,
+):
+    """Write the successors of a range of states, of those of which everything is known.
+
+    Answers how far it came, how many successors there are, and how many states it missed.
+    `masks` says which have failed, or are deadlocks. `fired` counts by rule, `blocked` by guard
+    of a rule, `ends` the states at the edge of the bounds.
+    """
+    found_ = np.empty(most, np.int64)
+    edges_ = np.empty(most, np.int64)
+    ids_ = np.empty(len(at_word), np.int64)
+    found = pointer_to(found_)
+    edges = pointer_to(edges_)
+    ids = pointer_to(ids_)
+    nodes = pointer_to(nodes_)
+    children = pointer_to(children_)
+    columns = pointer_to(columns_)
+    leaves = pointer_to(leaves_)
+    lists = pointer_to(lists_)
+    writes = pointer_to(writes_)
+    keep = pointer_to(keep_)
+    put = pointer_to(put_)
+    recipe_at = pointer_to(recipe_at_)
+    recipe_room = pointer_to(recipe_room_)
+    recipe_table = pointer_to(recipe_table_)
+    roots_ = pointer_to(root_at)
+    width = words.shape[0]
+    nmiss = miss_count[0]
+    n = 0
+    lost = 0
+    stop = end
+    for i in range(begin, end):
+        if n + most > successors.shape[1] or nmiss + 2 * most > len(misses):
+            stop = i
+            break
+        for k in range(len(at_word)):
+            ids[k] = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+        before = nmiss
+        first = n
+        count = 0
+        limits = 0
+        steps = 0
+        mask = np.int64(0)
+        for x in range(len(roots)):
+            instance = np.int64(roots[x])
+            y = 0
+            last = 0
+            while True:
+                leaf = walk(instance, ids, roots_, nodes, children, columns, misses, nmiss, i)
+                if leaf < 0:
+                    nmiss += 1
+                else:
+                    kind = leaves[leaf * LEAF_SIZE]
+                    if kind == CHOICES:
+                        y = leaves[leaf * LEAF_SIZE + 1]
+                        last = leaves[leaf * LEAF_SIZE + 2]
+                    elif kind == MARK:
+                        mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
+                    else:
+                        found[count] = leaf
+                        count += 1
+                        if kind == STEP:
+                            steps += 1
+                        elif leaves[leaf * LEAF_SIZE + 2] >= 0:
+                            edges[limits] = leaves[leaf * LEAF_SIZE + 2]
+                            limits += 1
+                if y >= last:
+                    break
+                instance = np.int64(lists[y])
+                y += 1
+        if nmiss == before and steps == 0 and mask == 0:
+            leaf = walk(final, ids, roots_, nodes, children, columns, misses, nmiss, i)
+            is_open = False
+            if leaf < 0:
+                nmiss += 1
+            elif leaves[leaf * LEAF_SIZE] == MARK:
+                is_open = True
+                if leaves[leaf * LEAF_SIZE + 1] == FAILED_BIT:
+                    mask |= np.int64(1) << FAILED_BIT
+            else:
+                for z in range(limits):
+                    one = walk(edges[z], ids, roots_, nodes, children, columns, misses, nmiss, i)
+                    if one < 0:
+                        nmiss += 1
+                    elif leaves[one * LEAF_SIZE] == MARK:
+                        is_open = True
+                if is_open and nmiss == before:
+                    ends[0] += 1
+            if not is_open and nmiss == before:
+                mask |= np.int64(1) << DEADLOCK_BIT
+        if nmiss == before:
+            for y in range(count):
+                leaf = found[y]
+                if leaves[leaf * LEAF_SIZE] != STEP:
+                    continue
+                effect = leaves[leaf * LEAF_SIZE + 1]
+                for w in range(width):
+                    at = effect * width + w
+                    successors[w, n] = (words[w, i] & keep[at]) | put[at]
+                for z in range(
+                    leaves[leaf * LEAF_SIZE + 2], leaves[leaf * LEAF_SIZE + 3]
+                ):
+                    recipe = writes[z * 3 + 1]
+                    old = ids[writes[z * 3 + 2]]
+                    new = np.int64(-1)
+                    if old < recipe_room[recipe]:
+                        new = np.int64(recipe_table[recipe_at[recipe] + old])
+                    if new < 0:
+                        misses[nmiss, 0] = MISSED_RECIPE
+                        misses[nmiss, 1] = recipe
+                        misses[nmiss, 2] = old
+                        misses[nmiss, 3] = 0
+                        misses[nmiss, 4] = i
+                        nmiss += 1
+                    else:
+                        k = writes[z * 3]
+                        successors[at_word[k], n] |= new << at_shift[k]
+                origins[n] = np.int64(i) << 16 | (n - first)
+                n += 1
+        if nmiss != before:
+            n = first
+            missed[lost] = i
+            lost += 1
+            masks[i] = 0
+            continue
+        masks[i] = mask
+        for y in range(count):
+            leaf = found[y]
+            if leaves[leaf * LEAF_SIZE] == STEP:
+                fired[leaves[leaf * LEAF_SIZE + 4]] += 1
+            else:
+                blocked[leaves[leaf * LEAF_SIZE + 1]] += 1
+    miss_count[0] = nmiss
+    return stop, n, lost + 0 * (len(ids_) + len(found_) + len(edges_))
+
+
+@compiled
+def move_to_other_words(
+    words, count, at_word, at_shift, at_mask, new_word, new_shift, moved
+):
+    """The same states in another packing."""
+    for w in range(moved.shape[0]):
+        for i in range(count):
+            moved[w, i] = 0
+    for k in range(len(at_word)):
+        word, shift, mask = at_word[k], at_shift[k], at_mask[k]
+        to, by = new_word[k], new_shift[k]
+        for i in range(count):
+            moved[to, i] |= ((words[word, i] >> shift) & mask) << by
