@@ -1,101 +1,98 @@
-"""Which engine explores: the reference engine, or a faster one where the model has a kernel."""
+"""Which engine explores, and how: one value for everything that can be chosen."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import attrs
 
 from checkers.explore import explore
 from checkers.limits import Keep, Limits, OnProgress
-from checkers.verdict import (
-    DEADLOCK,
-    DEADLOCK_SAYS,
-    EXIT_ALWAYS,
-    EXIT_DEADLOCK,
-    RuleCount,
-    Verdict,
-    Violation,
-    conclude,
-    fails,
-    not_shown,
-)
-from spec.core import Always, Reachable, SpecError, System
-from traces.trace import Trace
+from checkers.verdict import Verdict
+from spec.core import LeadsTo, SpecError, System
 
-if TYPE_CHECKING:
-    from checkers.native.search import Exploration
+ENGINES = ("auto", "reference", "learned", "kernel", "native", "spark")
+
+SMALL = 1_000
+"""With as few states as this the reference engine is done before compiled code is loaded."""
 
 
-def run(
-    engine: str,
-    system: System[Any],
-    limits: Limits,
-    workers: int | None = None,
-    on_progress: OnProgress | None = None,
-    *,
-    coverage: bool = False,
-    symmetry: bool = False,
-    keep: Keep | None = None,
-    master: str | None = None,
-) -> Verdict:
-    """Explore with the engine of that name; `auto` takes the native one where it can.
+@attrs.frozen
+class Options:
+    """How to explore."""
 
-    With `coverage`, the native engine too counts what stopped each rule; the reference engine
-    always does. Only the native engine knows of symmetry; it and Spark keep checkpoints. Only
-    Spark has a `master`.
-    """
-    if engine == "spark":
-        if coverage or symmetry:
-            what = "symmetry" if symmetry else "coverage"
+    engine: str = "auto"
+    """`native` is the kernel where there is one, and learned rules elsewhere; `auto` is that,
+    but leaves small models to the reference engine."""
+    limits: Limits = attrs.field(factory=Limits)
+    workers: int | None = None
+    """All cores, if not said."""
+    coverage: bool = False
+    """Count what blocks each rule with a hand-written kernel, too; other engines always do."""
+    symmetry: bool = False
+    keep: Keep | None = None
+    master: str | None = None
+    check_learning: bool = False
+    """Ask every rule that is answered from what was learned again, and compare."""
+    on_progress: OnProgress | None = None
+
+
+def run(system: System[Any], options: Options | None = None) -> Verdict:
+    """Explore with the engine that the options name; `auto` takes the fastest that there is."""
+    options = options or Options()
+    if options.engine == "spark":
+        if options.coverage or options.symmetry:
+            what = "symmetry" if options.symmetry else "coverage"
             raise SpecError(f"the spark engine knows no {what}; the native one does")
         spark = import_module("spark_check.explore")  # by name: what is below does not import it
-        verdict: Verdict = spark.explore(system, limits, master, workers, on_progress, keep)
+        verdict: Verdict = spark.explore(system, options)
         return verdict
-    if master:
+    if options.master:
         raise SpecError("--master is for --engine spark")
-    if keep and (coverage or symmetry):
+    if options.keep and (options.coverage or options.symmetry):
         raise SpecError("a checkpoint is kept of plain runs, without --coverage or --symmetry")
-    if keep or symmetry:
-        if engine == "reference":
-            what = "knows no symmetry" if symmetry else "keeps no checkpoint"
+    engine = chosen(system, options)
+    if engine == "reference":
+        if options.keep or options.symmetry:
+            what = "knows no symmetry" if options.symmetry else "keeps no checkpoint"
             raise SpecError(f"the reference engine {what}; the native one does")
-    elif engine == "reference" or (engine == "auto" and not has_kernel(system)):
-        return explore(system, limits, on_progress)
-    return explore_natively(
-        system,
-        limits,
-        workers or cores(),
-        on_progress,
-        coverage=coverage,
-        symmetry=symmetry,
-        keep=keep,
-    )
+        return explore(system, options.limits, options.on_progress)
+    return explore_natively(system, engine, options)
+
+
+def chosen(system: System[Any], options: Options) -> str:
+    """The engine that the options come to: reference, kernel or learned."""
+    engine = options.engine
+    if engine in ("reference", "learned", "kernel"):
+        return engine
+    if has_kernel(system):
+        return "kernel"
+    if any(isinstance(p, LeadsTo) for p in system.properties):
+        return "reference"
+    if engine == "native" or options.keep or options.symmetry:
+        return "learned"
+    limits = options.limits
+    few = min(limits.max_states or SMALL, SMALL)
+    probe = explore(system.with_properties([]), attrs.evolve(limits, max_states=few))
+    ended = probe.stopped_by != attrs.evolve(limits, max_states=few).says("max_states")
+    return "reference" if ended or limits.max_states == few else "learned"
 
 
 def has_kernel(system: System[Any]) -> bool:
-    """Whether the native engine can explore this."""
+    """Whether a hand-written kernel can explore this."""
     from impl.packed.kernels import KERNELS
 
     if system.model.name not in KERNELS:
         return False  # and nothing heavy is imported to find it out
     from impl.packed.kernel import NoKernel
-    from impl.packed.kernels import Edited, kernel_for
+    from impl.packed.kernels import kernel_for
 
     try:
         kernel_for(system)
-    except Edited as error:
-        print(f"kspec: {error}, so the reference engine explores", file=sys.stderr)
-        return False
-    except NoKernel as error:
-        if sys.stderr.isatty():
-            print(
-                f"kspec: {error}, so the reference engine explores, some hundred times slower: "
-                "smaller bounds are wise",
-                file=sys.stderr,
-            )
+    except NoKernel:
         return False
     return True
 
@@ -105,113 +102,28 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def explore_natively(
-    system: System[Any],
-    limits: Limits,
-    workers: int,
-    on_progress: OnProgress | None = None,
-    *,
-    coverage: bool = False,
-    symmetry: bool = False,
-    keep: Keep | None = None,
-) -> Verdict:
-    """Explore with the native engine, and tell what it found as every engine does."""
-    from checkers.native.search import explore as search
+def explore_natively(system: System[Any], engine: str, options: Options) -> Verdict:
+    """Explore with compiled code: a hand-written kernel, or what is learned of the rules."""
+    from checkers.native.search import How, explore_by_kernel, explore_by_learning
     from impl.packed.kernel import NoKernel
 
+    how = How(
+        workers=options.workers or cores(),
+        symmetry=options.symmetry,
+        coverage=options.coverage,
+        keep=options.keep,
+        check_learning=options.check_learning,
+        compiling=say_compiling,
+    )
+    if engine == "learned":
+        return explore_by_learning(system, options.limits, how, options.on_progress)
     try:
-        found = search(
-            system,
-            workers=workers,
-            max_states=limits.max_states,
-            max_depth=limits.max_depth,
-            max_memory=limits.max_memory,
-            keep_going=limits.keep_going,
-            symmetry=symmetry,
-            coverage=coverage,
-            keep=keep,
-            progress=on_progress,
-            compiling=say_compiling,
-        )
+        return explore_by_kernel(system, options.limits, how, options.on_progress)
     except NoKernel as error:
-        instead = "use --engine reference"
-        if keep:
-            instead = "and only that one keeps a checkpoint"
-        elif symmetry:
-            instead = "explore it without --symmetry"
-        raise SpecError(f"{error}; {instead}") from None
-    return as_verdict(
-        system,
-        limits,
-        found,
-        "native",
-        {"explore": found.seconds_explore, "compile": found.seconds_compile}
-        | ({"checkpoint": found.seconds_checkpoint} if keep else {}),
-    )
-
-
-def as_verdict(
-    system: System[Any],
-    limits: Limits,
-    found: Exploration[Any],
-    engine: str,
-    seconds: Mapping[str, float],
-) -> Verdict:
-    """What an engine found that goes by a kernel, told as every engine does."""
-    violations = [as_violation(system, v) for v in found.violations]
-    witnesses = {
-        w.property: Trace(system, tuple(w.states), tuple(w.steps), w.property)
-        for w in found.witnesses
-    }
-    if not found.stopped and (not violations or limits.keep_going):
-        violations += [
-            not_shown(p.name)
-            for p in system.properties
-            if isinstance(p, Reachable) and p.name not in witnesses
-        ]
-    stopped_by = limits.says(found.stopped) if found.stopped else ""
-    word, violations = conclude(violations=violations, stopped_by=stopped_by)
-    return Verdict(
-        system=system,
-        engine=engine,
-        verdict=word,
-        stopped_by=stopped_by,
-        distinct=found.distinct,
-        generated=found.generated,
-        depth=found.depth,
-        levels=found.levels,
-        rules={
-            name: RuleCount(fired, stopped_by=found.stopped_by.get(name, {}))
-            for name, fired in found.fired.items()
-        },
-        violations=violations,
-        witnesses=witnesses,
-        edge_of_bounds=None,
-        seconds=seconds,
-        bytes_per_state=round(found.peak_bytes / max(1, found.distinct)),
-        workers=found.workers,
-        stands_for=None if found.stands_for is None else sum(found.stands_for),
-    )
+        raise SpecError(f"{error}; use --engine learned") from None
 
 
 def say_compiling() -> None:
     """The first run takes longer, and says why where there is somebody to read it."""
     if sys.stderr.isatty():
         print("compiling the native engine, once; later runs start at once", file=sys.stderr)
-
-
-def as_violation(system: System[Any], found: Any) -> Violation:
-    """What the native engine found, with the place where the property fails."""
-    trace = Trace(system, tuple(found.states), tuple(found.steps), found.property)
-    if found.property == DEADLOCK:
-        return Violation(DEADLOCK, EXIT_DEADLOCK, DEADLOCK_SAYS, trace)
-    prop = next(p for p in system.properties if p.name == found.property)
-    assert isinstance(prop, Always)
-    where = prop.failure(found.states[-1])
-    assert where is not None, f"the kernel sees {found.property} violated, the specification not"
-    return Violation(
-        found.property,
-        EXIT_ALWAYS,
-        fails(found.property, where),
-        Trace(system, trace.states, trace.steps, found.property, where),
-    )

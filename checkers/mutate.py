@@ -19,8 +19,9 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from checkers.explore import RuleFailed, explore
+from checkers.explore import explore
 from checkers.limits import INTERRUPTED, Limits
+from checkers.search import RuleFailed
 from spec.core import Blocked, Limit, Model, Rule, System, Variant
 from traces.trace import settings
 

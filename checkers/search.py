@@ -216,9 +216,7 @@ class Search:
                 self.say_failure()
             if DEADLOCK in shown and DEADLOCK not in self.violations:
                 trace = self.backend.trace_to(len(self.levels) - 1, DEADLOCK)
-                self.violations[DEADLOCK] = Violation(
-                    DEADLOCK, EXIT_DEADLOCK, DEADLOCK_SAYS, trace
-                )
+                self.violations[DEADLOCK] = Violation(DEADLOCK, EXIT_DEADLOCK, DEADLOCK_SAYS, trace)
             size = self.backend.next_level()
             if not self.stopped_by:
                 self.backend.keep(complete=True)

@@ -14,8 +14,8 @@ from typing import Any
 
 import attrs
 
-from checkers.explore import RuleFailed
 from checkers.limits import INTERRUPTED, OnProgress, Progress
+from checkers.search import RuleFailed
 from checkers.verdict import (
     DEADLOCK,
     DEADLOCK_SAYS,

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import attrs
 
+from spec.core import appended
+
 
 class Record(NamedTuple):
     """What was written: which record it is, and the leader epoch it was written under."""
@@ -49,7 +51,7 @@ class Log:
 
     def append(self, record: Record) -> Log:
         """The log with one more record at its end."""
-        return Log((*self.records, record), self.start)
+        return Log(appended(self.records, record), self.start)
 
     def truncate_to(self, offset: int) -> Log:
         """The log without the records at `offset` and above; as it is if it ends before.

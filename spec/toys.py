@@ -19,6 +19,7 @@ from spec.core import (
     always,
     bound,
     constant,
+    evolve,
     leads_to,
     limit,
     reachable,
@@ -49,7 +50,7 @@ class Counter:
 def count(s: Counter) -> Step[Counter]:
     """Count up by one."""
     yield limit("there is a next number"), s.value < s.bounds.top
-    return attrs.evolve(s, value=s.value + 1)
+    return evolve(s, value=s.value + 1)
 
 
 @always
@@ -101,39 +102,39 @@ class Jugs:
 @rule(by="hero")
 def fill_small(s: Jugs) -> Jugs:
     """Fill the small jug from the tap."""
-    return attrs.evolve(s, small=s.bounds.small)
+    return evolve(s, small=s.bounds.small)
 
 
 @rule(by="hero")
 def fill_big(s: Jugs) -> Jugs:
     """Fill the big jug from the tap."""
-    return attrs.evolve(s, big=s.bounds.big)
+    return evolve(s, big=s.bounds.big)
 
 
 @rule(by="hero")
 def empty_small(s: Jugs) -> Jugs:
     """Empty the small jug on the floor."""
-    return attrs.evolve(s, small=0)
+    return evolve(s, small=0)
 
 
 @rule(by="hero")
 def empty_big(s: Jugs) -> Jugs:
     """Empty the big jug on the floor."""
-    return attrs.evolve(s, big=0)
+    return evolve(s, big=0)
 
 
 @rule(by="hero")
 def pour_small_into_big(s: Jugs) -> Jugs:
     """Pour until the small jug is empty or the big one is full."""
     poured = min(s.small, s.bounds.big - s.big)
-    return attrs.evolve(s, small=s.small - poured, big=s.big + poured)
+    return evolve(s, small=s.small - poured, big=s.big + poured)
 
 
 @rule(by="hero")
 def pour_big_into_small(s: Jugs) -> Jugs:
     """Pour until the big jug is empty or the small one is full."""
     poured = min(s.big, s.bounds.small - s.small)
-    return attrs.evolve(s, small=s.small + poured, big=s.big - poured)
+    return evolve(s, small=s.small + poured, big=s.big - poured)
 
 
 @always
@@ -196,9 +197,7 @@ def take(s: Locks, transaction: int, row: int) -> Step[Locks]:
     yield "transaction is not done", transaction not in s.done
     yield "transaction wants this row", row < len(s.holder) and s.holder[row] != transaction
     yield "row is free", s.holder[row] is None
-    return attrs.evolve(
-        s, holder=tuple(transaction if i == row else h for i, h in enumerate(s.holder))
-    )
+    return evolve(s, holder=tuple(transaction if i == row else h for i, h in enumerate(s.holder)))
 
 
 @rule(by="transaction", transaction=transactions)
@@ -275,7 +274,7 @@ def people(s: Corridor) -> range:
 def step_aside_together(s: Corridor) -> Step[Corridor]:
     """Both are polite, at the same moment."""
     yield "they face each other", s.side[0] == s.side[1] and not s.passed
-    return attrs.evolve(s, side=(1 - s.side[0], 1 - s.side[1]))
+    return evolve(s, side=(1 - s.side[0], 1 - s.side[1]))
 
 
 @rule(by="person", person=people)
@@ -284,14 +283,14 @@ def step_aside(s: Corridor, person: int) -> Step[Corridor]:
     yield "they face each other", s.side[0] == s.side[1] and not s.passed
     side = list(s.side)
     side[person] = 1 - side[person]
-    return attrs.evolve(s, side=(side[0], side[1]))
+    return evolve(s, side=(side[0], side[1]))
 
 
 @rule(by="both")
 def pass_by(s: Corridor) -> Step[Corridor]:
     """On different sides, they pass each other."""
     yield "they walk on different sides", s.side[0] != s.side[1] and not s.passed
-    return attrs.evolve(s, passed=True)
+    return evolve(s, passed=True)
 
 
 @leads_to(weakly_fair=[step_aside_together, step_aside, pass_by])

@@ -23,8 +23,10 @@ from spec.core import (
     always,
     bound,
     constant,
+    evolve,
     limit,
     reachable,
+    replaced,
     rule,
 )
 from spec.lemmas import NATURAL, false_neighbour, lemma, provided
@@ -71,13 +73,13 @@ class Follower:
 def after_append(leader: Leader, records: int = 1) -> Leader:
     """The leader after it appended what a producer sent."""
     leo = leader.leo + records
-    return attrs.evolve(leader, leo=leo, hw=leader_hw(leader.hw, [leo, *leader.remote]))
+    return evolve(leader, leo=leo, hw=leader_hw(leader.hw, [leo, *leader.remote]))
 
 
 def after_fetch(leader: Leader, follower: int, offset: int) -> Leader:
     """The leader after a follower fetched from `offset`: first the remote LEO, then the HW."""
-    remote = (*leader.remote[:follower], offset, *leader.remote[follower + 1 :])
-    return attrs.evolve(leader, remote=remote, hw=leader_hw(leader.hw, [leader.leo, *remote]))
+    remote = replaced(leader.remote, follower, offset)
+    return evolve(leader, remote=remote, hw=leader_hw(leader.hw, [leader.leo, *remote]))
 
 
 def after_response(follower: Follower, records: int, hw_of_leader: int) -> Follower:
@@ -142,7 +144,7 @@ def append_that_commits_at_once_moves_hw_rightly(
     """A HW that counts the leader's own LEO alone commits what no follower holds yet."""
     yield provided("the leader's HW is within its LEO"), hw <= leo
     leader = Leader(hw, leo, (remote,))
-    wrong = attrs.evolve(leader, leo=leo + records, hw=leader_hw(hw, [leo + records]))
+    wrong = evolve(leader, leo=leo + records, hw=leader_hw(hw, [leo + records]))
     yield from moves_hw_rightly(leader, wrong)
 
 
@@ -167,7 +169,7 @@ def fetch_with_the_greatest_leo_moves_hw_rightly(
     yield provided("the leader's HW is within its LEO"), hw <= leo
     leader = Leader(hw, leo, (remote, others))
     greatest = leader_hw(hw, [leo, max(offset, others)])
-    yield from moves_hw_rightly(leader, attrs.evolve(leader, remote=(offset, others), hw=greatest))
+    yield from moves_hw_rightly(leader, evolve(leader, remote=(offset, others), hw=greatest))
 
 
 @lemma(after_response, follower_hw, leo=NATURAL, records=NATURAL, hw_of_leader=NATURAL)
@@ -205,7 +207,7 @@ def truncation_of_the_log_alone_keeps_hw_within_it(hw: int, leo: int, offset: in
     """Truncation that forgets the HW leaves it where the log no longer is."""
     yield provided("the follower's HW is within its LEO"), hw <= leo
     follower = Follower(hw, leo)
-    yield from cuts_rightly(follower, offset, attrs.evolve(follower, leo=min(offset, leo)))
+    yield from cuts_rightly(follower, offset, evolve(follower, leo=min(offset, leo)))
 
 
 # -- a model around them --------------------------------------------------------------------
@@ -240,7 +242,7 @@ def followers(s: Partition) -> range:
 def producer_sends(s: Partition) -> Step[Partition]:
     """A record reaches the leader's log."""
     yield limit("a record is left"), s.leader.leo < s.bounds.records
-    return attrs.evolve(s, leader=after_append(s.leader))
+    return evolve(s, leader=after_append(s.leader))
 
 
 def fetch(s: Partition, follower: int, *, reply_after_update: bool) -> Partition:
@@ -249,8 +251,7 @@ def fetch(s: Partition, follower: int, *, reply_after_update: bool) -> Partition
     leader = after_fetch(s.leader, follower, asking.leo)
     told = leader.hw if reply_after_update else s.leader.hw
     answered = after_response(asking, leader.leo - asking.leo, told)
-    others = (*s.followers[:follower], answered, *s.followers[follower + 1 :])
-    return attrs.evolve(s, leader=leader, followers=others)
+    return evolve(s, leader=leader, followers=replaced(s.followers, follower, answered))
 
 
 @rule(by="follower", follower=followers)

@@ -33,6 +33,7 @@ from checkers.cli.output import (
     say_json,
     say_story,
 )
+from checkers.engines import ENGINES
 from checkers.limits import INTERRUPTED
 from checkers.verdict import (
     DEADLOCK,
@@ -53,10 +54,12 @@ if TYPE_CHECKING:
 @all_of(model_argument, variant_option, set_option, property_option)
 @click.option(
     "--engine",
-    type=click.Choice(["auto", "reference", "native", "spark"]),
+    type=click.Choice(ENGINES),
     default="auto",
     show_default=True,
-    help="What explores; `auto` takes the fastest that the model has.",
+    help="What explores: `reference` runs the rules, `learned` remembers what they answer, "
+    "`kernel` is written by hand for some models, `native` is the kernel where there is one, "
+    "else learned. `auto` takes the fastest.",
 )
 @click.option(
     "--master",
@@ -100,6 +103,11 @@ if TYPE_CHECKING:
     help="Explore one state for all that differ by names only; the native engine can.",
 )
 @click.option("--coverage", is_flag=True, help="How often each rule happened, and what stopped it.")
+@click.option(
+    "--check-learning",
+    is_flag=True,
+    help="With the learned engine: run the rules in every state as well, and compare.",
+)
 @all_of(story_options, json_option)
 def check(
     model: str,
@@ -118,6 +126,7 @@ def check(
     witness: str | None,
     symmetry: bool,
     coverage: bool,
+    check_learning: bool,
     out_itf: Path | None,
     html: Path | None,
     as_json: bool,
@@ -132,9 +141,9 @@ def check(
     kspec check replication --set max_epoch=2 --property StrongIsr
     kspec check my_protocol.py --html counterexample.html
     """
-    from checkers.engines import run
-    from checkers.explore import RuleFailed
+    from checkers.engines import Options, run
     from checkers.limits import Limits
+    from checkers.search import RuleFailed
 
     if checkpoint and resume:
         raise click.UsageError("--resume keeps what comes where it is: leave out --checkpoint")
@@ -155,15 +164,18 @@ def check(
     try:
         with progress_line(what) as on_progress:
             verdict = run(
-                engine,
                 system,
-                limits,
-                workers,
-                on_progress,
-                coverage=coverage,
-                symmetry=symmetry,
-                keep=keep,
-                master=master,
+                Options(
+                    engine=engine,
+                    limits=limits,
+                    workers=workers,
+                    coverage=coverage,
+                    symmetry=symmetry,
+                    keep=keep,
+                    master=master,
+                    check_learning=check_learning,
+                    on_progress=on_progress,
+                ),
             )
     except RuleFailed as error:
         show_failure(error, files, drawn=not as_json)
@@ -334,7 +346,7 @@ def effort(verdict: Verdict) -> str:
     counts = f"{verdict.distinct:,} distinct states, {verdict.generated:,} generated"
     if verdict.stands_for is not None:
         counts = f"{verdict.distinct:,} distinct states up to symmetry, for {verdict.stands_for:,}"
-    if verdict.statistics:
+    if "walks" in verdict.statistics:
         walks = verdict.statistics["walks"]
         walked = "1 walk" if walks == 1 else f"{walks:,} walks"
         mean = verdict.statistics["states_per_walk"]["mean"]

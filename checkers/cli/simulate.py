@@ -67,7 +67,7 @@ def simulate(
     kspec simulate replication --variant kip-101 --set brokers=4 --walks 5000
     kspec simulate replication --set max_epoch=5 --seed 7
     """
-    from checkers.explore import RuleFailed
+    from checkers.search import RuleFailed
     from checkers.simulate import Sampling
     from checkers.simulate import simulate as walk
 

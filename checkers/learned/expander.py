@@ -59,6 +59,7 @@ class Learned(Expander):
             self.successors, self.origins, self.masks, self.fired, self.blocked, self.ends,
             self.misses, self.count, self.lost_places, learning.most_steps,
         )  # fmt: skip
+        np.add.at(self.blocked, learning.always_blocked, stop - begin - lost)
         self.note_misses(words, lost)
         return stop, successors
 

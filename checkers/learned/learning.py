@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from checkers.learned import walk
 from checkers.learned.book import Book, Unfit
 from checkers.learned.tables import Tables
 from checkers.learned.values import RECORD, SCALAR, SET, Values
@@ -24,8 +25,6 @@ class Learning:
         self.initial = [self.book.row_of(state) for state in dict.fromkeys(system.initial())]
         self.tables = Tables(self.book)
         self.tables.repack()
-        self.roots: Words = np.array(self.rules, np.int64)
-        self.mark_roots: Words = np.array(self.properties, np.int64)
         self.ranks: list[Words] = []
         self.refresh()
 
@@ -36,17 +35,49 @@ class Learning:
         self.width = len(packing.widths)
         self.layout_arrays = packing.words, packing.shifts, packing.masks
         known = (
-            t.root_at.array, t.nodes.array.reshape(-1), t.children.array,
-            t.columns.content.array, t.leaves.array.reshape(-1), t.lists.array,
+            t.root_at.array, t.tree.array, t.answers.array, t.answers_at, t.stride,
+            t.leaves.array.reshape(-1), t.lists.array,
         )  # fmt: skip
-        self.mark_arrays = (self.mark_roots, *known)
+        self.mark_arrays = (self.asked(self.properties)[0], *known)
+        roots, self.always_blocked, limits = self.asked(self.rules)
         self.step_arrays = (
-            self.roots, self.final, *known, t.writes.array.reshape(-1),
+            roots, limits, self.final, *known, t.writes.array.reshape(-1),
             t.keep.reshape(-1), t.put.reshape(-1),
             t.recipes.at.array, t.recipes.room.array, t.recipes.content.array,
         )  # fmt: skip
         self.most_steps = t.most(self.rules)
         self.most_marks = t.most(self.properties)
+
+    def asked(self, instances: Sequence[int]) -> tuple[Words, Words, Words]:
+        """What is to be asked of each state, as far as it is not the same in all so far.
+
+        Beside it, what counts the guards that block in every state, and what is asked beyond
+        those that are limits. Choices that are always the same are asked one by one.
+        """
+        t = self.tables
+        tree, roots, leaves, lists = t.tree.array, t.root_at.array, t.leaves.array, t.lists.array
+        asked: list[int] = []
+        blocked: list[int] = []
+        limits: list[int] = []
+        todo = list(reversed(instances))
+        while todo:
+            instance = todo.pop()
+            child = int(tree[roots[instance]])
+            if child <= walk.LEAF:
+                kind, counter, beyond = leaves[walk.LEAF - child][:3].tolist()
+                if kind == walk.NOTHING:
+                    continue
+                if kind == walk.CHOICES:
+                    todo += reversed(lists[counter:beyond].tolist())
+                    continue
+                if kind == walk.BLOCKED:
+                    blocked.append(counter)
+                    if beyond >= 0:
+                        limits.append(beyond)
+                    continue
+            asked.append(instance)
+        arrays = [np.array(some, np.int64) for some in (asked, blocked, limits)]
+        return arrays[0], arrays[1], arrays[2]
 
     @property
     def bits(self) -> Mapping[str, int]:

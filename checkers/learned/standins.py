@@ -153,6 +153,7 @@ class Copying:
 
     def __init__(self, field: attrs.Attribute[Any]) -> None:
         self._field = field
+        self._copied = Copied(field.name)
         self._copies = False
 
     @property
@@ -166,7 +167,7 @@ class Copying:
         """The name of the field."""
         if self._copies:
             self._copies = False
-            return Copied(self._field.name)
+            return self._copied
         return self._field.name
 
     def __getattr__(self, name: str) -> Any:
@@ -263,7 +264,8 @@ def standin_class(of: type) -> type:
         "__eq__": equals,
         "__ne__": lambda self, other: not equals(self, other),
         "__hash__": lambda self: hash(real(self)),
-        "__replace__": lambda self, **changes: attrs.evolve(self, **changes),
+        "__replace__": lambda self, **changes: evolved(self, changes),
+        "_kspec_evolve": evolved,
     }
     made = type(of.__name__, (of,), space)
     STANDINS.add(made)

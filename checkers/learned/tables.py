@@ -16,8 +16,8 @@ from checkers.learned.book import (
     Impure,
     Plainer,
 )
-from impl.packed.compiled import Words
 from checkers.native.codes import CODE_BITS
+from impl.packed.compiled import Words
 from impl.packed.layout import WORD_BITS
 
 
@@ -114,7 +114,11 @@ class Tables:
 
     def __init__(self, book: Book) -> None:
         self.book = book
-        self.kinds, self.shapes, self.same = Row(kind=np.int8), Row(kind=np.int32), Row(kind=np.int32)
+        self.kinds, self.shapes, self.same = (
+            Row(kind=np.int8),
+            Row(kind=np.int32),
+            Row(kind=np.int32),
+        )
         self.part_begin, self.part_count = Row(), Row(kind=np.int32)
         self.parts = Row(kind=np.int32)
         self.fields: Any = np.full((0, 0), -1, np.int32)
@@ -123,15 +127,21 @@ class Tables:
         self.probes = Row(5)
         self.steps = Row(2)
         self.filled = Row()
-        self.columns = Lanes()
+        self.local = Row()
+        """By probe: which it is among those of its component."""
+        self.probe_count = [0] * len(book.components)
+        self.answers = Row(kind=np.int16, fill=-1)
+        self.answers_at: Words = np.zeros(len(book.components), np.int64)
+        self.stride: Words = np.zeros(len(book.components), np.int64)
+        self.answers_room = [0] * len(book.components)
         self.keys: Words = np.full(1 << 12, -1, np.int64)
         self.numbers: Any = np.zeros(1 << 12, np.int32)
         self.counts: Words = np.zeros(1, np.int64)
         """By probe: how many answers it has given; the last counts all."""
         self.skipped: Any = np.zeros(0, np.int8)
-        self.nodes = Row(walk.NODE_SIZE, np.int32)
-        self.children = Row(kind=np.int32, fill=walk.UNKNOWN)
-        self.sizes: Words = np.zeros(2, np.int64)
+        self.tree = Row(kind=np.int32, fill=walk.UNKNOWN)
+        self.sizes: Words = np.zeros(1, np.int64)
+        """How much of the tree array is used."""
         self.root_at = Row()
         self.reads = Row(kind=np.int64)
         self.runs = Row(4)
@@ -202,23 +212,44 @@ class Tables:
             )
             self.probes.extend([(component, what, of, begin, self.steps.count)])
             self.filled.extend([0])
+            self.local.extend([self.probe_count[component]])
+            self.probe_count[component] += 1
             total = self.counts[-1]
             self.counts = np.append(self.counts, total)
             self.counts[-2] = 0
             self.skipped = np.append(self.skipped, np.int8(0))
-        moved = False
-        for q in range(self.probes.count):
-            moved |= self.columns.have(q, int(self.component_count[self.probes.array[q, 0]]))
-        if moved:
-            walk.refresh_nodes(self.nodes.array, int(self.sizes[0]), self.columns.at.array)
-        while walk.fill_columns(
-            self.probes.array, self.steps.array, self.filled.array, self.columns.at.array,
-            self.columns.content.array, self.component_values.at.array, self.component_count,
+        for k, count in enumerate(self.component_count.tolist()):
+            if self.probe_count[k] > self.stride[k] or count > self.answers_room[k]:
+                self.widen(k, count)
+        while walk.fill_answers(
+            self.probes.array, self.steps.array, self.filled.array, self.local.array,
+            self.answers.array, self.answers_at, self.stride,
+            self.component_values.at.array, self.component_count,
             self.component_values.content.array, self.kinds.array, self.shapes.array,
             self.same.array, self.part_begin.array, self.part_count.array, self.parts.array,
             self.fields, self.keys, self.numbers, self.counts, self.probes.count,
         ):  # fmt: skip
             self.more_answers()
+
+    def widen(self, k: int, count: int) -> None:
+        """Have room for the answers of all probes of a component, for all of its values."""
+        stride, room = int(self.stride[k]), self.answers_room[k]
+        new_stride, new_room = max(stride, 8), max(room, 16)
+        while new_stride < self.probe_count[k]:
+            new_stride += new_stride // 2
+        while new_room < count:
+            new_room *= 2
+        begin = self.answers.count
+        self.answers.reserve(begin + new_stride * new_room)
+        new = self.answers.array[begin : begin + new_stride * new_room].reshape(
+            new_room, new_stride
+        )
+        new[:] = -1
+        at = int(self.answers_at[k])
+        old = self.answers.array[at : at + stride * room].reshape(room, stride)
+        new[:room, :stride] = old
+        self.answers.count = begin + new_stride * new_room
+        self.answers_at[k], self.stride[k], self.answers_room[k] = begin, new_stride, new_room
 
     def more_answers(self) -> None:
         """A larger hash table of answers."""
@@ -234,27 +265,24 @@ class Tables:
         self.runs.extend(book.runs[self.runs.count :])
         new = len(book.instances) - self.root_at.count
         if new > 0:
-            self.children.reserve(int(self.sizes[1]) + new)
-            begin = int(self.sizes[1])
-            self.children.array[begin : begin + new] = walk.UNKNOWN
+            begin = int(self.sizes[0])
+            self.tree.count = begin
+            self.tree.extend(np.full(new, walk.UNKNOWN))
             self.root_at.extend(range(begin, begin + new))
-            self.sizes[1] += new
-            self.children.count = int(self.sizes[1])
+            self.sizes[0] += new
         if walk.any_skipped_that_tells_apart(self.skipped, self.counts, self.probes.count):
             self.start_over()
         while self.added < self.runs.count:
             why, self.added = walk.add_paths(
                 self.runs.array, self.reads.array, self.added, self.runs.count,
-                self.keys, self.numbers, self.counts, self.probes.array,
-                self.columns.at.array, self.skipped, self.nodes.array, self.children.array,
-                self.sizes, self.root_at.array,
+                self.keys, self.numbers, self.counts, self.probes.array, self.local.array,
+                self.skipped, self.tree.array, self.sizes, self.root_at.array,
             )  # fmt: skip
-            self.nodes.count, self.children.count = int(self.sizes[0]), int(self.sizes[1])
+            self.tree.count = int(self.sizes[0])
             if why == walk.AGAIN:
                 self.more_answers()
             elif why == walk.GROW:
-                self.nodes.reserve(2 * len(self.nodes.array))
-                self.children.reserve(2 * len(self.children.array))
+                self.tree.reserve(2 * len(self.tree.array))
             elif why == walk.REBUILD:
                 self.start_over()
             elif why == walk.CONFLICT:
@@ -264,9 +292,9 @@ class Tables:
         """Build all trees anew, from their paths."""
         self.rebuilds += 1
         count = self.root_at.count
-        self.children.array[:] = walk.UNKNOWN
+        self.tree.array[:] = walk.UNKNOWN
         self.root_at.array[:count] = np.arange(count)
-        self.sizes[0], self.sizes[1] = 0, count
+        self.sizes[0] = self.tree.count = count
         self.skipped[:] = 0
         self.added = 0
 
@@ -350,7 +378,9 @@ class Tables:
             wanted = np.unique(misses[~paths][:, 1:3], axis=0).tolist()
             for recipe, old in wanted:
                 new = book.apply(recipe, old)
-                self.recipes.have(recipe, max(old + 1, int(self.component_count[book.recipes[recipe][0]])))
+                self.recipes.have(
+                    recipe, max(old + 1, int(self.component_count[book.recipes[recipe][0]]))
+                )
                 self.recipes.content.array[int(self.recipes.at.array[recipe]) + old] = new
         self.sync()
 

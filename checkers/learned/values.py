@@ -117,7 +117,9 @@ class Values:
         if found is None:
             shape = self.shape_number(("tuple", len(parts)))
             equal = TUPLE, tuple([self.same[part] for part in parts])
-            found = self.add(key, TUPLE, parts, shape, equal, (), UNBUILT if value is None else value)
+            found = self.add(
+                key, TUPLE, parts, shape, equal, (), UNBUILT if value is None else value
+            )
         return found
 
     def set_of(self, parts: tuple[int, ...], value: Any = None) -> int:

@@ -1,8 +1,9 @@
 """The compiled part: paths become decision trees, and states are answered by walking them.
 
-Arrays are handed in as `Store` has them. A node of a tree is four numbers: where the answers
-of its probe stand for each value of a component, which component, where its children stand,
-and how many there may be. A child is a node, LEAF - n for leaf n, or UNKNOWN.
+A tree is laid out in one array. A node stands at an address: its component, its probe among
+those of the component, how many children there is room for, and the children, by the answer. A
+child is the address of a node, LEAF - n for leaf n, or UNKNOWN. The answers of all probes of a
+component for one value stand side by side in `answers`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ OPEN_BIT = 60
 FINAL_BIT = 59
 
 LEAF_SIZE = 5
-NODE_SIZE = 5
+NODE_SIZE = 4
+"""Before the children of a node: component, probe among its own, room, and probe."""
 
 MISSED_PATH, MISSED_RECIPE = 0, 1
 
@@ -109,9 +111,28 @@ def answer_of(
 
 
 @compiled
-def fill_columns(
-    probes, steps, filled, column_at, columns, comp_at, comp_count, comp_values,
-    kinds, shapes, same, part_begin, part_count, parts, fields, keys, numbers, counts, probe_count,
+def fill_answers(
+    probes,
+    steps,
+    filled,
+    local,
+    answers,
+    answers_at,
+    stride,
+    comp_at,
+    comp_count,
+    comp_values,
+    kinds,
+    shapes,
+    same,
+    part_begin,
+    part_count,
+    parts,
+    fields,
+    keys,
+    numbers,
+    counts,
+    probe_count,
 ):
     """What every probe answers for the values that are new; whether the hash table is too full."""
     missing = -(np.int64(1) << 31)
@@ -121,26 +142,47 @@ def fill_columns(
             if counts[len(counts) - 1] * 2 > len(keys):
                 return True
             answer = answer_of(
-                comp_values[comp_at[k] + i], probes[q, 1], probes[q, 2], steps,
-                probes[q, 3], probes[q, 4], kinds, shapes, same, part_begin, part_count, parts,
+                comp_values[comp_at[k] + i],
+                probes[q, 1],
+                probes[q, 2],
+                steps,
+                probes[q, 3],
+                probes[q, 4],
+                kinds,
+                shapes,
+                same,
+                part_begin,
+                part_count,
+                parts,
                 fields,
             )
             number = -1
             if answer != missing:
                 number = answer_number(q, answer, keys, numbers, counts)
-            columns[column_at[q] + i] = number
+            answers[answers_at[k] + i * stride[k] + local[q]] = number
             filled[q] = i + 1
     return False
 
 
 @compiled
 def add_paths(
-    runs, reads, first, last, keys, numbers, counts, probes, column_at, skipped,
-    nodes, children, sizes, root_at,
+    runs,
+    reads,
+    first,
+    last,
+    keys,
+    numbers,
+    counts,
+    probes,
+    local,
+    skipped,
+    tree,
+    sizes,
+    root_at,
 ):
     """Put paths into their trees: why it stopped, and before which path.
 
-    A probe that has given one answer so far is skipped. `sizes` counts nodes and children.
+    A probe that has given one answer so far is skipped. `sizes` says how long the trees are.
     """
     for r in range(first, last):
         if counts[len(counts) - 1] * 2 + 1024 > len(keys):
@@ -154,42 +196,37 @@ def add_paths(
                 continue
             if skipped[q]:
                 return REBUILD, r
-            if sizes[0] + 2 > len(nodes) or sizes[1] + 4 * p + 64 > len(children):
+            if sizes[0] + 8 * p + 64 > len(tree):
                 return GROW, r
-            found = children[at]
-            if found <= LEAF:
+            node = np.int64(tree[at])
+            if node <= LEAF:
                 return CONFLICT, r
-            if found == UNKNOWN:
-                found = sizes[0]
-                sizes[0] += 1
-                room = 2
-                while room <= p:
-                    room *= 2
-                nodes[found, 0] = column_at[q]
-                nodes[found, 1] = probes[q, 0]
-                nodes[found, 2] = sizes[1]
-                nodes[found, 3] = room
-                nodes[found, 4] = q
-                for y in range(sizes[1], sizes[1] + room):
-                    children[y] = UNKNOWN
-                sizes[1] += room
-                children[at] = found
-            elif nodes[found, 4] != q:
-                return CONFLICT, r
-            if p >= nodes[found, 3]:
-                room = nodes[found, 3]
-                while room <= p:
-                    room *= 2
-                begin, to = nodes[found, 2], sizes[1]
-                for y in range(room):
-                    children[to + y] = children[begin + y] if y < nodes[found, 3] else UNKNOWN
-                sizes[1] += room
-                nodes[found, 2] = to
-                nodes[found, 3] = room
-            at = nodes[found, 2] + p
-        if children[at] == UNKNOWN:
-            children[at] = LEAF - runs[r, 3]
-        elif children[at] != LEAF - runs[r, 3]:
+            room = np.int64(0)
+            if node != UNKNOWN:
+                if tree[node + 3] != q:
+                    return CONFLICT, r
+                room = np.int64(tree[node + 2])
+            if p >= room:
+                larger = max(room, 2)
+                while larger <= p:
+                    larger *= 2
+                to = sizes[0]
+                sizes[0] += NODE_SIZE + larger
+                tree[to] = probes[q, 0]
+                tree[to + 1] = local[q]
+                tree[to + 2] = larger
+                tree[to + 3] = q
+                for y in range(larger):
+                    child = UNKNOWN
+                    if y < room:
+                        child = tree[node + NODE_SIZE + y]
+                    tree[to + NODE_SIZE + y] = child
+                tree[at] = to
+                node = to
+            at = node + NODE_SIZE + p
+        if tree[at] == UNKNOWN:
+            tree[at] = LEAF - runs[r, 3]
+        elif tree[at] != LEAF - runs[r, 3]:
             return CONFLICT, r
     return 0, last
 
@@ -204,55 +241,65 @@ def any_skipped_that_tells_apart(skipped, counts, probe_count):
 
 
 @compiled
-def refresh_nodes(nodes, count, column_at):
-    """After columns have moved."""
-    for n in range(count):
-        nodes[n, 0] = column_at[nodes[n, 4]]
-
-
-@compiled
-def walk(instance, ids, root_at, nodes, children, columns, misses, nmiss, i):
+def walk(instance, rows, root_at, tree, answers, misses, nmiss, i):
     """The leaf that answers an instance; -1 if it is not known, and then a miss is noted."""
-    at = root_at[instance]
-    node = children[at]
+    node = np.int64(tree[root_at[instance]])
     while node >= 0:
-        base = node * NODE_SIZE
-        p = columns[nodes[base] + ids[nodes[base + 1]]]
-        following = UNKNOWN
-        if p >= 0 and p < nodes[base + 3]:
-            following = children[nodes[base + 2] + p]
+        p = np.int64(answers[rows[tree[node]] + tree[node + 1]])
+        following = np.int64(UNKNOWN)
+        if p >= 0 and p < tree[node + 2]:
+            following = np.int64(tree[node + NODE_SIZE + p])
         if following == UNKNOWN:
-            misses[nmiss, 0] = MISSED_PATH
-            misses[nmiss, 1] = instance
-            misses[nmiss, 2] = node
-            misses[nmiss, 3] = p
-            misses[nmiss, 4] = i
-            return -1
+            misses[nmiss * 5] = MISSED_PATH
+            misses[nmiss * 5 + 1] = instance
+            misses[nmiss * 5 + 2] = node
+            misses[nmiss * 5 + 3] = p
+            misses[nmiss * 5 + 4] = i
+            return np.int64(-1)
         node = following
     if node == UNKNOWN:
-        misses[nmiss, 0] = MISSED_PATH
-        misses[nmiss, 1] = instance
-        misses[nmiss, 2] = -1
-        misses[nmiss, 3] = -1
-        misses[nmiss, 4] = i
-        return -1
+        misses[nmiss * 5] = MISSED_PATH
+        misses[nmiss * 5 + 1] = instance
+        misses[nmiss * 5 + 2] = -1
+        misses[nmiss * 5 + 3] = -1
+        misses[nmiss * 5 + 4] = i
+        return np.int64(-1)
     return LEAF - node
 
 
 @compiled
 def mark(
-    words, begin, end, at_word, at_shift, at_mask, roots, root_at, nodes_, children_, columns_,
-    leaves_, lists_, masks, misses, miss_count, missed, most,
+    words,
+    begin,
+    end,
+    at_word,
+    at_shift,
+    at_mask,
+    roots,
+    root_at,
+    tree_,
+    answers_,
+    answers_at,
+    stride,
+    leaves_,
+    lists_,
+    masks,
+    misses_,
+    miss_count,
+    missed,
+    most,
 ):
     """The mask of what each of a range of states marks; how far it came, and how many it missed.
 
     A state that is missed has the mask 0.
     """
     ids_ = np.empty(len(at_word), np.int64)
+    rows_ = np.empty(len(at_word), np.int64)
     ids = pointer_to(ids_)
-    nodes = pointer_to(nodes_)
-    children = pointer_to(children_)
-    columns = pointer_to(columns_)
+    rows = pointer_to(rows_)
+    tree = pointer_to(tree_)
+    answers = pointer_to(answers_)
+    misses = pointer_to(misses_)
     leaves = pointer_to(leaves_)
     lists = pointer_to(lists_)
     roots_ = pointer_to(root_at)
@@ -260,15 +307,16 @@ def mark(
     lost = 0
     stop = end
     for i in range(begin, end):
-        if nmiss + 2 * most > len(misses):
+        if nmiss + 2 * most > len(misses_) // 5:
             stop = i
             break
         for k in range(len(at_word)):
             ids[k] = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+            rows[k] = answers_at[k] + ids[k] * stride[k]
         before = nmiss
         mask = 0
         for x in range(len(roots)):
-            leaf = walk(roots[x], ids, roots_, nodes, children, columns, misses, nmiss, i)
+            leaf = walk(roots[x], rows, roots_, tree, answers, misses, nmiss, i)
             if leaf < 0:
                 nmiss += 1
                 continue
@@ -277,7 +325,7 @@ def mark(
                 mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
             elif kind == CHOICES:
                 for y in range(leaves[leaf * LEAF_SIZE + 1], leaves[leaf * LEAF_SIZE + 2]):
-                    one = walk(lists[y], ids, roots_, nodes, children, columns, misses, nmiss, i)
+                    one = walk(lists[y], rows, roots_, tree, answers, misses, nmiss, i)
                     if one < 0:
                         nmiss += 1
                     elif leaves[one * LEAF_SIZE] == MARK:
@@ -288,14 +336,43 @@ def mark(
             mask = 0
         masks[i] = mask
     miss_count[0] = nmiss
-    return stop, lost + 0 * (len(ids_))
+    return stop, lost + 0 * (len(ids_) + len(rows_))
 
 
 @compiled
 def expand(
-    words, begin, end, at_word, at_shift, at_mask, roots, final, root_at, nodes_, children_,
-    columns_, leaves_, lists_, writes_, keep_, put_, recipe_at_, recipe_room_, recipe_table_,
-    successors, origins, masks, fired, blocked, ends, misses, miss_count, missed, most,
+    words,
+    begin,
+    end,
+    at_word,
+    at_shift,
+    at_mask,
+    roots,
+    limits_always,
+    final,
+    root_at,
+    tree_,
+    answers_,
+    answers_at,
+    stride,
+    leaves_,
+    lists_,
+    writes_,
+    keep_,
+    put_,
+    recipe_at_,
+    recipe_room_,
+    recipe_table_,
+    successors,
+    origins,
+    masks,
+    fired,
+    blocked,
+    ends,
+    misses_,
+    miss_count,
+    missed,
+    most,
 ):
     """Write the successors of a range of states, of those of which everything is known.
 
@@ -304,14 +381,16 @@ def expand(
     of a rule, `ends` the states at the edge of the bounds.
     """
     found_ = np.empty(most, np.int64)
-    edges_ = np.empty(most, np.int64)
+    edges_ = np.empty(most + len(limits_always), np.int64)
     ids_ = np.empty(len(at_word), np.int64)
     found = pointer_to(found_)
     edges = pointer_to(edges_)
+    rows_ = np.empty(len(at_word), np.int64)
     ids = pointer_to(ids_)
-    nodes = pointer_to(nodes_)
-    children = pointer_to(children_)
-    columns = pointer_to(columns_)
+    rows = pointer_to(rows_)
+    tree = pointer_to(tree_)
+    answers = pointer_to(answers_)
+    misses = pointer_to(misses_)
     leaves = pointer_to(leaves_)
     lists = pointer_to(lists_)
     writes = pointer_to(writes_)
@@ -327,11 +406,12 @@ def expand(
     lost = 0
     stop = end
     for i in range(begin, end):
-        if n + most > successors.shape[1] or nmiss + 2 * most > len(misses):
+        if n + most > successors.shape[1] or nmiss + 2 * most > len(misses_) // 5:
             stop = i
             break
         for k in range(len(at_word)):
             ids[k] = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+            rows[k] = answers_at[k] + ids[k] * stride[k]
         before = nmiss
         first = n
         count = 0
@@ -343,7 +423,7 @@ def expand(
             y = 0
             last = 0
             while True:
-                leaf = walk(instance, ids, roots_, nodes, children, columns, misses, nmiss, i)
+                leaf = walk(instance, rows, roots_, tree, answers, misses, nmiss, i)
                 if leaf < 0:
                     nmiss += 1
                 else:
@@ -366,7 +446,7 @@ def expand(
                 instance = np.int64(lists[y])
                 y += 1
         if nmiss == before and steps == 0 and mask == 0:
-            leaf = walk(final, ids, roots_, nodes, children, columns, misses, nmiss, i)
+            leaf = walk(final, rows, roots_, tree, answers, misses, nmiss, i)
             is_open = False
             if leaf < 0:
                 nmiss += 1
@@ -375,8 +455,11 @@ def expand(
                 if leaves[leaf * LEAF_SIZE + 1] == FAILED_BIT:
                     mask |= np.int64(1) << FAILED_BIT
             else:
+                for z in range(len(limits_always)):
+                    edges[limits] = limits_always[z]
+                    limits += 1
                 for z in range(limits):
-                    one = walk(edges[z], ids, roots_, nodes, children, columns, misses, nmiss, i)
+                    one = walk(edges[z], rows, roots_, tree, answers, misses, nmiss, i)
                     if one < 0:
                         nmiss += 1
                     elif leaves[one * LEAF_SIZE] == MARK:
@@ -394,20 +477,18 @@ def expand(
                 for w in range(width):
                     at = effect * width + w
                     successors[w, n] = (words[w, i] & keep[at]) | put[at]
-                for z in range(
-                    leaves[leaf * LEAF_SIZE + 2], leaves[leaf * LEAF_SIZE + 3]
-                ):
+                for z in range(leaves[leaf * LEAF_SIZE + 2], leaves[leaf * LEAF_SIZE + 3]):
                     recipe = writes[z * 3 + 1]
                     old = ids[writes[z * 3 + 2]]
                     new = np.int64(-1)
                     if old < recipe_room[recipe]:
                         new = np.int64(recipe_table[recipe_at[recipe] + old])
                     if new < 0:
-                        misses[nmiss, 0] = MISSED_RECIPE
-                        misses[nmiss, 1] = recipe
-                        misses[nmiss, 2] = old
-                        misses[nmiss, 3] = 0
-                        misses[nmiss, 4] = i
+                        misses[nmiss * 5] = MISSED_RECIPE
+                        misses[nmiss * 5 + 1] = recipe
+                        misses[nmiss * 5 + 2] = old
+                        misses[nmiss * 5 + 3] = 0
+                        misses[nmiss * 5 + 4] = i
                         nmiss += 1
                     else:
                         k = writes[z * 3]
@@ -428,13 +509,11 @@ def expand(
             else:
                 blocked[leaves[leaf * LEAF_SIZE + 1]] += 1
     miss_count[0] = nmiss
-    return stop, n, lost + 0 * (len(ids_) + len(found_) + len(edges_))
+    return stop, n, lost + 0 * (len(ids_) + len(rows_) + len(found_) + len(edges_))
 
 
 @compiled
-def move_to_other_words(
-    words, count, at_word, at_shift, at_mask, new_word, new_shift, moved
-):
+def move_to_other_words(words, count, at_word, at_shift, at_mask, new_word, new_shift, moved):
     """The same states in another packing."""
     for w in range(moved.shape[0]):
         for i in range(count):

@@ -9,6 +9,7 @@ from checkers.explore import Reference
 from checkers.limits import Limits
 from checkers.lockstep.adapter import Adapter
 from checkers.lockstep.step import Compared, attempts, compare_loaded, compare_step
+from checkers.search import Search
 from spec.core import System
 
 

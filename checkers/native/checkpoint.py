@@ -23,7 +23,7 @@ import attrs
 from checkers.native.blocks import Part, assert_there
 from spec.core import SpecError
 
-FORMAT, VERSION = "kspec checkpoint", 1
+FORMAT, VERSION = "kspec checkpoint", 2
 MANIFEST = "manifest.json"
 BESIDE = f"{MANIFEST}.tmp"
 
@@ -38,6 +38,8 @@ class Level:
     rules: Mapping[str, Mapping[str, int]]
     """The same by rule: `fired`, and whatever else is counted."""
     parts: tuple[Part, ...] = ()
+    edge_of_bounds: int = 0
+    """In all levels before this one, the states in which limits alone block every rule."""
 
 
 @attrs.frozen
@@ -112,6 +114,7 @@ def as_manifest(record: Mapping[str, Any]) -> Manifest:
                 generated=level["generated"],
                 rules=level["rules"],
                 parts=tuple(Part(**part) for part in level["parts"]),
+                edge_of_bounds=level["edge_of_bounds"],
             )
             for level in record["levels"]
         ],

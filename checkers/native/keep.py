@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from checkers.limits import INTERRUPTED, Keep
+from checkers.limits import Keep
 from checkers.native import checkpoint
 from checkers.native.blocks import Part, assert_whole, read_part, write_part
 from checkers.native.checkpoint import Level, Manifest, Way
 from checkers.native.codes import Coding, coding_of, encoded
 from checkers.native.worker import Chunk, Worker, shards_of
+from checkers.search import Counts
+from checkers.verdict import DEADLOCK
 from impl.packed.kernel import Kernel
 from impl.packed.kernels import KERNELS, fingerprint
-from spec.core import SpecError, System
+from spec.core import Reachable, SpecError, System
 
 if TYPE_CHECKING:
-    from checkers.native.search import Search
+    from checkers.native.search import Packed
 
 MANY = 1 << 16
 """A level of fewer states is written as one file, whoever found them."""
@@ -61,11 +63,10 @@ def layout_version(system: System[Any], kernel: Kernel[Any]) -> str:
     return hashlib.sha256(says.encode()).hexdigest()[:16]
 
 
-def ways(search: Search[Any], depth: int) -> list[Way]:
-    """The violations that a search has found in so many levels."""
-    pack = search.kernel.pack
-    found = [v for v in search.violations if len(v.states) <= depth]
-    return [Way(v.property, [pack(state) for state in v.states]) for v in found]
+def ways(backend: Packed) -> list[Way]:
+    """The violations that a run has found."""
+    shown = {p.name for p in backend.system.properties if isinstance(p, Reachable)}
+    return [Way(mark, way) for mark, _, _, way in backend.ways if mark not in shown]
 
 
 class Keeper:
@@ -83,6 +84,13 @@ class Keeper:
         """As it is on the disk, or will be in a moment."""
         self.coding = coding
         self.writer = writer
+        self.depth = 0
+        """How many levels were kept, or taken up."""
+        self.first = 0
+        """How many initial states there are."""
+        self.taken = False
+        """Whether the last level was taken up, and need not be written."""
+        self.writer_done = False
         self.failure: Exception | None = None
         """Why a level could not be written; then no later one is."""
         self.seconds = 0.0
@@ -90,24 +98,43 @@ class Keeper:
 
     # -- keeping --------------------------------------------------------------------------------
 
-    def keep_level(self, search: Search[Any]) -> None:
-        """Have the level found last written; if it is empty, all was seen."""
-        found = [[c for c in worker.levels[-1] if c.count] for worker in search.workers]
+    def keep_level(self, backend: Packed) -> None:
+        """Have the level found last written, if it is not there; if it is empty, all was seen."""
+        if self.taken or self.failure:
+            self.taken = False
+            self.assert_written()
+            return
+        found = [
+            [c for level in worker.levels[self.depth :] for c in level if c.count]
+            for worker in backend.all
+        ]
+        self.depth += 1
         states = sum(chunk.count for chunks in found for chunk in chunks)
         if states < MANY:
             found = [[chunk for chunks in found for chunk in chunks]]
+        counts = backend.counts
+        fired = {rule.name: counts.fired.get(rule.name, 0) for rule in backend.system.rules}
         level = Level(
             states=states,
-            generated=search.generated,
-            rules={name: {"fired": count} for name, count in search.fired.items()},
+            generated=counts.generated + self.initial(states),
+            rules={name: {"fired": times} for name, times in fired.items()},
+            edge_of_bounds=counts.edge_of_bounds,
         )
-        self.write_later(partial(self.write_level, level, found, ways(search, len(search.levels))))
+        self.write_later(partial(self.write_level, level, found, ways(backend)))
 
-    def finish(self, search: Search[Any]) -> None:
-        """Have what was found since then written, and wait until all is."""
+    def initial(self, states: int) -> int:
+        """How many initial states there are: as many as the first level has."""
+        if self.depth == 1:
+            self.first = states
+        return self.first
+
+    def finish(self, backend: Packed) -> None:
+        """Have the violations written that were found, and wait until all is."""
         begun = time.perf_counter()
-        self.write_later(partial(self.write_ways, search))
-        self.writer.shutdown()
+        if not self.writer_done:
+            self.write_later(partial(self.write_ways, ways(backend)))
+            self.writer_done = True
+            self.writer.shutdown()
         self.seconds += time.perf_counter() - begun
         self.assert_written()
 
@@ -145,71 +172,55 @@ class Keeper:
             if chunks
         ]
         self.manifest.levels.append(attrs.evolve(level, parts=tuple(parts)))
-        self.write_manifest(known)
+        self.add_ways(known)
+        checkpoint.write_manifest(self.folder, self.manifest)
 
-    def write_ways(self, search: Search[Any]) -> None:
+    def write_ways(self, known: list[Way]) -> None:
         """Write the violations found after the last level was complete."""
-        known = ways(search, sum(level.states > 0 for level in self.manifest.levels))
-        if len(known) > len(self.manifest.violations):
-            self.write_manifest(known)
+        if self.add_ways(known):
+            checkpoint.write_manifest(self.folder, self.manifest)
 
-    def write_manifest(self, known: list[Way]) -> None:
-        """Replace the manifest; violations that another run found in these levels stay."""
+    def add_ways(self, known: list[Way]) -> bool:
+        """Note violations; those that another run found in these levels stay."""
+        depth = sum(level.states > 0 for level in self.manifest.levels)
+        known = [way for way in known if way.level < depth]
         names = {way.name for way in known}
         others = [way for way in self.manifest.violations if way.name not in names]
+        changed = [*known, *others] != self.manifest.violations
         self.manifest.violations = [*known, *others]
-        checkpoint.write_manifest(self.folder, self.manifest)
+        return changed
 
     # -- taking up again ------------------------------------------------------------------------
 
-    def take_up(
-        self, search: Search[Any], max_states: int, max_depth: int, keep_going: bool
-    ) -> bool:
-        """Take up what is kept, as far as this search would have come by itself.
+    def take_level(self, backend: Packed) -> set[str] | None:
+        """Have the next level of the manifest instead of finding it, if it is there.
 
-        Levels are read only if something is to be found out from them. Answers whether there is
-        something to expand, and no reason to stop.
+        Answers what expanding the level before has shown.
         """
-        seen_all = ended = False
-        for index, level in enumerate(self.manifest.levels):
-            search.take_counts({name: counts["fired"] for name, counts in level.rules.items()})
-            seen_all = level.states == 0
-            if seen_all:
-                break
-            search.levels.append(level.states)
-            search.limit(max_states, max_depth)
-            if search.stopped:
-                break
-            for way in self.manifest.violations:
-                if way.level == index:
-                    search.take_violation(way.name, way.states)
-            ended = bool(search.violations) and not keep_going
-            if ended:
-                break
-        if seen_all or ended:
-            return False
-        self.load(search)
-        return not search.stopped
-
-    def load(self, search: Search[Any]) -> None:
-        """Read the levels that were taken up."""
+        if self.depth >= len(self.manifest.levels):
+            return None
         begun = time.perf_counter()
-        wanted, search.levels = search.levels, []
-        for level, states in zip(self.manifest.levels, wanted, strict=False):
-            for worker in search.workers:
-                worker.begin_level()
-            search.take_counts({name: counts["fired"] for name, counts in level.rules.items()})
-            search.of_all(partial(self.assert_whole, parts=level.parts, of=len(search.workers)))
-            search.of_all(partial(self.load_into, parts=level.parts, of=len(search.workers)))
-            found = search.count_level()
-            if found != states:
-                names = ", ".join(str(self.folder / part.name) for part in level.parts)
-                raise SpecError(f"{names}: {found:,} states, and {states:,} in the manifest")
-            search.tell_progress()
-            if search.interrupted():
-                search.stopped = INTERRUPTED
-                break
+        level = self.manifest.levels[self.depth]
+        self.depth += 1
+        self.initial(level.states)
+        self.taken = True
+        for worker in backend.all:
+            worker.begin_level()
+        backend.counts = Counts()
+        backend.counts.fired = {name: of["fired"] for name, of in level.rules.items()}
+        backend.counts.edge_of_bounds = level.edge_of_bounds
+        backend.of_all(partial(self.assert_whole, parts=level.parts, of=len(backend.all)))
+        backend.of_all(partial(self.load_into, parts=level.parts, of=len(backend.all)))
+        found = backend.found
+        if found != level.states:
+            names = ", ".join(str(self.folder / part.name) for part in level.parts)
+            raise SpecError(f"{names}: {found:,} states, and {level.states:,} in the manifest")
         self.seconds += time.perf_counter() - begun
+        return {
+            way.name
+            for way in self.manifest.violations
+            if way.name == DEADLOCK and way.level == self.depth - 2
+        }
 
     def assert_whole(self, worker: Worker, parts: tuple[Part, ...], of: int) -> None:
         """Have a worker check its share of a level's files."""

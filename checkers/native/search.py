@@ -26,7 +26,7 @@ from checkers.native.expander import (
     bits_of_marks,
 )
 from checkers.native.worker import Found, Memory, Worker, owner_of, send
-from checkers.search import FAILED, Backend, Counts, Search
+from checkers.search import FAILED, Backend, Counts, Search, Stopped
 from checkers.verdict import DEADLOCK, Verdict
 from impl.packed.compiled import Words, compiled, made_ready
 from impl.packed.kernel import Kernel, up_to_symmetry
@@ -49,6 +49,7 @@ class How:
     symmetry: bool = False
     coverage: bool = False
     keep: Keep | None = None
+    check_learning: bool = False
     compiling: Callable[[], None] | None = None
     """Called before something is compiled that is not in the cache."""
 
@@ -128,10 +129,13 @@ def send_states(worker: Worker, states: Iterable[Sequence[int]]) -> None:
     )  # fmt: skip
 
 
+def cannot_keep(error: OSError) -> str:
+    """What stopped a run whose checkpoint cannot be written."""
+    return f"a checkpoint that cannot be written ({error.filename}: {error.strerror})"
+
+
 class Packed(Backend):
     """States as codes, each owned by one of the workers."""
-
-    engine = "native"
 
     def __init__(
         self,
@@ -220,7 +224,7 @@ class Packed(Backend):
 
     def begin(self) -> int:
         """Take the initial states, or the first level of a checkpoint."""
-        if not self.take_kept_level():
+        if self.take_kept_level() is None:
             for worker in self.all:
                 worker.begin_level()
             send_states(self.all[0], self.initial())
@@ -232,8 +236,9 @@ class Packed(Backend):
 
     def expand(self, go_on: Callable[[int], None]) -> set[str]:
         """Expand the last level, in rounds, until nothing is left to ask or to take in."""
-        if self.take_kept_level():
-            return set()
+        kept = self.take_kept_level()
+        if kept is not None:
+            return kept
         self.begin_expanding()
         while True:
             parity, self.parity = self.parity, 1 - self.parity
@@ -354,14 +359,17 @@ class Packed(Backend):
         """Have the keeper write a level that is complete, or finish."""
         if self.keeper is None:
             return
-        if complete:
-            self.keeper.keep_level(self)
-        else:
-            self.keeper.finish(self)
+        try:
+            if complete:
+                self.keeper.keep_level(self)
+            else:
+                self.keeper.finish(self)
+        except OSError as error:
+            raise Stopped(cannot_keep(error)) from error
 
-    def take_kept_level(self) -> bool:
-        """Take the next level from the checkpoint; whether it has it."""
-        return self.keeper is not None and self.keeper.take_level(self)
+    def take_kept_level(self) -> set[str] | None:
+        """Take the next level from the checkpoint, and what expanding has shown, if it has it."""
+        return None if self.keeper is None else self.keeper.take_level(self)
 
     def seconds(self) -> Mapping[str, float]:
         """What compiling, and the checkpoint, took."""
@@ -379,6 +387,8 @@ def nothing_recent_for(coding: Coding) -> tuple[Words, Words]:
 
 class ByHand(Packed):
     """Asks a hand-written kernel."""
+
+    engine = "kernel"
 
     def __init__(
         self,
@@ -433,9 +443,7 @@ class ByLearning(Packed):
     ) -> None:
         self.learning = learning
         coding = coding_for(learning.tables.packing.widths)
-        super().__init__(
-            system, coding, bits_of_marks(learning.bits), workers, max_memory, pool
-        )
+        super().__init__(system, coding, bits_of_marks(learning.bits), workers, max_memory, pool)
 
     def expander(self) -> Expander:
         from checkers.learned.expander import Learned
@@ -550,6 +558,24 @@ def move_level(
                 worker.take_in(codes, highs, kept)
 
 
+def warm_up_learning(learning: Learning) -> None:
+    """Have everything compiled that learning and asking go through."""
+    from checkers.learned.expander import Learned
+
+    coding = coding_for(learning.tables.packing.widths)
+    expander = Learned(learning)
+    warm_up(expander, coding)
+    learning.learn(expander.missed)
+    worker = Worker(0, 1, expander, coding, Memory(0, None))
+    worker.begin_level()
+    layout = learning.layout_arrays
+    send_states(worker, [(0,) * len(coding.widths)])
+    worker.round(0, [worker])
+    moved = Worker(0, 1, expander, coding, Memory(0, None))
+    moved.begin_level()
+    move_level(moved, 0, [worker], coding, layout, layout, 1)
+
+
 def explore_by_learning(
     system: System[Any],
     limits: Limits | None = None,
@@ -557,9 +583,8 @@ def explore_by_learning(
     on_progress: OnProgress | None = None,
 ) -> Verdict:
     """Explore with what is learned of the rules on the way."""
-    from checkers.learned.learning import Learning, Unfit
     from checkers.learned.book import Book
-    from impl.packed.compiled import CACHE
+    from checkers.learned.learning import Learning, Unfit
 
     how, limits = how or How(), limits or Limits()
     apart: set[str] = set()
@@ -567,7 +592,9 @@ def explore_by_learning(
         begun = time.perf_counter()
         try:
             with ThreadPoolExecutor(how.workers) as pool:
-                learning = Learning(system, Book(system, apart))
+                with made_ready("learned", how.compiling):
+                    learning = Learning(system, Book(system, apart))
+                    warm_up_learning(learning)
                 backend = ByLearning(system, learning, how.workers, limits.max_memory, pool)
                 backend.spent["prepare"] = time.perf_counter() - begun
                 return Search(system, backend, limits, on_progress).run()

@@ -31,8 +31,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 Words: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 """An array of words, or of what counts or points at them."""
 
-SOURCES = ("impl/packed", "checkers/native")
-"""The folders that hold compiled functions."""
+SOURCES = ("impl/packed", "checkers/native", "checkers/learned/walk.py")
+"""The folders and files that hold compiled functions."""
 
 
 def fingerprint() -> str:
@@ -40,8 +40,9 @@ def fingerprint() -> str:
     root = Path(__file__).parents[2]
     made_by = numba.__version__, sys.implementation.cache_tag, get_host_cpu_name()
     digest = hashlib.sha256(f"{root} {made_by}".encode())
-    for folder in SOURCES:
-        for path in sorted((root / folder).rglob("*.py")):
+    for source in SOURCES:
+        folder = root / source
+        for path in sorted(folder.rglob("*.py")) if folder.is_dir() else [folder]:
             digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
 

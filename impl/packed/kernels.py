@@ -43,7 +43,7 @@ KERNELS: Mapping[str, WrittenFor] = {
             "spec/replication/truncate_to_hw.py",
         ),
         variants=("truncate-to-hw", "kip-101", "kip-279", "kip-320-first-try", "kip-320"),
-        fingerprint="0554ed989ad0fbbc",
+        fingerprint="46853cb3e0d03189",
     ),
     "group": WrittenFor(
         files=(
@@ -75,7 +75,7 @@ KERNELS: Mapping[str, WrittenFor] = {
             "before-kafka-8104",
             "before-kip-394",
         ),
-        fingerprint="ecb58ad6f381717b",
+        fingerprint="ab6c0776dee410d7",
     ),
 }
 """The models with a kernel. Whoever edits a rule is answered by the rule, not by a kernel that

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
 from spec.assignors.common import Assignor, as_assignment
 from spec.assignors.properties import (
     Round,
@@ -21,7 +19,7 @@ from spec.assignors.properties import (
 from spec.assignors.sticky import share_out
 from spec.assignors.sticky.ownership import NO_GENERATION, generation_of
 from spec.assignors.sticky.promises import is_shared_out_near, keeps_what_fits, nothing_is_swapped
-from spec.core import Claims
+from spec.core import Claims, evolve
 from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
@@ -119,7 +117,7 @@ def next_members(of: Round) -> dict[str, Member]:
     """The members as they join the next round: each owns what it got, since one generation."""
     newest = max((generation_of(member) for member in of.members.values()), default=0)
     return {
-        name: attrs.evolve(
+        name: evolve(
             member,
             owned=of.assignment[name],
             generation=newest + 1,

@@ -10,6 +10,7 @@ from enum import StrEnum
 import attrs
 
 from spec.consumer.errors import LogTruncation, NoOffsetForPartition, OffsetOutOfRange
+from spec.core import evolve
 
 
 class FetchState(StrEnum):
@@ -70,7 +71,7 @@ class Fetching:
         """Into another state; where that is no legal transition, nothing happens."""
         if state not in NEXT[self.state]:
             return self
-        return attrs.evolve(self, state=state, **changes)  # type: ignore[arg-type]
+        return evolve(self, state=state, **changes)
 
 
 def begin(p: Fetching, committed: int | None, policy: Policy) -> Fetching:

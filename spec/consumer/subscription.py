@@ -12,6 +12,7 @@ from enum import StrEnum
 import attrs
 
 from spec.consumer.errors import IllegalArgument, IllegalState
+from spec.core import evolve
 from spec.vocabulary import TopicPartition
 
 
@@ -48,7 +49,7 @@ def _in_mode(s: Subscription, mode: Mode) -> Subscription:
             "subscription to topics, partitions and pattern are mutually exclusive: "
             f"the consumer is in {s.mode}, and must unsubscribe before {mode}"
         )
-    return attrs.evolve(s, mode=mode)
+    return evolve(s, mode=mode)
 
 
 def subscribe(s: Subscription, topics: Collection[str]) -> Subscription:
@@ -60,14 +61,14 @@ def subscribe(s: Subscription, topics: Collection[str]) -> Subscription:
         raise IllegalArgument("a topic without a name")
     if not topics:
         return unsubscribe(s)
-    return attrs.evolve(_in_mode(s, Mode.AUTO_TOPICS), topics=frozenset(topics))
+    return evolve(_in_mode(s, Mode.AUTO_TOPICS), topics=frozenset(topics))
 
 
 def subscribe_to_pattern(s: Subscription, pattern: str, known: Collection[str]) -> Subscription:
     """Subscribe to all topics whose whole name matches, those that are known now and later."""
     if not pattern:
         raise IllegalArgument("a pattern that is empty")
-    s = attrs.evolve(_in_mode(s, Mode.AUTO_PATTERN), pattern=pattern)
+    s = evolve(_in_mode(s, Mode.AUTO_PATTERN), pattern=pattern)
     return topics_are_known(s, known)
 
 
@@ -76,7 +77,7 @@ def topics_are_known(s: Subscription, known: Collection[str]) -> Subscription:
     if s.pattern is None:
         return s
     matching = frozenset(topic for topic in known if re.fullmatch(s.pattern, topic))
-    return attrs.evolve(s, topics=matching)
+    return evolve(s, topics=matching)
 
 
 def assign(s: Subscription, partitions: Collection[TopicPartition]) -> Subscription:
@@ -85,14 +86,14 @@ def assign(s: Subscription, partitions: Collection[TopicPartition]) -> Subscript
         raise IllegalArgument("a topic without a name")
     if not partitions:
         return unsubscribe(s)
-    return attrs.evolve(_in_mode(s, Mode.USER_ASSIGNED), assigned=frozenset(partitions))
+    return evolve(_in_mode(s, Mode.USER_ASSIGNED), assigned=frozenset(partitions))
 
 
 def assigned_by_group(s: Subscription, partitions: Collection[TopicPartition]) -> Subscription:
     """A rebalance gives these partitions."""
     if not s.joins_a_group:
         raise IllegalState(f"a consumer in {s.mode} takes no assignment from a group")
-    return attrs.evolve(s, assigned=frozenset(partitions))
+    return evolve(s, assigned=frozenset(partitions))
 
 
 def unsubscribe(s: Subscription) -> Subscription:

@@ -41,6 +41,7 @@ from spec.core.properties import (
     reachable_within,
 )
 from spec.core.rules import Blocked, Choice, Limit, Rule, Step, limit, rule
+from spec.core.updates import appended, evolve, replaced
 
 __all__ = [
     "Always",
@@ -62,13 +63,16 @@ __all__ = [
     "Variant",
     "Violated",
     "always",
+    "appended",
     "bound",
     "constant",
+    "evolve",
     "leads_to",
     "limit",
     "look_up",
     "reachable",
     "reachable_within",
+    "replaced",
     "rule",
     "tally",
 ]

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
-
-from spec.core import Step, limit, rule
+from spec.core import (
+    Step,
+    appended,
+    evolve,
+    limit,
+    replaced,
+    rule,
+)
 from spec.delivery.group import freed, polled, processes
 from spec.delivery.state import (
     Delivery,
@@ -15,7 +20,6 @@ from spec.delivery.state import (
     held,
     members,
     partitions,
-    replaced,
     standalone,
 )
 
@@ -35,7 +39,7 @@ def with_sent(s: Delivery, member: int, partition: int, offset: int) -> Delivery
     """The member remembers what it committed."""
     hand = s.hand(member, partition)
     assert hand is not None, "whoever commits reads the partition"
-    return s.with_hand(member, partition, attrs.evolve(hand, sent=offset))
+    return s.with_hand(member, partition, evolve(hand, sent=offset))
 
 
 # -- commitSync -------------------------------------------------------------------------------
@@ -179,12 +183,12 @@ def member_sends_commit(s: Delivery, member: int, partition: int) -> Step[Delive
     if not s.owns(member, partition):
         return s.refuses(member)
     s = with_sent(s, member, partition, hand.position)
-    return sent(s, partition, (*s.in_flight[partition], hand.position))
+    return sent(s, partition, appended(s.in_flight[partition], hand.position))
 
 
 def sent(s: Delivery, partition: int, offsets: Iterable[int]) -> Delivery:
     """These commits of a partition are on their way."""
-    return attrs.evolve(s, in_flight=replaced(s.in_flight, partition, tuple(offsets)))
+    return evolve(s, in_flight=replaced(s.in_flight, partition, tuple(offsets)))
 
 
 @rule(by="coordinator", partition=partitions)
@@ -205,7 +209,7 @@ def commit_arrives_in_any_order(s: Delivery, partition: int, place: int) -> Step
     """A commit arrives, and one that was sent before it may come later, over an old connection."""
     yield "a commit is on its way", place < len(s.in_flight[partition])
     waiting = s.in_flight[partition]
-    rest = (*waiting[:place], *waiting[place + 1 :])
+    rest = waiting[:place] + waiting[place + 1 :]
     return sent(s.commits(partition, waiting[place]), partition, rest)
 
 
@@ -221,8 +225,8 @@ def commit_fails(s: Delivery, partition: int) -> Step[Delivery]:
     """The same; the application's callback is told (RetriableCommitFailedException)."""
     yield "a commit is on its way", bool(s.in_flight[partition])
     first, *rest = s.in_flight[partition]
-    failed = replaced(s.failed, partition, (*s.failed[partition], first))
-    return attrs.evolve(sent(s, partition, rest), failed=failed)
+    failed = replaced(s.failed, partition, appended(s.failed[partition], first))
+    return evolve(sent(s, partition, rest), failed=failed)
 
 
 @rule(by="member", partition=partitions)
@@ -230,8 +234,8 @@ def callback_commits_again(s: Delivery, partition: int) -> Step[Delivery]:
     """The application's callback sends the commit that failed once more."""
     yield "a commit has failed", bool(s.failed[partition])
     first, *rest = s.failed[partition]
-    s = sent(s, partition, (*s.in_flight[partition], first))
-    return attrs.evolve(s, failed=replaced(s.failed, partition, tuple(rest)))
+    s = sent(s, partition, appended(s.in_flight[partition], first))
+    return evolve(s, failed=replaced(s.failed, partition, tuple(rest)))
 
 
 # -- exceptions ---------------------------------------------------------------------------------
@@ -246,7 +250,7 @@ def processing_fails(s: Delivery, member: int, partition: int) -> Step[Delivery]
     hand = s.hand(member, partition)
     yield "something is in hand", hand is not None and not hand.is_empty
     assert hand is not None, "the guard says so"
-    return s.with_hand(member, partition, attrs.evolve(hand, done=hand.position))
+    return s.with_hand(member, partition, evolve(hand, done=hand.position))
 
 
 @rule(by="member", member=members, partition=partitions)
@@ -255,7 +259,7 @@ def processing_fails_and_seeks(s: Delivery, member: int, partition: int) -> Step
     hand = s.hand(member, partition)
     yield "something is in hand", hand is not None and not hand.is_empty
     assert hand is not None, "the guard says so"
-    return s.with_hand(member, partition, attrs.evolve(hand, position=hand.done))
+    return s.with_hand(member, partition, evolve(hand, position=hand.done))
 
 
 # -- a consumer beside the group ------------------------------------------------------------------

@@ -6,9 +6,13 @@ inside poll, so a partition is taken back in good order only while nothing is in
 
 from __future__ import annotations
 
-import attrs
-
-from spec.core import Step, limit, rule
+from spec.core import (
+    Step,
+    evolve,
+    limit,
+    replaced,
+    rule,
+)
 from spec.delivery.state import (
     NOBODY,
     Delivery,
@@ -16,7 +20,6 @@ from spec.delivery.state import (
     batches,
     members,
     partitions,
-    replaced,
 )
 
 # -- coordinator ------------------------------------------------------------------------------
@@ -33,7 +36,7 @@ def coordinator_assigns(s: Delivery, member: int, partition: int) -> Step[Delive
     yield "member is running", member not in s.crashed
     start = s.committed[partition]
     owners = replaced(s.owners, partition, member)
-    s = attrs.evolve(s.without_commits_on_their_way(partition), owners=owners)
+    s = evolve(s.without_commits_on_their_way(partition), owners=owners)
     return s.with_hand(member, partition, Hand(start, start, start))
 
 
@@ -49,7 +52,7 @@ def coordinator_revokes(s: Delivery, member: int, partition: int) -> Step[Delive
 def freed(s: Delivery, member: int, partition: int) -> Delivery:
     """The member lets the partition go; a commit on its way is still accepted until the next."""
     s = s.with_hand(member, partition, None)
-    return attrs.evolve(s, owners=replaced(s.owners, partition, NOBODY))
+    return evolve(s, owners=replaced(s.owners, partition, NOBODY))
 
 
 @rule(by="coordinator", member=members)
@@ -79,7 +82,7 @@ def poll_interval_ends(s: Delivery, member: int) -> Step[Delivery]:
 def member_crashes(s: Delivery, member: int) -> Step[Delivery]:
     """A member stops for good, and what it had in hand is forgotten."""
     yield "member reads something", any(hand is not None for hand in s.hands[member])
-    return attrs.evolve(s.lets_go(member), crashed=s.crashed | {member})
+    return evolve(s.lets_go(member), crashed=s.crashed | {member})
 
 
 @rule(by="member", member=members)
@@ -90,8 +93,8 @@ def member_joins(s: Delivery, member: int) -> Step[Delivery]:
     """
     yield "member is out", member not in s.group
     yield "nothing is in hand", s.has_nothing_in_hand(member)
-    s = attrs.evolve(s.lets_go(member), crashed=s.crashed - {member})
-    return attrs.evolve(s, group=s.group | {member})
+    s = evolve(s.lets_go(member), crashed=s.crashed - {member})
+    return evolve(s, group=s.group | {member})
 
 
 @rule(by="member", member=members, partition=partitions, records=batches)
@@ -113,7 +116,7 @@ def polled(s: Delivery, consumer: int, partition: int, records: int) -> Delivery
     """The consumer has the next records in hand."""
     hand = s.hand(consumer, partition)
     assert hand is not None, "whoever polls reads the partition"
-    return s.with_hand(consumer, partition, attrs.evolve(hand, position=hand.position + records))
+    return s.with_hand(consumer, partition, evolve(hand, position=hand.position + records))
 
 
 @rule(by="member", member=members, partition=partitions)
@@ -130,8 +133,8 @@ def processes(s: Delivery, consumer: int, partition: int) -> Delivery:
     assert hand is not None, "whoever processes has something in hand"
     times = s.processed[partition]
     times = replaced(times, hand.done, min(times[hand.done] + 1, 2))
-    s = attrs.evolve(s, processed=replaced(s.processed, partition, times))
-    return s.with_hand(consumer, partition, attrs.evolve(hand, done=hand.done + 1))
+    s = evolve(s, processed=replaced(s.processed, partition, times))
+    return s.with_hand(consumer, partition, evolve(hand, done=hand.done + 1))
 
 
 GROUP_RULES = (

@@ -7,11 +7,15 @@ whom it likes, takes it back in good order (the member is told first), or gives 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import attrs
 
-from spec.core import bound, constant
+from spec.core import (
+    bound,
+    constant,
+    evolve,
+    replaced,
+)
 
 NOBODY = -1
 """Where a member is expected, and there is none."""
@@ -94,22 +98,22 @@ class Delivery:
     def with_hand(self, consumer: int, partition: int, hand: Hand | None) -> Delivery:
         """The consumer knows this of the partition."""
         hands = replaced(self.hands[consumer], partition, hand)
-        return attrs.evolve(self, hands=replaced(self.hands, consumer, hands))
+        return evolve(self, hands=replaced(self.hands, consumer, hands))
 
     def lets_go(self, consumer: int) -> Delivery:
         """The consumer reads nothing any more."""
         nothing = (None,) * self.bounds.partitions
-        return attrs.evolve(self, hands=replaced(self.hands, consumer, nothing))
+        return evolve(self, hands=replaced(self.hands, consumer, nothing))
 
     def asks(self, partition: int, offset: int) -> Delivery:
         """Somebody asks to commit an offset; a ghost takes note."""
         asked = self.asked[partition] | {offset}
-        return attrs.evolve(self, asked=replaced(self.asked, partition, asked))
+        return evolve(self, asked=replaced(self.asked, partition, asked))
 
     def commits(self, partition: int, offset: int) -> Delivery:
         """The coordinator accepts a commit, whatever was committed before."""
         highest = max(self.highest[partition], offset)
-        return attrs.evolve(
+        return evolve(
             self,
             committed=replaced(self.committed, partition, offset),
             highest=replaced(self.highest, partition, highest),
@@ -117,11 +121,11 @@ class Delivery:
 
     def refuses(self, consumer: int) -> Delivery:
         """CommitFailedException: the consumer is not, or no longer, a member; it lets go."""
-        return attrs.evolve(self.lets_go(consumer), refused=True)
+        return evolve(self.lets_go(consumer), refused=True)
 
     def without_commits_on_their_way(self, partition: int) -> Delivery:
         """A new generation: what an older one has sent will be refused, so it is gone."""
-        return attrs.evolve(
+        return evolve(
             self,
             in_flight=replaced(self.in_flight, partition, ()),
             failed=replaced(self.failed, partition, ()),
@@ -129,17 +133,12 @@ class Delivery:
 
     def gives_up(self, member: int) -> Delivery:
         """The member is out, and its partitions are free. It is not told."""
-        s = attrs.evolve(self, group=self.group - {member}, in_good_order=False)
+        s = evolve(self, group=self.group - {member}, in_good_order=False)
         for partition in range(self.bounds.partitions):
             if s.owns(member, partition):
                 s = s.without_commits_on_their_way(partition)
-                s = attrs.evolve(s, owners=replaced(s.owners, partition, NOBODY))
+                s = evolve(s, owners=replaced(s.owners, partition, NOBODY))
         return s
-
-
-def replaced(items: tuple[Any, ...], index: int, item: Any) -> tuple[Any, ...]:
-    """The tuple with another item at one index."""
-    return (*items[:index], item, *items[index + 1 :])
 
 
 def initial(bounds: Bounds) -> list[Delivery]:

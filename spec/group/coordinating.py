@@ -7,9 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 
-import attrs
-
-from spec.core import Step, limit, rule
+from spec.core import Step, evolve, limit, rule
 from spec.group.coordinator import HUNG_UP, Caller, Outcome, refusal
 from spec.group.coordinator.committing import commit
 from spec.group.coordinator.handling import handler
@@ -344,4 +342,4 @@ def successor_loads(s: World) -> Step[World]:
     """
     yield "nobody coordinates", s.group.state is GroupState.DEAD
     loaded = load(s.stored, MODEL_SETTINGS)
-    return attrs.evolve(s, group=loaded, coordinator=s.coordinator + 1)
+    return evolve(s, group=loaded, coordinator=s.coordinator + 1)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import attrs
-
-from spec.core import Step, limit, rule
+from spec.core import (
+    Step,
+    evolve,
+    limit,
+    replaced,
+    rule,
+)
 from spec.group.coordinating import within_bounds
 from spec.group.coordinator import Outcome
 from spec.group.coordinator.handling import handle
@@ -28,7 +32,7 @@ def consumer_crashes(s: World, consumer: int) -> Step[World]:
     yield "consumer runs", c.runs
     dropped = s.gives_up(consumer).consumers[consumer].late
     crashed = Consumer(phase=Phase.CRASHED, late=dropped, ids=c.ids)
-    return replaced(s, consumer, crashed).with_fault(crashes=1)
+    return with_another(s, consumer, crashed).with_fault(crashes=1)
 
 
 @rule(by="consumer", consumer=consumers)
@@ -47,7 +51,7 @@ def consumer_closes(s: World, consumer: int) -> Step[World]:
     outcome = leaving(s, consumer)
     yield from within_bounds(s, outcome)
     dropped = s.gives_up(consumer).consumers[consumer].late
-    world = replaced(s.after(outcome), consumer, Consumer(Phase.CLOSED, late=dropped, ids=c.ids))
+    world = with_another(s.after(outcome), consumer, Consumer(Phase.CLOSED, late=dropped, ids=c.ids))
     return world.with_fault(leaves=1)
 
 
@@ -105,11 +109,10 @@ def topic_grows(s: World) -> Step[World]:
     """The topic gets another partition, or another topic matches the group's pattern."""
     grown = s.partitions - s.bounds.partitions
     yield limit("the topic may grow"), grown < s.bounds.growths
-    return attrs.evolve(s, partitions=s.partitions + 1)
+    return evolve(s, partitions=s.partitions + 1)
 
 
-def replaced(s: World, consumer: int, by: Consumer) -> World:
+def with_another(s: World, consumer: int, by: Consumer) -> World:
     """The world with another process in a consumer's place; nobody waits for its answers."""
     group = s.group.hangs_up(consumer)
-    others = (*s.consumers[:consumer], by, *s.consumers[consumer + 1 :])
-    return attrs.evolve(s, group=group, consumers=others)
+    return evolve(s, group=group, consumers=replaced(s.consumers, consumer, by))

@@ -14,7 +14,13 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from spec.core import bound, constant, tally
+from spec.core import (
+    bound,
+    constant,
+    evolve,
+    replaced,
+    tally,
+)
 from spec.group.coordinator import HUNG_UP, Group, Outcome
 from spec.messages import (
     NO_GENERATION,
@@ -211,15 +217,12 @@ class World:
 
     def with_consumer(self, consumer: int, **changes: Any) -> World:
         """The world with one consumer changed."""
-        changed = attrs.evolve(self.consumers[consumer], **changes)
-        return attrs.evolve(
-            self,
-            consumers=(*self.consumers[:consumer], changed, *self.consumers[consumer + 1 :]),
-        )
+        changed = evolve(self.consumers[consumer], **changes)
+        return evolve(self, consumers=replaced(self.consumers, consumer, changed))
 
     def after(self, outcome: Outcome) -> World:
         """The world after the coordinator did something: its answers are on their way."""
-        world = attrs.evolve(self, group=outcome.group, stored=outcome.record or self.stored)
+        world = evolve(self, group=outcome.group, stored=outcome.record or self.stored)
         for caller, answer in outcome.answers:
             if caller == HUNG_UP or not isinstance(caller, int):
                 continue
@@ -233,17 +236,17 @@ class World:
         late = (
             c.call if isinstance(c.call, JoinGroup | SyncGroup) and self.finds(consumer) else None
         )
-        world = attrs.evolve(self, group=self.group.hangs_up(consumer))
+        world = evolve(self, group=self.group.hangs_up(consumer))
         return world.with_consumer(consumer, call=None, late=late or c.late, **changes)
 
     def with_fault(self, **more: int) -> World:
         """The world with one more thing gone wrong."""
         counted = {name: getattr(self.faults, name) + by for name, by in more.items()}
-        return attrs.evolve(self, faults=attrs.evolve(self.faults, **counted))
+        return evolve(self, faults=evolve(self.faults, **counted))
 
     def with_ghosts(self, **changes: Any) -> World:
         """The world with something that properties remember."""
-        return attrs.evolve(self, ghosts=attrs.evolve(self.ghosts, **changes))
+        return evolve(self, ghosts=evolve(self.ghosts, **changes))
 
 
 def initial(bounds: Bounds) -> list[World]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
-
-from spec.core import Step, Variant, Violated, limit, rule
+from spec.core import Step, Variant, Violated, evolve, limit, rule
 from spec.messages import GroupState
 from spec.offsets_topic import rules
 from spec.offsets_topic.expiry import CONSUMER, Group, expired, goes_too
@@ -34,7 +32,7 @@ def offsets_expire_in_any_state(s: OffsetsTopic) -> Step[OffsetsTopic]:
     assert s.group is not None, "the guard says that there is a group"
     asked = s.group
     if asked.has_members:
-        asked = attrs.evolve(asked, state=GroupState.STABLE)
+        asked = evolve(asked, state=GroupState.STABLE)
     gone = expired(asked, s.commits(), s.clock, s.bounds.retention)
     also_group = goes_too(s.group, s.commits(), gone)
     yield "something has expired", bool(gone) or also_group
@@ -62,14 +60,14 @@ def offsets_expire_and_group_stays(s: OffsetsTopic) -> Step[OffsetsTopic]:
 def tombstone_is_removed_by_its_age(s: OffsetsTopic, entry: Entry) -> Step[OffsetsTopic]:
     """A tombstone goes once it is old, wherever it stands, since it says nothing any more."""
     yield "nobody is about to read it", not rules.is_about_to_read(s, entry)
-    return attrs.evolve(s, log=without(s.log, entry))
+    return evolve(s, log=without(s.log, entry))
 
 
 @rule(by="log", entry=tombstones)
 def tombstone_is_removed_at_once(s: OffsetsTopic, entry: Entry) -> Step[OffsetsTopic]:
     """A tombstone goes with what it hides, whoever is reading (`delete.retention.ms=0`)."""
     yield "it hides nothing", not hides(s.log, entry)
-    return attrs.evolve(s, log=without(s.log, entry))
+    return evolve(s, log=without(s.log, entry))
 
 
 @rule(by="log")
@@ -78,7 +76,7 @@ def log_keeps_what_is_old(s: OffsetsTopic) -> Step[OffsetsTopic]:
     first = {entry.key: entry.offset for entry in reversed(s.log)}
     left = tuple(entry for entry in s.log if first[entry.key] == entry.offset)
     yield "something goes", left != s.log
-    return attrs.evolve(s, log=left)
+    return evolve(s, log=left)
 
 
 # -- the rest ---------------------------------------------------------------------------------

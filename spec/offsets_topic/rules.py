@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import attrs
-
-from spec.core import Step, limit, rule
+from spec.core import (
+    Step,
+    evolve,
+    limit,
+    replaced,
+    rule,
+)
 from spec.messages import GroupState
 from spec.offsets_topic.expiry import CONSUMER, Group, expired, goes_too, may_delete_offset
 from spec.offsets_topic.records import Entry, compact, hides, next_entry, without
@@ -18,7 +22,6 @@ from spec.offsets_topic.state import (
     loaded,
     metadata,
     partitions,
-    replaced,
     slot,
     subscriptions,
     tombstone,
@@ -56,7 +59,7 @@ def leader_assigns(s: OffsetsTopic) -> Step[OffsetsTopic]:
     yield "group completes a rebalance", s.is_in(GroupState.COMPLETING_REBALANCE)
     yield limit("a write is left"), s.has_room()
     assert s.group is not None, "the guard says that there is a group"
-    stable = attrs.evolve(s.group, state=GroupState.STABLE)
+    stable = evolve(s.group, state=GroupState.STABLE)
     return s.writes(metadata(sorted(s.group.subscribed))).with_group(stable)
 
 
@@ -135,7 +138,7 @@ def topic_is_deleted(s: OffsetsTopic, topic: str) -> Step[OffsetsTopic]:
     yield "coordinator is loaded", s.is_loaded
     gone = [partition for partition in s.commits() if partition.topic == topic]
     yield limit("the writes are left"), s.has_room(len(gone))
-    return attrs.evolve(s.writes(*map(tombstone, gone)), topics=s.topics - {topic})
+    return evolve(s.writes(*map(tombstone, gone)), topics=s.topics - {topic})
 
 
 # -- coordinator ------------------------------------------------------------------------------
@@ -179,7 +182,7 @@ def unused_since(group: Group, commit: Entry) -> int:
 def with_too_soon(s: OffsetsTopic, **gone: list[TopicPartition]) -> OffsetsTopic:
     """The ghosts take note of offsets that should have stayed."""
     noted = {name: getattr(s.too_soon, name) | set(found) for name, found in gone.items()}
-    return attrs.evolve(s, too_soon=attrs.evolve(s.too_soon, **noted))
+    return evolve(s, too_soon=evolve(s.too_soon, **noted))
 
 
 @rule(by="coordinator")
@@ -187,7 +190,7 @@ def coordinator_fails(s: OffsetsTopic) -> Step[OffsetsTopic]:
     """Another broker takes over, and knows nothing: it begins to read. A failed load is one too."""
     yield "something was written", s.end > 0
     nothing = (None,) * s.bounds.topics
-    return attrs.evolve(s, coordinator=Loading(commits=nothing))
+    return evolve(s, coordinator=Loading(commits=nothing))
 
 
 @rule(by="coordinator")
@@ -199,13 +202,13 @@ def coordinator_reads_on(s: OffsetsTopic) -> Step[OffsetsTopic]:
     yield "an entry is left", entry is not None
     assert entry is not None, "the guard says so"
     kept = None if entry.is_tombstone else entry
-    read = attrs.evolve(s.coordinator, position=entry.offset + 1)
+    read = evolve(s.coordinator, position=entry.offset + 1)
     if entry.record.partition is None:
-        read = attrs.evolve(read, group=kept)
+        read = evolve(read, group=kept)
     else:
         place = slot(s, entry.record.partition) - 1
-        read = attrs.evolve(read, commits=replaced(read.commits, place, kept))
-    return attrs.evolve(s, coordinator=read)
+        read = evolve(read, commits=replaced(read.commits, place, kept))
+    return evolve(s, coordinator=read)
 
 
 @rule(by="coordinator")
@@ -214,7 +217,7 @@ def coordinator_has_loaded(s: OffsetsTopic) -> Step[OffsetsTopic]:
     yield "coordinator is loading", isinstance(s.coordinator, Loading)
     assert isinstance(s.coordinator, Loading), "the guard says so"
     yield "no entry is left", next_entry(s.log, s.coordinator.position) is None
-    return attrs.evolve(s, coordinator=loaded(s.coordinator.group, s.coordinator.commits))
+    return evolve(s, coordinator=loaded(s.coordinator.group, s.coordinator.commits))
 
 
 # -- log --------------------------------------------------------------------------------------
@@ -225,7 +228,7 @@ def log_is_compacted(s: OffsetsTopic, end: int) -> Step[OffsetsTopic]:
     """Below some offset only the latest entry of each key stays, tombstones among them."""
     left = compact(s.log, end)
     yield "something goes", left != s.log
-    return attrs.evolve(s, log=left)
+    return evolve(s, log=left)
 
 
 @rule(by="log", entry=tombstones)
@@ -237,7 +240,7 @@ def tombstone_is_removed(s: OffsetsTopic, entry: Entry) -> Step[OffsetsTopic]:
     """
     yield "it hides nothing", not hides(s.log, entry)
     yield "nobody is about to read it", not is_about_to_read(s, entry)
-    return attrs.evolve(s, log=without(s.log, entry))
+    return evolve(s, log=without(s.log, entry))
 
 
 def is_about_to_read(s: OffsetsTopic, entry: Entry) -> bool:
@@ -252,7 +255,7 @@ def is_about_to_read(s: OffsetsTopic, entry: Entry) -> bool:
 def time_passes(s: OffsetsTopic) -> Step[OffsetsTopic]:
     """A moment goes by, about as long as an offset is kept."""
     yield limit("a moment is left"), s.clock < s.bounds.last_moment
-    return attrs.evolve(s, clock=s.clock + 1)
+    return evolve(s, clock=s.clock + 1)
 
 
 RULES = (

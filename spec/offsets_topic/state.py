@@ -7,11 +7,16 @@ another one reads the log from the beginning, one entry after the other, while c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import attrs
 
-from spec.core import bound, constant
+from spec.core import (
+    appended,
+    bound,
+    constant,
+    evolve,
+    replaced,
+)
 from spec.messages import GroupMetadata, GroupState, Offset, Record, StoredMember
 from spec.offsets_topic.expiry import CONSUMER, Group, group_of
 from spec.offsets_topic.records import Entry, Latest, Log
@@ -116,7 +121,7 @@ class OffsetsTopic:
     def with_group(self, group: Group | None) -> OffsetsTopic:
         """The coordinator has the group in memory so; nothing is written."""
         assert isinstance(self.coordinator, Loaded), "who loads does not answer"
-        return attrs.evolve(self, coordinator=attrs.evolve(self.coordinator, group=group))
+        return evolve(self, coordinator=evolve(self.coordinator, group=group))
 
     def writes(self, *records: Record) -> OffsetsTopic:
         """Records are appended, and the coordinator answers accordingly.
@@ -129,21 +134,16 @@ class OffsetsTopic:
             entry = Entry(s.end, record, time=s.clock)
             kept = None if entry.is_tombstone else entry
             place = slot(s, record.partition)
-            s = attrs.evolve(
+            s = evolve(
                 s,
-                log=(*s.log, entry),
+                log=appended(s.log, entry),
                 end=s.end + 1,
                 written=replaced(s.written, place, kept),
             )
             if record.partition is not None:
                 commits = replaced(s.coordinator.commits, place - 1, kept)
-                s = attrs.evolve(s, coordinator=attrs.evolve(s.coordinator, commits=commits))
+                s = evolve(s, coordinator=evolve(s.coordinator, commits=commits))
         return s
-
-
-def replaced(items: tuple[Any, ...], index: int, item: Any) -> tuple[Any, ...]:
-    """The tuple with another item at one index."""
-    return (*items[:index], item, *items[index + 1 :])
 
 
 def slot(s: OffsetsTopic, partition: TopicPartition | None) -> int:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
-
-from spec.core import Step, limit, rule
+from spec.core import Step, evolve, limit, rule
 from spec.log import Record
 from spec.replication.state import NO_LEADER, Cluster, LeaderAndIsr, brokers, requests
 
@@ -68,4 +66,4 @@ def leader_writes(s: Cluster, leader: int) -> Step[Cluster]:
     yield limit("log has room"), s.logs[leader].end < s.bounds.log_size
     record = Record(s.next_record, s.views[leader].epoch)
     written = s.with_log(leader, s.logs[leader].append(record))
-    return attrs.evolve(written, next_record=s.next_record + 1)
+    return evolve(written, next_record=s.next_record + 1)

@@ -12,7 +12,13 @@ from typing import Any
 
 import attrs
 
-from spec.core import bound, constant
+from spec.core import (
+    appended,
+    bound,
+    constant,
+    evolve,
+    replaced,
+)
 from spec.log import Log
 
 NO_LEADER = -1
@@ -109,17 +115,17 @@ class Cluster:
 
     def with_view(self, broker: int, **changes: Any) -> Cluster:
         """The cluster with a changed view of one broker."""
-        view = attrs.evolve(self.views[broker], **changes)
-        return attrs.evolve(self, views=replaced(self.views, broker, view))
+        view = evolve(self.views[broker], **changes)
+        return evolve(self, views=replaced(self.views, broker, view))
 
     def with_log(self, broker: int, log: Log) -> Cluster:
         """The cluster with another log on one broker."""
-        return attrs.evolve(self, logs=replaced(self.logs, broker, log))
+        return evolve(self, logs=replaced(self.logs, broker, log))
 
     def sends(self, leader: int, isr: Iterable[int]) -> Cluster:
         """The controller decides: the next epoch begins, and the brokers are told."""
         decision = LeaderAndIsr(self.next_epoch, leader, frozenset(isr))
-        return attrs.evolve(self, quorum=decision, requests=(*self.requests, decision))
+        return evolve(self, quorum=decision, requests=appended(self.requests, decision))
 
     def changes_isr(self, leader: int, isr: Iterable[int]) -> Cluster:
         """The true leader changes the ISR: no new epoch, and nobody else is told.
@@ -128,13 +134,8 @@ class Cluster:
         KIP-497 the AlterPartition request. Simplification: it succeeds at once or not at all.
         """
         changed = frozenset(isr)
-        quorum = attrs.evolve(self.quorum, isr=changed)
-        return attrs.evolve(self.with_view(leader, isr=changed), quorum=quorum)
-
-
-def replaced(items: tuple[Any, ...], index: int, item: Any) -> tuple[Any, ...]:
-    """The tuple with another item at one index."""
-    return (*items[:index], item, *items[index + 1 :])
+        quorum = evolve(self.quorum, isr=changed)
+        return evolve(self.with_view(leader, isr=changed), quorum=quorum)
 
 
 def initial(bounds: Bounds) -> list[Cluster]:

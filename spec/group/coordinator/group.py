@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from spec.core import evolve
 from spec.messages import (
     NO_ASSIGNMENT,
     Answer,
@@ -122,16 +123,16 @@ class Group:
 
     def enters(self, state: GroupState, **changes: Any) -> Group:
         """The group in another state."""
-        return attrs.evolve(self, state=state, previous=self.state, **changes)
+        return evolve(self, state=state, previous=self.state, **changes)
 
     def with_member(self, changed: GroupMember) -> Group:
         """The group with one member changed."""
         members = tuple(changed if m.id == changed.id else m for m in self.members)
-        return attrs.evolve(self, members=members)
+        return evolve(self, members=members)
 
     def each_member(self, **changes: Any) -> Group:
         """The group with the same change to every member."""
-        return attrs.evolve(self, members=tuple(attrs.evolve(m, **changes) for m in self.members))
+        return evolve(self, members=tuple(evolve(m, **changes) for m in self.members))
 
     def without(self, ids: Iterable[str]) -> Group:
         """The group without some members; if the leader goes, another one leads.
@@ -143,21 +144,19 @@ class Group:
         leader = self.leader
         if leader in gone:
             leader = members[0].id if members else None
-        return attrs.evolve(
-            self, members=members, leader=leader, pending_sync=self.pending_sync - gone
-        )
+        return evolve(self, members=members, leader=leader, pending_sync=self.pending_sync - gone)
 
     def hangs_up(self, caller: Caller) -> Group:
         """The group when a caller no longer waits: its member stays, its answers go nowhere."""
         members = tuple(
-            attrs.evolve(
+            evolve(
                 m,
                 joining=HUNG_UP if m.joining == caller else m.joining,
                 syncing=HUNG_UP if m.syncing == caller else m.syncing,
             )
             for m in self.members
         )
-        return attrs.evolve(self, members=members)
+        return evolve(self, members=members)
 
     # -- what is written down -----------------------------------------------------------------
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
-
+from spec.core import evolve
 from spec.group.coordinator.checks import ERRORS, Handling
 from spec.group.coordinator.committing import commit
 from spec.group.coordinator.group import Caller, Group, Outcome
@@ -62,12 +61,12 @@ def handle_unknown(caller: Caller, request: Request, new_id: str, settings: Sett
     answered, and then there is no group still: a dead one.
     """
     made = Group(settings=settings)
-    none = attrs.evolve(made, state=GroupState.DEAD)
+    none = evolve(made, state=GroupState.DEAD)
     match request:
         case JoinGroup() if not session_timeout_is_allowed(made, request):
             return refused(none, caller, request, Error.INVALID_SESSION_TIMEOUT)
         case JoinGroup() if request.member == NOBODY:
-            return attrs.evolve(handle(made, caller, request, new_id), record=made.stored())
+            return evolve(handle(made, caller, request, new_id), record=made.stored())
         case JoinGroup():
             return refused(none, caller, request, Error.UNKNOWN_MEMBER_ID)
         case OffsetCommit() if request.generation < 0:
@@ -75,7 +74,7 @@ def handle_unknown(caller: Caller, request: Request, new_id: str, settings: Sett
         case OffsetCommit():
             return refused(none, caller, request, Error.ILLEGAL_GENERATION)
         case _:
-            return attrs.evolve(handle(made, caller, request, new_id), group=none)
+            return evolve(handle(made, caller, request, new_id), group=none)
 
 
 def handler(group: Group, caller: Caller, request: Request, new_id: str) -> Handling:
@@ -124,10 +123,10 @@ def refused(group: Group, caller: Caller, request: Request, error: Error) -> Out
     outcome = Outcome(group, ((caller, saying(request, error)),))
     if error is Error.GROUP_MAX_SIZE_REACHED and isinstance(request, JoinGroup):
         member = group.member(request.member)
-        without = attrs.evolve(group, pending=group.pending - {request.member})
+        without = evolve(group, pending=group.pending - {request.member})
         if member is not None:
             without = remove(without, member).group
-        return attrs.evolve(outcome, group=without)
+        return evolve(outcome, group=without)
     return outcome
 
 

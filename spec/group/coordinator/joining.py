@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 
-import attrs
-
+from spec.core import evolve
 from spec.group.coordinator.checks import Handling, is_a_member, is_alive
 from spec.group.coordinator.group import Caller, Group, GroupMember, Outcome
 from spec.group.coordinator.rebalance import (
@@ -70,7 +69,7 @@ def new_member(request: JoinGroup, member_id: str, caller: Caller) -> GroupMembe
 
 def rejoining(member: GroupMember, request: JoinGroup, caller: Caller) -> GroupMember:
     """A member with what its new JoinGroup says, waiting for the answer."""
-    return attrs.evolve(
+    return evolve(
         member,
         protocols=request.protocols,
         session_timeout=request.session_timeout,
@@ -86,7 +85,7 @@ def give_id(group: Group, request: JoinGroup, caller: Caller, new_id: str) -> Ha
     (KAFKA-7824). Old clients, and static members, are taken in at once: see `add_member`.
     """
     yield from may_join(group, request)
-    given = attrs.evolve(group, pending=group.pending | {new_id})
+    given = evolve(group, pending=group.pending | {new_id})
     return Outcome(given, ((caller, Joined(Error.MEMBER_ID_REQUIRED, new_id)),))
 
 
@@ -152,10 +151,10 @@ def with_new_id(
         answers.append((old.joining, Joined(fenced, old.id)))
     if old.syncing is not None:
         answers.append((old.syncing, Synced(fenced)))
-    new = attrs.evolve(rejoining(old, request, caller), id=new_id, is_new=False, syncing=None)
+    new = evolve(rejoining(old, request, caller), id=new_id, is_new=False, syncing=None)
     others = tuple(m for m in group.members if m.id != old.id)
     owes_sync = old.id in group.pending_sync
-    return attrs.evolve(
+    return evolve(
         group,
         members=(*others, new),
         leader=new_id if group.leader == old.id else group.leader,
@@ -177,9 +176,9 @@ def keep_generation(
     """
     member = group.member(member_id)
     assert member is not None
-    settled = group.with_member(attrs.evolve(member, joining=None))
+    settled = group.with_member(evolve(member, joining=None))
     if request.can_skip_assignment:
         answer = joined(group, member, skip_assignment=member_id == group.leader)
     else:
-        answer = joined(attrs.evolve(group, leader=before.leader), member)
+        answer = joined(evolve(group, leader=before.leader), member)
     return Outcome(settled, (*answers, (member.joining, answer)), record=settled.stored())

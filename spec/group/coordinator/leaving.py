@@ -5,8 +5,7 @@ Kafka: `GroupMetadataManager.classicGroupLeave`.
 
 from __future__ import annotations
 
-import attrs
-
+from spec.core import evolve
 from spec.group.coordinator.checks import Handling, is_alive
 from spec.group.coordinator.group import Caller, Group, Outcome
 from spec.group.coordinator.rebalance import SETTLED, prepare_rebalance, remove, try_to_complete
@@ -25,9 +24,7 @@ def leave(group: Group, request: LeaveGroup, caller: Caller) -> Handling:
         gone, error = put_out(outcome.group, leaver)
         outcome = outcome.then(lambda _, gone=gone: gone)  # type: ignore[misc]
         fared.append((leaver, error))
-    outcome = attrs.evolve(
-        outcome, answers=(*outcome.answers, (caller, Left(leavers=tuple(fared))))
-    )
+    outcome = evolve(outcome, answers=(*outcome.answers, (caller, Left(leavers=tuple(fared)))))
     return outcome.then(after_a_loss) if outcome.group != group else outcome
 
 
@@ -37,7 +34,7 @@ def put_out(group: Group, leaver: Leaver) -> tuple[Outcome, Error]:
     An id that was given out and never joined is forgotten before anybody asks whose it is.
     """
     if leaver.member in group.pending:
-        return Outcome(attrs.evolve(group, pending=group.pending - {leaver.member})), Error.NONE
+        return Outcome(evolve(group, pending=group.pending - {leaver.member})), Error.NONE
     static = group.instance(leaver.instance)
     if leaver.instance is not None:
         if static is None:

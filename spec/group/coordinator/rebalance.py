@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-import attrs
-
+from spec.core import (
+    appended,
+    evolve,
+)
 from spec.group.coordinator.group import Group, GroupMember, Outcome
 from spec.messages import NO_ASSIGNMENT, Error, GroupState, Joined, Synced
 
@@ -127,14 +129,14 @@ def remove(group: Group, member: GroupMember) -> Outcome:
     if member.joining is None:
         return out
     told = Joined(Error.UNKNOWN_MEMBER_ID, member.id)
-    return attrs.evolve(out, answers=((member.joining, told),))
+    return evolve(out, answers=((member.joining, told),))
 
 
 def add(group: Group, member: GroupMember, protocol_type: str) -> Group:
     """Take a member in; the first one leads."""
-    return attrs.evolve(
+    return evolve(
         group,
-        members=(*group.members, member),
+        members=appended(group.members, member),
         leader=group.leader or member.id,
         protocol_type=group.protocol_type or protocol_type if group.members else protocol_type,
         pending=group.pending - {member.id},

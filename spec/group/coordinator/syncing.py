@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Hashable
 
-import attrs
-
+from spec.core import evolve
 from spec.group.coordinator.checks import Handling, is_a_member, is_alive
 from spec.group.coordinator.group import Caller, Group, GroupMember, Outcome
 from spec.group.coordinator.rebalance import prepare_rebalance
@@ -36,16 +35,16 @@ def sync(group: Group, request: SyncGroup, caller: Caller) -> Handling:
     leader asks again meanwhile, this is written too, but what was written first counts.
     """
     member = yield from may_sync(group, request)
-    heard = attrs.evolve(group, pending_sync=group.pending_sync - {member.id})
+    heard = evolve(group, pending_sync=group.pending_sync - {member.id})
     if group.state is GroupState.STABLE:
         return Outcome(heard, ((caller, assigned(group, member)),))
-    waiting = heard.with_member(attrs.evolve(member, syncing=caller))
+    waiting = heard.with_member(evolve(member, syncing=caller))
     if member.id != group.leader:
         return Outcome(waiting)
     given = dict(request.assignments)
     plan = tuple((m.id, given.get(m.id, NO_ASSIGNMENT)) for m in group.members)
     first = plan if group.plan is None else group.plan
-    planned = attrs.evolve(waiting, plan=first)
+    planned = evolve(waiting, plan=first)
     return Outcome(planned, record=with_assignments(planned, plan).stored())
 
 
@@ -72,10 +71,8 @@ def plan_is_stored(group: Group, generation: int, error: Error = Error.NONE) -> 
 def with_assignments(group: Group, plan: tuple[tuple[str, Hashable], ...]) -> Group:
     """The group with what the leader gave to each."""
     given = dict(plan)
-    members = tuple(
-        attrs.evolve(m, assignment=given.get(m.id, NO_ASSIGNMENT)) for m in group.members
-    )
-    return attrs.evolve(group, members=members)
+    members = tuple(evolve(m, assignment=given.get(m.id, NO_ASSIGNMENT)) for m in group.members)
+    return evolve(group, members=members)
 
 
 def assigned(group: Group, member: GroupMember) -> Synced:

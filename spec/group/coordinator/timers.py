@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import attrs
-
+from spec.core import evolve
 from spec.group.coordinator.group import Group, GroupMember, Outcome
 from spec.group.coordinator.leaving import after_a_loss
 from spec.group.coordinator.rebalance import complete_rebalance, prepare_rebalance, remove
@@ -64,7 +63,7 @@ def initial_delay_ends(group: Group) -> Outcome:
         return complete_rebalance(group)
     elapsed = min(group.settings.initial_rebalance_delay, group.delay_left)
     left = group.delay_left - elapsed
-    return Outcome(attrs.evolve(group, joined_meanwhile=False, delay_left=left))
+    return Outcome(evolve(group, joined_meanwhile=False, delay_left=left))
 
 
 def sync_is_awaited(group: Group) -> bool:
@@ -100,7 +99,7 @@ def session_ends(group: Group, member_id: str) -> Outcome:
 
 def id_is_forgotten(group: Group, member_id: str) -> Outcome:
     """An id that was given out did not come back within its session timeout."""
-    forgotten = attrs.evolve(group, pending=group.pending - {member_id})
+    forgotten = evolve(group, pending=group.pending - {member_id})
     return end_the_wait(forgotten)
 
 
