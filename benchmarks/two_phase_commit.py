@@ -7,8 +7,8 @@ peers are compact: bit sets in Rust, enumerations and arrays in Murphi. All chec
 `explore` is the exploration alone, as kspec and Stateright report it; for rumur it is the whole
 run of the verifier. `shell` is from the shell's prompt to its return. The ratios compare with
 kspec: 2 is twice its time. Compiling stands apart: cargo compiles once for all bounds (and not
-again in a later run), rumur for each. kspec's own compiling, if its engine reports any, is part of
-its `shell`. Peers that are not installed are left out.
+again in a later run), rumur for each. What kspec spends on compiled code before it explores is part
+of its `shell`. Peers that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Measured:
     """Seconds of all cores together, from the prompt to its return."""
     peak_bytes: int
     compiling: float = 0
-    """Seconds of compiling, before the run or in it."""
+    """Seconds of compiling before the run; of kspec, of preparing compiled code in the run."""
 
 
 def run_kspec(managers: int, threads: int, engine: str) -> Measured:
@@ -63,7 +63,7 @@ def run_kspec(managers: int, threads: int, engine: str) -> Measured:
         shell=run.seconds,
         cpu=run.cpu,
         peak_bytes=run.peak_bytes,
-        compiling=spent.get("compile", 0),
+        compiling=sum(spent.get(name, 0) for name in ("compile", "prepare")),
     )
 
 
