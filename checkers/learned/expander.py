@@ -32,6 +32,8 @@ class Learned(Expander):
         """What was missed, and beside each the row of the state that needs it."""
         self.lost_places: Words = np.empty(BATCH, np.int64)
         self.count: Words = np.zeros(1, np.int64)
+        self.last_leaf: Words = np.zeros(64, np.int64)
+        self.last_place: Words = np.zeros(64, np.int64)
         self.fired: Words = np.zeros(64, np.int64)
         self.blocked: Words = np.zeros(64, np.int64)
         self.ends: Words = np.zeros(1, np.int64)
@@ -45,6 +47,9 @@ class Learned(Expander):
         if 4 * most > len(self.misses):
             self.misses = np.empty((8 * most, 5), np.int64)
         book = self.learning.book
+        if len(self.last_leaf) < len(book.instances):
+            self.last_leaf = np.zeros(2 * len(book.instances), np.int64)
+            self.last_place = np.zeros(2 * len(book.instances), np.int64)
         if len(self.fired) < len(book.rule_numbers):
             self.fired = grown(self.fired, 2 * len(book.rule_numbers))
         if len(self.blocked) < len(book.guards):
@@ -53,11 +58,14 @@ class Learned(Expander):
     def expand(self, words: Words, begin: int, end: int) -> tuple[int, int]:
         learning = self.learning
         self.make_room(learning.most_steps)
+        if not begin:
+            put_alike_together(words, end)
         self.count[0] = 0
         stop, successors, lost = walk.expand(
             words, begin, end, *learning.layout_arrays, *learning.step_arrays,
             self.successors, self.origins, self.masks, self.fired, self.blocked, self.ends,
-            self.misses, self.count, self.lost_places, learning.most_steps,
+            self.misses.reshape(-1), self.count, self.lost_places, self.last_leaf, self.last_place,
+            learning.most_steps,
         )  # fmt: skip
         np.add.at(self.blocked, learning.always_blocked, stop - begin - lost)
         self.note_misses(words, lost)
@@ -66,10 +74,13 @@ class Learned(Expander):
     def mark(self, words: Words, begin: int, end: int) -> int:
         learning = self.learning
         self.make_room(learning.most_marks)
+        if not begin:
+            put_alike_together(words, end)
         self.count[0] = 0
         stop, lost = walk.mark(
             words, begin, end, *learning.layout_arrays, *learning.mark_arrays,
-            self.masks, self.misses, self.count, self.lost_places, learning.most_marks,
+            self.masks, self.misses.reshape(-1), self.count, self.lost_places,
+            self.last_leaf, self.last_place, learning.most_marks,
         )  # fmt: skip
         self.note_misses(words, lost)
         return int(stop)
@@ -103,6 +114,12 @@ class Learned(Expander):
 
     def order(self, words: Words) -> Words:
         return self.learning.order(words)
+
+
+def put_alike_together(words: Words, count: int) -> None:
+    """Sort states, so that most differ from the one before in few components."""
+    order = np.lexsort(words[:, :count]) if len(words) > 1 else np.argsort(words[0, :count])
+    words[:, :count] = words[:, order]
 
 
 def grown(counts: Words, size: int) -> Words:

@@ -35,7 +35,7 @@ class Learning:
         self.width = len(packing.widths)
         self.layout_arrays = packing.words, packing.shifts, packing.masks
         known = (
-            t.root_at.array, t.tree.array, t.answers.array, t.answers_at, t.stride,
+            t.root_at.array, t.depends.array, t.tree.array, t.answers.array, t.answers_at, t.stride,
             t.leaves.array.reshape(-1), t.lists.array,
         )  # fmt: skip
         self.mark_arrays = (self.asked(self.properties)[0], *known)

@@ -75,8 +75,9 @@ def rehash(keys, numbers, new_keys, new_numbers):
 
 @compiled
 def answer_of(
-    number, what, of, steps, begin, end, kinds, shapes, same, part_begin, part_count, parts, fields
-):
+    number, what, of, steps, begin, end, kinds, shapes, same, part_begin, part_count, parts,
+    fields,
+):  # fmt: skip
     """What a probe answers for a value of its component: -1 << 31 if there is no such place."""
     missing = -(np.int64(1) << 31)
     for s in range(begin, end):
@@ -112,28 +113,10 @@ def answer_of(
 
 @compiled
 def fill_answers(
-    probes,
-    steps,
-    filled,
-    local,
-    answers,
-    answers_at,
-    stride,
-    comp_at,
-    comp_count,
-    comp_values,
-    kinds,
-    shapes,
-    same,
-    part_begin,
-    part_count,
-    parts,
-    fields,
-    keys,
-    numbers,
-    counts,
-    probe_count,
-):
+    probes, steps, filled, local, answers, answers_at, stride, comp_at, comp_count,
+    comp_values, kinds, shapes, same, part_begin, part_count, parts, fields, keys, numbers,
+    counts, probe_count,
+):  # fmt: skip
     """What every probe answers for the values that are new; whether the hash table is too full."""
     missing = -(np.int64(1) << 31)
     for q in range(probe_count):
@@ -166,20 +149,9 @@ def fill_answers(
 
 @compiled
 def add_paths(
-    runs,
-    reads,
-    first,
-    last,
-    keys,
-    numbers,
-    counts,
-    probes,
-    local,
-    skipped,
-    tree,
-    sizes,
-    root_at,
-):
+    runs, reads, first, last, keys, numbers, counts, probes, local, skipped, tree, sizes,
+    root_at, depends,
+):  # fmt: skip
     """Put paths into their trees: why it stopped, and before which path.
 
     A probe that has given one answer so far is skipped. `sizes` says how long the trees are.
@@ -198,6 +170,7 @@ def add_paths(
                 return REBUILD, r
             if sizes[0] + 8 * p + 64 > len(tree):
                 return GROW, r
+            depends[runs[r, 0]] |= np.int64(1) << probes[q, 0] % 63
             node = np.int64(tree[at])
             if node <= LEAF:
                 return CONFLICT, r
@@ -268,27 +241,26 @@ def walk(instance, rows, root_at, tree, answers, misses, nmiss, i):
 
 
 @compiled
+def again(
+    instance, changed, i, rows, root_at, depends, tree, answers, misses, nmiss, last, place,
+):  # fmt: skip
+    """As `walk`, but what depends on nothing that has changed since the state before is known."""
+    if place[instance] == i - 1 and depends[instance] & changed == 0:
+        place[instance] = i
+        return np.int64(last[instance])
+    leaf = walk(instance, rows, root_at, tree, answers, misses, nmiss, i)
+    if leaf >= 0:
+        last[instance] = leaf
+        place[instance] = i
+    return leaf
+
+
+@compiled
 def mark(
-    words,
-    begin,
-    end,
-    at_word,
-    at_shift,
-    at_mask,
-    roots,
-    root_at,
-    tree_,
-    answers_,
-    answers_at,
-    stride,
-    leaves_,
-    lists_,
-    masks,
-    misses_,
-    miss_count,
-    missed,
-    most,
-):
+    words, begin, end, at_word, at_shift, at_mask, roots, root_at, depends, tree_, answers_,
+    answers_at, stride, leaves_, lists_, masks, misses_, miss_count, missed, last_leaf,
+    last_place, most,
+):  # fmt: skip
     """The mask of what each of a range of states marks; how far it came, and how many it missed.
 
     A state that is missed has the mask 0.
@@ -303,6 +275,11 @@ def mark(
     leaves = pointer_to(leaves_)
     lists = pointer_to(lists_)
     roots_ = pointer_to(root_at)
+    depends_ = pointer_to(depends)
+    last = pointer_to(last_leaf)
+    place = pointer_to(last_place)
+    for x in range(len(last_place)):
+        last_place[x] = -2
     nmiss = miss_count[0]
     lost = 0
     stop = end
@@ -310,13 +287,20 @@ def mark(
         if nmiss + 2 * most > len(misses_) // 5:
             stop = i
             break
+        changed = np.int64(0)
         for k in range(len(at_word)):
-            ids[k] = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
-            rows[k] = answers_at[k] + ids[k] * stride[k]
+            number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+            if i == begin or number != ids[k]:
+                changed |= np.int64(1) << k % 63
+                ids[k] = number
+                rows[k] = answers_at[k] + number * stride[k]
         before = nmiss
         mask = 0
         for x in range(len(roots)):
-            leaf = walk(roots[x], rows, roots_, tree, answers, misses, nmiss, i)
+            leaf = again(
+                roots[x], changed, i, rows, roots_, depends_, tree, answers, misses, nmiss,
+                last, place,
+            )
             if leaf < 0:
                 nmiss += 1
                 continue
@@ -325,7 +309,10 @@ def mark(
                 mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
             elif kind == CHOICES:
                 for y in range(leaves[leaf * LEAF_SIZE + 1], leaves[leaf * LEAF_SIZE + 2]):
-                    one = walk(lists[y], rows, roots_, tree, answers, misses, nmiss, i)
+                    one = again(
+                        lists[y], changed, i, rows, roots_, depends_, tree, answers, misses, nmiss,
+                        last, place,
+                    )
                     if one < 0:
                         nmiss += 1
                     elif leaves[one * LEAF_SIZE] == MARK:
@@ -341,39 +328,11 @@ def mark(
 
 @compiled
 def expand(
-    words,
-    begin,
-    end,
-    at_word,
-    at_shift,
-    at_mask,
-    roots,
-    limits_always,
-    final,
-    root_at,
-    tree_,
-    answers_,
-    answers_at,
-    stride,
-    leaves_,
-    lists_,
-    writes_,
-    keep_,
-    put_,
-    recipe_at_,
-    recipe_room_,
-    recipe_table_,
-    successors,
-    origins,
-    masks,
-    fired,
-    blocked,
-    ends,
-    misses_,
-    miss_count,
-    missed,
-    most,
-):
+    words, begin, end, at_word, at_shift, at_mask, roots, limits_always, final, root_at,
+    depends, tree_, answers_, answers_at, stride, leaves_, lists_, writes_, keep_, put_,
+    recipe_at_, recipe_room_, recipe_table_, successors, origins, masks, fired, blocked, ends,
+    misses_, miss_count, missed, last_leaf, last_place, most,
+):  # fmt: skip
     """Write the successors of a range of states, of those of which everything is known.
 
     Answers how far it came, how many successors there are, and how many states it missed.
@@ -400,6 +359,11 @@ def expand(
     recipe_room = pointer_to(recipe_room_)
     recipe_table = pointer_to(recipe_table_)
     roots_ = pointer_to(root_at)
+    depends_ = pointer_to(depends)
+    last = pointer_to(last_leaf)
+    place = pointer_to(last_place)
+    for x in range(len(last_place)):
+        last_place[x] = -2
     width = words.shape[0]
     nmiss = miss_count[0]
     n = 0
@@ -409,9 +373,13 @@ def expand(
         if n + most > successors.shape[1] or nmiss + 2 * most > len(misses_) // 5:
             stop = i
             break
+        changed = np.int64(0)
         for k in range(len(at_word)):
-            ids[k] = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
-            rows[k] = answers_at[k] + ids[k] * stride[k]
+            number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+            if i == begin or number != ids[k]:
+                changed |= np.int64(1) << k % 63
+                ids[k] = number
+                rows[k] = answers_at[k] + number * stride[k]
         before = nmiss
         first = n
         count = 0
@@ -421,16 +389,19 @@ def expand(
         for x in range(len(roots)):
             instance = np.int64(roots[x])
             y = 0
-            last = 0
+            list_end = 0
             while True:
-                leaf = walk(instance, rows, roots_, tree, answers, misses, nmiss, i)
+                leaf = again(
+                    instance, changed, i, rows, roots_, depends_, tree, answers, misses, nmiss,
+                    last, place,
+                )
                 if leaf < 0:
                     nmiss += 1
                 else:
                     kind = leaves[leaf * LEAF_SIZE]
                     if kind == CHOICES:
                         y = leaves[leaf * LEAF_SIZE + 1]
-                        last = leaves[leaf * LEAF_SIZE + 2]
+                        list_end = leaves[leaf * LEAF_SIZE + 2]
                     elif kind == MARK:
                         mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
                     else:
@@ -441,7 +412,7 @@ def expand(
                         elif leaves[leaf * LEAF_SIZE + 2] >= 0:
                             edges[limits] = leaves[leaf * LEAF_SIZE + 2]
                             limits += 1
-                if y >= last:
+                if y >= list_end:
                     break
                 instance = np.int64(lists[y])
                 y += 1
