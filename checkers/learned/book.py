@@ -260,10 +260,9 @@ class Book:
         for index, k in self.single:
             parts[index] = numbers[k]
         for place, items in self.items.values():
-            trace.standins[place] = Items(trace, [Unread(p, numbers[k]) for k, p in items])
-        return standins.new_standin(
-            standins.standin_class(self.cls), trace, self.root, self.shape, parts, self.apart, None
-        )
+            trace.stands_for(place, Items(trace, [Unread(p, numbers[k]) for k, p in items]))
+        about = trace, self.root, self.shape, tuple(parts), self.apart
+        return standins.new_standin(standins.standin_class(self.cls), about, None)
 
     def learn(self, number: int, row: Sequence[int]) -> None:
         """Run an instance on a state, and keep what it reads and what comes of it."""
@@ -399,7 +398,7 @@ class Book:
             yield 0, self.values.number(standins.real(after))
             return
         cls = type(after)
-        if cls in standins.STANDINS and after._kspec_place is self.root:
+        if cls in standins.STANDINS and after._kspec_about[1] is self.root:
             changed = after._kspec_changes or {}
             get = changed.__getitem__
         elif cls is self.cls:
@@ -417,8 +416,10 @@ class Book:
                 if not isinstance(value, tuple) or len(value) != len(place):
                     raise Unfit(name)
                 items = value.items if type(value) is Items else value
+                own = dict(self.items[name][1])
                 for k, item in zip(place, items, strict=True):
-                    yield k, standins.recipe_of(trace, item)
+                    if type(item) is not Unread or item.place is not own[k]:
+                        yield k, standins.recipe_of(trace, item)
 
     def leaf(self, leaf: tuple[int, int, int, int, int]) -> int:
         """The number of a leaf."""

@@ -38,13 +38,23 @@ class Untraceable(Exception):
 class Place:
     """Where a value stands in the state."""
 
-    __slots__ = ("children", "component", "path", "probes")
+    __slots__ = (
+        "children", "component", "path", "probes", "read_by", "shape_probe", "standin",
+        "standin_by",
+    )  # fmt: skip
 
     def __init__(self, component: int, path: tuple[int | str, ...]) -> None:
         self.component = component
         self.path = path
         self.children: dict[int | str, Place] = {}
         self.probes: dict[Any, int] = {}
+        self.shape_probe = -1
+        """The probe of its shape, the most frequent."""
+        self.read_by: Trace | None = None
+        """The run that read its shape last."""
+        self.standin: Any = None
+        self.standin_by: Trace | None = None
+        """The run that the stand-in belongs to."""
 
     def child(self, step: int | str) -> Place:
         """The place of a part."""
@@ -57,7 +67,10 @@ class Place:
 class Trace:
     """What one run reads, in order: pairs of a probe's number and the answer."""
 
-    __slots__ = ("deep", "new_probe", "reads", "seen", "standins", "values", "whole_state")
+    __slots__ = (
+        "deep", "kinds", "new_probe", "objects", "reads", "seen", "shapes", "values",
+        "whole_state",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -68,13 +81,13 @@ class Trace:
         deep: bool,
     ) -> None:
         self.values = values
+        self.kinds, self.shapes, self.objects = values.kinds, values.shapes, values.objects
         self.new_probe = new_probe
         self.whole_state = whole_state
         self.deep = deep
         """Whether parts of components are read by themselves."""
         self.reads: list[int] = []
         self.seen: set[int] = set()
-        self.standins: dict[Place, Any] = {}
 
     def note(self, place: Place, what: int, of: int, answer: int) -> None:
         """Something was read."""
@@ -89,34 +102,38 @@ class Trace:
 
     def read(self, place: Place, number: int) -> Any:
         """Hand out what stands there: a scalar itself, or a stand-in."""
-        found = self.standins.get(place)
-        if found is not None:
-            return found
-        values = self.values
+        if place.standin_by is self:
+            return place.standin
         if not self.deep:
             return self.whole(place, number)
-        shape = values.shapes[number]
-        probe = place.probes.get(SHAPE)
-        if probe is None:
-            probe = place.probes[SHAPE] = self.new_probe(place, SHAPE, -1)
-        if probe not in self.seen:
-            self.seen.add(probe)
-            self.reads.append(probe)
-            self.reads.append(shape)
-        kind = values.kinds[number]
-        if kind == SCALAR:
-            return values.objects[number]
+        shape = self.shapes[number]
+        if place.read_by is not self:
+            place.read_by = self
+            if place.shape_probe < 0:
+                place.shape_probe = self.new_probe(place, SHAPE, -1)
+            reads = self.reads
+            reads.append(place.shape_probe)
+            reads.append(shape)
+        if shape >= 0:
+            return self.objects[number]
+        kind = self.kinds[number]
         made: Any
         if kind == RECORD:
-            made = standin_for(self, place, values.shape_of(number), number)
+            values = self.values
+            made = standin_for(self, place, values.records[shape], number)
         elif kind == TUPLE:
-            parts = values.parts[number]
+            parts = self.values.parts[number]
             items = [Unread(place.child(i), part) for i, part in enumerate(parts)]
             made = Items(self, items, (place, number))
         else:
             made = Members(self, (place, number))
-        self.standins[place] = made
+        self.stands_for(place, made)
         return made
+
+    def stands_for(self, place: Place, standin: Any) -> None:
+        """Whoever reads this place in this run is given the same stand-in."""
+        place.standin = standin
+        place.standin_by = self
 
     def whole(self, place: Place, number: int) -> Any:
         """The value that stands there."""
@@ -176,34 +193,21 @@ class Copying:
 
 def standin_for(trace: Trace, place: Place, shape: Shape, number: int) -> Any:
     """A stand-in for a record."""
-    return new_standin(
-        standin_class(shape.cls),
-        trace,
-        place,
-        shape,
-        trace.values.parts[number],
-        trace.values.apart[number],
-        None,
-    )
+    values = trace.values
+    about = trace, place, shape, values.parts[number], values.apart[number]
+    return new_standin(standin_class(shape.cls), about, None)
 
 
-def new_standin(
-    cls: type,
-    trace: Trace,
-    place: Place,
-    shape: Shape,
-    parts: Sequence[Any],
-    apart: tuple[Any, ...],
-    changes: dict[str, Any] | None,
-) -> Any:
+About = tuple[Trace, Place, Shape, "tuple[int, ...]", "tuple[Any, ...]"]
+"""What a stand-in for a record is for: the run, where the record stands, its fields, the
+numbers of its parts, and the fields that are not compared."""
+
+
+def new_standin(cls: type, about: About, changes: dict[str, Any] | None) -> Any:
     """An instance of a stand-in's class, of which no field has been read."""
     made = object.__new__(cls)
     fill = object.__setattr__
-    fill(made, "_kspec_trace", trace)
-    fill(made, "_kspec_place", place)
-    fill(made, "_kspec_shape", shape)
-    fill(made, "_kspec_parts", parts)
-    fill(made, "_kspec_apart", apart)
+    fill(made, "_kspec_about", about)
     fill(made, "_kspec_changes", changes)
     return made
 
@@ -223,17 +227,19 @@ def standin_class(of: type) -> type:
         if changes is not None and name in changes:
             value = changes[name]
         else:
-            shape = self._kspec_shape
+            trace, place, shape, parts, apart = self._kspec_about
             index = shape.index.get(name)
             if index is None:
                 if name not in shape.apart:
                     raise AttributeError(f"{of.__name__!r} object has no attribute {name!r}")
-                value = self._kspec_apart[shape.apart.index(name)]
+                value = apart[shape.apart.index(name)]
             elif type(name) is Copied:
                 return UnreadField(self)
             else:
-                place = self._kspec_place.child(name)
-                value = self._kspec_trace.read(place, self._kspec_parts[index])
+                child = place.children.get(name)
+                if child is None:
+                    child = place.child(name)
+                value = trace.read(child, parts[index])
         put(self, name, value)
         return value
 
@@ -246,14 +252,7 @@ def standin_class(of: type) -> type:
         )
 
     space: dict[str, Any] = {
-        "__slots__": (
-            "_kspec_apart",
-            "_kspec_changes",
-            "_kspec_parts",
-            "_kspec_place",
-            "_kspec_shape",
-            "_kspec_trace",
-        ),
+        "__slots__": ("_kspec_about", "_kspec_changes"),
         "__attrs_attrs__": fields,
         "__module__": of.__module__,
         "__qualname__": of.__qualname__,
@@ -291,7 +290,7 @@ class UnreadField:
 
 def evolved(origin: Any, changes: dict[str, Any]) -> Any:
     """A stand-in for the same record with some fields changed, given by their aliases."""
-    shape = origin._kspec_shape
+    trace, place, shape, parts, apart = origin._kspec_about
     named = {}
     for alias, value in changes.items():
         name = shape.alias_names.get(alias)
@@ -300,16 +299,12 @@ def evolved(origin: Any, changes: dict[str, Any]) -> Any:
         named[name] = value
     if origin._kspec_changes:
         named = origin._kspec_changes | named
-    apart = origin._kspec_apart
     if any(name in named for name in shape.apart):
         apart = tuple(
             named.pop(name) if name in named else old
             for name, old in zip(shape.apart, apart, strict=True)
         )
-    return new_standin(
-        type(origin), origin._kspec_trace, origin._kspec_place, shape,
-        origin._kspec_parts, apart, named,
-    )  # fmt: skip
+    return new_standin(type(origin), (trace, place, shape, parts, apart), named)
 
 
 def equals(one: Any, other: Any) -> bool:
@@ -346,11 +341,10 @@ def untouched(standin: Any) -> tuple[Place | None, int]:
         if origin is not None and (cls is Items or not (standin.more or standin.less)):
             return cast("tuple[Place, int]", origin)
         return None, 0
-    if standin._kspec_changes or standin._kspec_place.component == ROOT:
+    trace, place, shape, parts, _ = standin._kspec_about
+    if standin._kspec_changes or place.component == ROOT:
         return None, 0
-    values = standin._kspec_trace.values
-    key = standin._kspec_shape.cls, standin._kspec_parts
-    return standin._kspec_place, values.numbers[key]
+    return place, trace.values.numbers[shape.cls, parts]
 
 
 # -- tuples ---------------------------------------------------------------------------------------
@@ -637,7 +631,7 @@ def is_standin(value: Any) -> bool:
 def trace_of(standin: Any) -> Trace:
     """The run that a stand-in belongs to."""
     if type(standin) in STANDINS:
-        return cast(Trace, standin._kspec_trace)
+        return cast(Trace, standin._kspec_about[0])
     return cast(Trace, standin.trace)
 
 
@@ -645,7 +639,7 @@ def real(value: Any) -> Any:
     """The value that a stand-in stands for; what that takes is read."""
     if is_standin(value):
         trace = trace_of(value)
-        if type(value) in STANDINS and value._kspec_place.component == ROOT:
+        if type(value) in STANDINS and value._kspec_about[1].component == ROOT:
             return whole_root(trace, value)
         return trace.values.value(number_of(trace, value))
     return value
@@ -657,7 +651,7 @@ def whole_root(trace: Trace, state: Any) -> Any:
     changes = state._kspec_changes
     if not changes:
         return before
-    shape = state._kspec_shape
+    shape = state._kspec_about[2]
     aliases = dict(zip(shape.names, shape.aliases, strict=True))
     return attrs.evolve(
         before,
@@ -696,10 +690,10 @@ def recipe_of(trace: Trace, value: Any) -> Recipe:
             return ("set", place, number, value.more, value.less)
         return ("copy", place, number)
     if cls in STANDINS:
-        place, shape = value._kspec_place, value._kspec_shape
+        _, place, shape, numbers, _ = value._kspec_about
         if place.component == ROOT:
             return values.number(real(value))
-        number = values.numbers[shape.cls, value._kspec_parts]
+        number = values.numbers[shape.cls, numbers]
         changes = value._kspec_changes
         if not changes:
             return ("copy", place, number)

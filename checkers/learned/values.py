@@ -14,6 +14,9 @@ import attrs
 
 SCALAR, RECORD, TUPLE, SET = range(4)
 
+COMMON = frozenset({int, str, bool, type(None)})
+"""Scalars of these classes are found by their values first."""
+
 Template = tuple[Any, ...]
 
 
@@ -91,10 +94,15 @@ class Values:
 
     def number(self, value: Any) -> int:
         """The number of a value; TypeError if a part of it has no hash."""
-        found = self.by_identity.get(id(value))
-        if found is not None:
-            return found
         cls = type(value)
+        if cls in COMMON:
+            found = self.numbers.get((cls, value))
+            if found is not None:
+                return found
+        else:
+            found = self.by_identity.get(id(value))
+            if found is not None:
+                return found
         if cls is tuple:
             return self.tuple_of(tuple([self.number(part) for part in value]), value)
         if cls is frozenset:
