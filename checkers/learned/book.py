@@ -26,8 +26,12 @@ DEEP, WHOLE_COMPONENTS, WHOLE_STATE = range(3)
 plainer one, whose components are read as a whole, or on the state itself."""
 
 
+STATE = ""
+"""In place of a field: the whole state is one component, as states are of several classes."""
+
+
 class Unfit(Exception):
-    """The components do not fit: a tuple that always had one length has another."""
+    """The components do not fit: a tuple has another length, or a state another class."""
 
     def __init__(self, field: str) -> None:
         super().__init__(field)
@@ -86,9 +90,10 @@ class Book:
         if not first:
             raise SpecError(f"{system.model.name} has no initial state")
         self.cls = type(first[0])
-        self.is_record = is_plain(self.cls) and all(type(s) is self.cls for s in first)
-        self.components: list[Component] = []
         self.whole_fields = frozenset(apart)
+        same = STATE not in self.whole_fields and all(type(s) is self.cls for s in first)
+        self.is_record = same and is_plain(self.cls)
+        self.components: list[Component] = []
         self.plan: list[int | list[int]] = []
         """By part of the state: its component, or the components of its items."""
         self.root = Place(ROOT, ())
@@ -130,6 +135,7 @@ class Book:
         """Take the state apart."""
         if not self.is_record:
             self.plan = [self.new_component("state", None)]
+            self.root.children["state"] = Place(0, ())
             self.apart: tuple[Any, ...] = ()
             return
         shape = self.values.shape(self.cls)
@@ -284,8 +290,9 @@ class Book:
             if not self.is_record:
                 instance.follow = WHOLE_STATE
             trace = Trace(
-                self.values, self.new_probe, self.whole_state, deep=instance.follow == DEEP
-            )
+                self.values, self.new_probe, self.whole_state,
+                deep=instance.follow == DEEP, has_standins=instance.follow != WHOLE_STATE,
+            )  # fmt: skip
             try:
                 if instance.follow == WHOLE_STATE:
                     state = self.whole_state(trace)
@@ -405,7 +412,7 @@ class Book:
             changed = dict.fromkeys(self.shape.names)
             get = lambda name: getattr(after, name)  # noqa: E731
         else:
-            raise TypeError(f"a {cls.__name__} is no state of {self.system.model.name}")
+            raise Unfit(STATE)
         for name, place in zip(self.shape.names, self.plan, strict=True):
             if name not in changed:
                 continue

@@ -68,8 +68,8 @@ class Trace:
     """What one run reads, in order: pairs of a probe's number and the answer."""
 
     __slots__ = (
-        "deep", "kinds", "new_probe", "objects", "reads", "seen", "shapes", "values",
-        "whole_state",
+        "deep", "has_standins", "kinds", "new_probe", "objects", "reads", "seen", "shapes",
+        "values", "whole_state",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +79,7 @@ class Trace:
         whole_state: Callable[[Trace], Any],
         *,
         deep: bool,
+        has_standins: bool,
     ) -> None:
         self.values = values
         self.kinds, self.shapes, self.objects = values.kinds, values.shapes, values.objects
@@ -86,6 +87,8 @@ class Trace:
         self.whole_state = whole_state
         self.deep = deep
         """Whether parts of components are read by themselves."""
+        self.has_standins = has_standins
+        """Whether the run is on a stand-in, and not on the state itself."""
         self.reads: list[int] = []
         self.seen: set[int] = set()
 
@@ -719,7 +722,7 @@ def recipe_of(trace: Trace, value: Any) -> Recipe:
     if issubclass(cls, tuple) and hasattr(cls, "_make"):
         parts = [values.value(number_of(trace, part)) for part in value]
         return values.number(cls._make(parts))
-    if issubclass(cls, int | str | float | bytes | Enum):
+    if issubclass(cls, int | str | float | bytes | Enum) or not trace.has_standins:
         return values.number(value)
     raise Untraceable(f"a {cls.__name__}")
 
