@@ -565,7 +565,7 @@ def warm_up_learning(learning: Learning) -> None:
     coding = coding_for(learning.tables.packing.widths)
     expander = Learned(learning)
     warm_up(expander, coding)
-    learning.learn(expander.missed)
+    outgrown = learning.learn(expander.missed)
     worker = Worker(0, 1, expander, coding, Memory(0, None))
     worker.begin_level()
     layout = learning.layout_arrays
@@ -574,6 +574,8 @@ def warm_up_learning(learning: Learning) -> None:
     moved = Worker(0, 1, expander, coding, Memory(0, None))
     moved.begin_level()
     move_level(moved, 0, [worker], coding, layout, layout, 1)
+    if outgrown:
+        learning.repack()
 
 
 def explore_by_learning(
