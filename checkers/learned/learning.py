@@ -110,11 +110,13 @@ class Learning:
     def order(self, words: Words) -> Words:
         """The same order of states, whatever was learned first: by their values, as text."""
         if not self.ranks:
+            ranks = []
             for component in self.book.components:
                 texts = [canonical(self.book.values, number) for number in component.values]
                 rank = np.empty(len(texts), np.int64)
                 rank[np.argsort(np.array(texts, object), kind="stable")] = np.arange(len(texts))
-                self.ranks.append(rank)
+                ranks.append(rank)
+            self.ranks = ranks  # at once: another worker may ask at the same time
         rows = self.tables.rows_of(words)
         return np.array([rank[column] for rank, column in zip(self.ranks, rows.T, strict=True)])
 
