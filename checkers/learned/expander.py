@@ -21,6 +21,8 @@ MISSES = 1 << 14
 class Learned(Expander):
     """Asks the tables; they change only between the rounds in which they are asked."""
 
+    label_bits = walk.LABEL_BITS
+
     def __init__(self, learning: Learning) -> None:
         self.learning = learning
         self.room = BATCH * 16
@@ -32,24 +34,24 @@ class Learned(Expander):
         """What was missed, and beside each the row of the state that needs it."""
         self.lost_places: Words = np.empty(BATCH, np.int64)
         self.count: Words = np.zeros(1, np.int64)
-        self.last_leaf: Words = np.zeros(64, np.int64)
-        self.last_place: Words = np.zeros(64, np.int64)
+        self.short: Any = np.zeros(1 << 16, np.int32)
+        """What remains to be asked, by the value of the component that is asked about first."""
+        self.short_used: Words = np.zeros(1, np.int64)
+        self.short_at: Any = np.zeros(0, np.int32)
+        self.version = -1
         self.fired: Words = np.zeros(64, np.int64)
         self.blocked: Words = np.zeros(64, np.int64)
         self.ends: Words = np.zeros(1, np.int64)
 
     def make_room(self, most: int) -> None:
         """Have room for what one state may take."""
-        if 4 * most > self.room:
-            self.room = 8 * most
+        if walk.BLOCK * most > self.room:
+            self.room = 2 * walk.BLOCK * most
             self.successors = np.empty((len(self.successors), self.room), np.int64)
             self.origins = np.empty(self.room, np.int64)
-        if 4 * most > len(self.misses):
-            self.misses = np.empty((8 * most, 5), np.int64)
+        if 4 * walk.BLOCK * most > len(self.misses):
+            self.misses = np.empty((4 * walk.BLOCK * most, 5), np.int64)
         book = self.learning.book
-        if len(self.last_leaf) < len(book.instances):
-            self.last_leaf = np.zeros(2 * len(book.instances), np.int64)
-            self.last_place = np.zeros(2 * len(book.instances), np.int64)
         if len(self.fired) < len(book.rule_numbers):
             self.fired = grown(self.fired, 2 * len(book.rule_numbers))
         if len(self.blocked) < len(book.guards):
@@ -58,29 +60,41 @@ class Learned(Expander):
     def expand(self, words: Words, begin: int, end: int) -> tuple[int, int]:
         learning = self.learning
         self.make_room(learning.most_steps)
-        if not begin:
-            put_alike_together(words, end)
+        self.begin_short()
         self.count[0] = 0
         stop, successors, lost = walk.expand(
             words, begin, end, *learning.layout_arrays, *learning.step_arrays,
+            self.short, self.short_used, self.short_at, learning.short_begin,
             self.successors, self.origins, self.masks, self.fired, self.blocked, self.ends,
-            self.misses.reshape(-1), self.count, self.lost_places, self.last_leaf, self.last_place,
-            learning.most_steps,
+            self.misses.reshape(-1), self.count, self.lost_places, learning.most_steps,
         )  # fmt: skip
         np.add.at(self.blocked, learning.always_blocked, stop - begin - lost)
         self.note_misses(words, lost)
         return stop, successors
 
+    def begin_short(self) -> None:
+        """Have room for what is shortened, and nothing of what is void."""
+        learning, used = self.learning, int(self.short_used[0])
+        if self.version == learning.version and used < len(self.short) // 2:
+            return
+        walk.count_blocks(self.short, used, self.blocked)
+        if self.version != learning.version:
+            self.version = learning.version
+            self.short_used[0] = 0
+            self.short_at = np.full(int(learning.tables.component_count.sum()), -1, np.int32)
+        least = 64 * learning.most_short
+        if used >= len(self.short) // 2 or len(self.short) < 2 * least:
+            larger = np.zeros(2 * max(len(self.short), least), np.int32)
+            larger[: len(self.short)] = self.short
+            self.short = larger
+
     def mark(self, words: Words, begin: int, end: int) -> int:
         learning = self.learning
         self.make_room(learning.most_marks)
-        if not begin:
-            put_alike_together(words, end)
         self.count[0] = 0
         stop, lost = walk.mark(
             words, begin, end, *learning.layout_arrays, *learning.mark_arrays,
-            self.masks, self.misses.reshape(-1), self.count, self.lost_places,
-            self.last_leaf, self.last_place, learning.most_marks,
+            self.masks, self.misses.reshape(-1), self.count, self.lost_places, learning.most_marks,
         )  # fmt: skip
         self.note_misses(words, lost)
         return int(stop)
@@ -100,6 +114,7 @@ class Learned(Expander):
 
     def take_counts(self) -> Counts:
         book = self.learning.book
+        walk.count_blocks(self.short, int(self.short_used[0]), self.blocked)
         found = Counts()
         fired = self.fired.tolist()
         found.fired = {name: fired[n] for name, n in book.rule_numbers.items() if n < len(fired)}
@@ -114,12 +129,6 @@ class Learned(Expander):
 
     def order(self, words: Words) -> Words:
         return self.learning.order(words)
-
-
-def put_alike_together(words: Words, count: int) -> None:
-    """Sort states, so that most differ from the one before in few components."""
-    order = np.lexsort(words[:, :count]) if len(words) > 1 else np.argsort(words[0, :count])
-    words[:, :count] = words[:, order]
 
 
 def grown(counts: Words, size: int) -> Words:

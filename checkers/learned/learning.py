@@ -26,6 +26,8 @@ class Learning:
         self.tables = Tables(self.book)
         self.tables.repack()
         self.ranks: list[Words] = []
+        self.version = 0
+        """Changes when what workers have shortened is void."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -35,13 +37,18 @@ class Learning:
         self.width = len(packing.widths)
         self.layout_arrays = packing.words, packing.shifts, packing.masks
         known = (
-            t.root_at.array, t.depends.array, t.tree.array, t.answers.array, t.answers_at, t.stride,
+            t.root_at.array, t.tree.array, t.answers.array, t.answers_at, t.stride,
             t.leaves.array.reshape(-1), t.lists.array,
         )  # fmt: skip
         self.mark_arrays = (self.asked(self.properties)[0], *known)
-        roots, self.always_blocked, limits = self.asked(self.rules)
+        asked, self.always_blocked, limits = self.asked(self.rules)
+        groups, group, others = self.grouped(asked)
+        self.version += 1
+        self.most_short = 16 + sum(8 + 4 * (end - first) for _, first, end in groups.tolist())
+        counts = t.component_count
+        self.short_begin: Words = np.cumsum(counts) - counts
         self.step_arrays = (
-            roots, limits, self.final, *known, t.writes.array.reshape(-1),
+            groups, group, others, limits, self.final, *known, t.writes.array.reshape(-1),
             t.keep.reshape(-1), t.put.reshape(-1),
             t.recipes.at.array, t.recipes.room.array, t.recipes.content.array,
         )  # fmt: skip
@@ -78,6 +85,28 @@ class Learning:
             asked.append(instance)
         arrays = [np.array(some, np.int64) for some in (asked, blocked, limits)]
         return arrays[0], arrays[1], arrays[2]
+
+    def grouped(self, asked: Words) -> tuple[Words, Words, Words]:
+        """Instances by the component that their trees ask about first, and the others."""
+        tree, roots = self.tables.tree.array, self.tables.root_at.array
+        by: dict[int, list[int]] = {}
+        others = []
+        for instance in asked.tolist():
+            node = int(tree[roots[instance]])
+            if node >= 0:
+                by.setdefault(int(tree[node]), []).append(instance)
+            else:
+                others.append(instance)
+        groups: list[tuple[int, int, int]] = []
+        group: list[int] = []
+        for component, some in by.items():
+            groups.append((component, len(group), len(group) + len(some)))
+            group += some
+        return (
+            np.array(groups, np.int64).reshape(-1, 3),
+            np.array(group, np.int64),
+            np.array(others, np.int64),
+        )
 
     @property
     def bits(self) -> Mapping[str, int]:

@@ -143,8 +143,6 @@ class Tables:
         self.sizes: Words = np.zeros(1, np.int64)
         """How much of the tree array is used."""
         self.root_at = Row()
-        self.depends = Row()
-        """By instance: the bits of the components that its paths read."""
         self.reads = Row(kind=np.int64)
         self.runs = Row(4)
         self.added = 0
@@ -271,7 +269,6 @@ class Tables:
             self.tree.count = begin
             self.tree.extend(np.full(new, walk.UNKNOWN))
             self.root_at.extend(range(begin, begin + new))
-            self.depends.extend(np.zeros(new, np.int64))
             self.sizes[0] += new
         if walk.any_skipped_that_tells_apart(self.skipped, self.counts, self.probes.count):
             self.start_over()
@@ -280,7 +277,6 @@ class Tables:
                 self.runs.array, self.reads.array, self.added, self.runs.count,
                 self.keys, self.numbers, self.counts, self.probes.array, self.local.array,
                 self.skipped, self.tree.array, self.sizes, self.root_at.array,
-                self.depends.array,
             )  # fmt: skip
             self.tree.count = int(self.sizes[0])
             if why == walk.AGAIN:
@@ -300,7 +296,6 @@ class Tables:
         self.root_at.array[:count] = np.arange(count)
         self.sizes[0] = self.tree.count = count
         self.skipped[:] = 0
-        self.depends.array[:] = 0
         self.added = 0
 
     def say_conflict(self, run: int) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from checkers.native.prefetch import prefetch
 from impl.packed.compiled import compiled
 from impl.packed.pointer import pointer_to
 
@@ -29,6 +30,12 @@ FAILED_BIT = 61
 OPEN_BIT = 60
 """A rule is enabled but for the limits, or a behaviour may end here."""
 FINAL_BIT = 59
+
+LABEL_BITS = 32
+"""Of an origin: the instance that a successor came of."""
+
+BLOCK = 16
+"""States that are looked up together, so that memory is asked for before it is needed."""
 
 LEAF_SIZE = 5
 NODE_SIZE = 4
@@ -150,7 +157,7 @@ def fill_answers(
 @compiled
 def add_paths(
     runs, reads, first, last, keys, numbers, counts, probes, local, skipped, tree, sizes,
-    root_at, depends,
+    root_at,
 ):  # fmt: skip
     """Put paths into their trees: why it stopped, and before which path.
 
@@ -170,7 +177,6 @@ def add_paths(
                 return REBUILD, r
             if sizes[0] + 8 * p + 64 > len(tree):
                 return GROW, r
-            depends[runs[r, 0]] |= np.int64(1) << probes[q, 0] % 63
             node = np.int64(tree[at])
             if node <= LEAF:
                 return CONFLICT, r
@@ -214,9 +220,12 @@ def any_skipped_that_tells_apart(skipped, counts, probe_count):
 
 
 @compiled
-def walk(instance, rows, root_at, tree, answers, misses, nmiss, i):
-    """The leaf that answers an instance; -1 if it is not known, and then a miss is noted."""
-    node = np.int64(tree[root_at[instance]])
+def walk(node, instance, rows, tree, answers, misses, nmiss, i):
+    """The leaf that answers an instance, from a node on.
+
+    It is -1 if it is not known, and then a miss is noted.
+    """
+    node = np.int64(node)
     while node >= 0:
         p = np.int64(answers[rows[tree[node]] + tree[node + 1]])
         following = np.int64(UNKNOWN)
@@ -241,25 +250,71 @@ def walk(instance, rows, root_at, tree, answers, misses, nmiss, i):
 
 
 @compiled
-def again(
-    instance, changed, i, rows, root_at, depends, tree, answers, misses, nmiss, last, place,
-):  # fmt: skip
-    """As `walk`, but what depends on nothing that has changed since the state before is known."""
-    if place[instance] == i - 1 and depends[instance] & changed == 0:
-        place[instance] = i
-        return np.int64(last[instance])
-    leaf = walk(instance, rows, root_at, tree, answers, misses, nmiss, i)
-    if leaf >= 0:
-        last[instance] = leaf
-        place[instance] = i
-    return leaf
+def shorten(k, row, group, begin, end, root_at, tree, answers, leaves, short, used):
+    """What remains to be asked of some instances, given the value of their first component.
+
+    Their trees begin with probes of component `k`, whose answers stand at `row`. Written to
+    `short` from `used` on: how many remain, are blocked, and are blocked by a limit; for how
+    many states it was used; where each that remains goes on, and its instance; what counts the
+    guards that block; what is to be asked beyond the limits. Answers how far it has written.
+    """
+    remain = 0
+    blocks = 0
+    limits = 0
+    at = used + 4
+    for x in range(begin, end):
+        node = np.int64(tree[root_at[group[x]]])
+        while node >= 0 and tree[node] == k:
+            p = np.int64(answers[row + tree[node + 1]])
+            following = np.int64(UNKNOWN)
+            if p >= 0 and p < tree[node + 2]:
+                following = np.int64(tree[node + NODE_SIZE + p])
+            if following == UNKNOWN:
+                break
+            node = following
+        blocked = node <= LEAF and leaves[(LEAF - node) * LEAF_SIZE] == BLOCKED
+        if not blocked:
+            short[at] = node
+            short[at + 1] = group[x]
+            at += 2
+            remain += 1
+        else:
+            # aside, behind the room that all would take if none were blocked
+            blocks += 1
+            short[used + 4 + 2 * (end - begin) + blocks - 1] = leaves[(LEAF - node) * LEAF_SIZE + 1]
+            beyond = leaves[(LEAF - node) * LEAF_SIZE + 2]
+            if beyond >= 0:
+                limits += 1
+                short[used + 4 + 3 * (end - begin) + limits - 1] = beyond
+    for y in range(blocks):
+        short[at + y] = short[used + 4 + 2 * (end - begin) + y]
+    at += blocks
+    for y in range(limits):
+        short[at + y] = short[used + 4 + 3 * (end - begin) + y]
+    at += limits
+    short[used] = remain
+    short[used + 1] = blocks
+    short[used + 2] = limits
+    short[used + 3] = 0
+    return at
+
+
+@compiled
+def count_blocks(short, used, blocked):
+    """Count, for every use of what was shortened, the guards that block; and begin anew."""
+    at = 0
+    while at < used:
+        remain, blocks, limits, times = short[at], short[at + 1], short[at + 2], short[at + 3]
+        for y in range(at + 4 + 2 * remain, at + 4 + 2 * remain + blocks):
+            blocked[short[y]] += times
+        short[at + 3] = 0
+        at += 4 + 2 * remain + blocks + limits
 
 
 @compiled
 def mark(
-    words, begin, end, at_word, at_shift, at_mask, roots, root_at, depends, tree_, answers_,
-    answers_at, stride, leaves_, lists_, masks, misses_, miss_count, missed, last_leaf,
-    last_place, most,
+    words, begin, end, at_word, at_shift, at_mask, roots, root_at, tree_, answers_, answers_at,
+    stride, leaves_, lists_, masks, misses_, miss_count, missed, most,
 ):  # fmt: skip
     """The mask of what each of a range of states marks; how far it came, and how many it missed.
 
@@ -275,11 +330,6 @@ def mark(
     leaves = pointer_to(leaves_)
     lists = pointer_to(lists_)
     roots_ = pointer_to(root_at)
-    depends_ = pointer_to(depends)
-    last = pointer_to(last_leaf)
-    place = pointer_to(last_place)
-    for x in range(len(last_place)):
-        last_place[x] = -2
     nmiss = miss_count[0]
     lost = 0
     stop = end
@@ -287,19 +337,14 @@ def mark(
         if nmiss + 2 * most > len(misses_) // 5:
             stop = i
             break
-        changed = np.int64(0)
         for k in range(len(at_word)):
             number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
-            if i == begin or number != ids[k]:
-                changed |= np.int64(1) << k % 63
-                ids[k] = number
-                rows[k] = answers_at[k] + number * stride[k]
+            rows[k] = answers_at[k] + number * stride[k]
         before = nmiss
         mask = 0
         for x in range(len(roots)):
-            leaf = again(
-                roots[x], changed, i, rows, roots_, depends_, tree, answers, misses, nmiss,
-                last, place,
+            leaf = walk(
+                tree[roots_[roots[x]]], roots[x], rows, tree, answers, misses, nmiss, i
             )
             if leaf < 0:
                 nmiss += 1
@@ -309,9 +354,8 @@ def mark(
                 mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
             elif kind == CHOICES:
                 for y in range(leaves[leaf * LEAF_SIZE + 1], leaves[leaf * LEAF_SIZE + 2]):
-                    one = again(
-                        lists[y], changed, i, rows, roots_, depends_, tree, answers, misses, nmiss,
-                        last, place,
+                    one = walk(
+                        tree[roots_[lists[y]]], lists[y], rows, tree, answers, misses, nmiss, i
                     )
                     if one < 0:
                         nmiss += 1
@@ -328,19 +372,23 @@ def mark(
 
 @compiled
 def expand(
-    words, begin, end, at_word, at_shift, at_mask, roots, limits_always, final, root_at,
-    depends, tree_, answers_, answers_at, stride, leaves_, lists_, writes_, keep_, put_,
-    recipe_at_, recipe_room_, recipe_table_, successors, origins, masks, fired, blocked, ends,
-    misses_, miss_count, missed, last_leaf, last_place, most,
+    words, begin, end, at_word, at_shift, at_mask, groups, group, others, limits_always, final,
+    root_at, tree_, answers_, answers_at, stride, leaves_, lists_, writes_, keep_, put_,
+    recipe_at_, recipe_room_, recipe_table_, short_, short_used, short_at, short_begin,
+    successors, origins, masks, fired, blocked, ends, misses_, miss_count, missed, most,
 ):  # fmt: skip
     """Write the successors of a range of states, of those of which everything is known.
 
     Answers how far it came, how many successors there are, and how many states it missed.
+    `groups` has, for each component that instances ask about first, the component and where
+    they stand in `group`; `others` are asked one by one.
     `masks` says which have failed, or are deadlocks. `fired` counts by rule, `blocked` by guard
     of a rule, `ends` the states at the edge of the bounds.
     """
-    found_ = np.empty(most, np.int64)
-    edges_ = np.empty(most + len(limits_always), np.int64)
+    found_ = np.empty(most * BLOCK, np.int64)
+    asked = np.empty(most * BLOCK, np.int64)
+    state_at = np.empty(BLOCK + 1, np.int64)
+    edges_ = np.empty(2 * most + len(limits_always), np.int64)
     ids_ = np.empty(len(at_word), np.int64)
     found = pointer_to(found_)
     edges = pointer_to(edges_)
@@ -359,88 +407,144 @@ def expand(
     recipe_room = pointer_to(recipe_room_)
     recipe_table = pointer_to(recipe_table_)
     roots_ = pointer_to(root_at)
-    depends_ = pointer_to(depends)
-    last = pointer_to(last_leaf)
-    place = pointer_to(last_place)
-    for x in range(len(last_place)):
-        last_place[x] = -2
+    short = pointer_to(short_)
+    most_short = 16
+    for x in range(len(groups)):
+        most_short += 8 + 4 * (groups[x, 2] - groups[x, 1])
     width = words.shape[0]
     nmiss = miss_count[0]
     n = 0
     lost = 0
-    stop = end
-    for i in range(begin, end):
-        if n + most > successors.shape[1] or nmiss + 2 * most > len(misses_) // 5:
-            stop = i
+    stop = begin
+    while stop < end:
+        first_of_block, last_of_block = stop, min(end, stop + BLOCK)
+        if n + BLOCK * most > successors.shape[1]:
+            last_of_block = min(end, stop + 1)
+            if n + most > successors.shape[1]:
+                break
+        if short_used[0] + BLOCK * most_short > len(short_):
             break
-        changed = np.int64(0)
-        for k in range(len(at_word)):
-            number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
-            if i == begin or number != ids[k]:
-                changed |= np.int64(1) << k % 63
+        if nmiss + 2 * BLOCK * most > len(misses_) // 5:
+            last_of_block = min(end, stop + 1)
+            if nmiss + 2 * most > len(misses_) // 5:
+                break
+        # First what each state of a block comes to, and the memory that its successors take.
+        count = 0
+        for i in range(first_of_block, last_of_block):
+            for k in range(len(at_word)):
+                number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
                 ids[k] = number
                 rows[k] = answers_at[k] + number * stride[k]
-        before = nmiss
-        first = n
-        count = 0
-        limits = 0
-        steps = 0
-        mask = np.int64(0)
-        for x in range(len(roots)):
-            instance = np.int64(roots[x])
-            y = 0
-            list_end = 0
-            while True:
-                leaf = again(
-                    instance, changed, i, rows, roots_, depends_, tree, answers, misses, nmiss,
-                    last, place,
+            before = nmiss
+            state_at[i - first_of_block] = count
+            limits = 0
+            steps = 0
+            mask = np.int64(0)
+            for g in range(len(groups) + 1):
+                x = 0
+                x_end = np.int64(len(others))
+                if g < len(groups):
+                    k = groups[g, 0]
+                    cell = short_begin[k] + ids[k]
+                    x = np.int64(short_at[cell])
+                    if x < 0:
+                        x = short_used[0]
+                        short_used[0] = shorten(
+                            k, rows[k], group, groups[g, 1], groups[g, 2], roots_, tree, answers,
+                            leaves, short, x,
+                        )
+                        short_at[cell] = x
+                    short[x + 3] += 1
+                    x_end = x + 4 + 2 * short[x]
+                    x += 4
+                while x < x_end:
+                    if g < len(groups):
+                        node = np.int64(short[x])
+                        instance = np.int64(short[x + 1])
+                        x += 2
+                    else:
+                        instance = np.int64(others[x])
+                        node = np.int64(tree[roots_[instance]])
+                        x += 1
+                    y = 0
+                    list_end = 0
+                    while True:
+                        leaf = walk(node, instance, rows, tree, answers, misses, nmiss, i)
+                        if leaf < 0:
+                            nmiss += 1
+                        else:
+                            kind = leaves[leaf * LEAF_SIZE]
+                            if kind == CHOICES:
+                                y = leaves[leaf * LEAF_SIZE + 1]
+                                list_end = leaves[leaf * LEAF_SIZE + 2]
+                            elif kind == MARK:
+                                mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
+                            else:
+                                found[count] = leaf
+                                asked[count] = instance
+                                count += 1
+                                if kind == STEP:
+                                    steps += 1
+                                    for z in range(
+                                        leaves[leaf * LEAF_SIZE + 2], leaves[leaf * LEAF_SIZE + 3]
+                                    ):
+                                        recipe = writes[z * 3 + 1]
+                                        cell = recipe_at[recipe] + ids[writes[z * 3 + 2]]
+                                        prefetch(recipe_table_, cell)
+                                elif leaves[leaf * LEAF_SIZE + 2] >= 0:
+                                    edges[limits] = leaves[leaf * LEAF_SIZE + 2]
+                                    limits += 1
+                        if y >= list_end:
+                            break
+                        instance = np.int64(lists[y])
+                        node = np.int64(tree[roots_[instance]])
+                        y += 1
+            if nmiss == before and steps == 0 and mask == 0:
+                leaf = walk(
+                    tree[roots_[final]], final, rows, tree, answers, misses, nmiss, i
                 )
+                is_open = False
                 if leaf < 0:
                     nmiss += 1
+                elif leaves[leaf * LEAF_SIZE] == MARK:
+                    is_open = True
+                    if leaves[leaf * LEAF_SIZE + 1] == FAILED_BIT:
+                        mask |= np.int64(1) << FAILED_BIT
                 else:
-                    kind = leaves[leaf * LEAF_SIZE]
-                    if kind == CHOICES:
-                        y = leaves[leaf * LEAF_SIZE + 1]
-                        list_end = leaves[leaf * LEAF_SIZE + 2]
-                    elif kind == MARK:
-                        mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
-                    else:
-                        found[count] = leaf
-                        count += 1
-                        if kind == STEP:
-                            steps += 1
-                        elif leaves[leaf * LEAF_SIZE + 2] >= 0:
-                            edges[limits] = leaves[leaf * LEAF_SIZE + 2]
+                    for z in range(len(limits_always)):
+                        edges[limits] = limits_always[z]
+                        limits += 1
+                    for g in range(len(groups)):
+                        x = short_at[short_begin[groups[g, 0]] + ids[groups[g, 0]]]
+                        z = x + 4 + 2 * short[x] + short[x + 1]
+                        for y in range(z, z + short[x + 2]):
+                            edges[limits] = short[y]
                             limits += 1
-                if y >= list_end:
-                    break
-                instance = np.int64(lists[y])
-                y += 1
-        if nmiss == before and steps == 0 and mask == 0:
-            leaf = walk(final, rows, roots_, tree, answers, misses, nmiss, i)
-            is_open = False
-            if leaf < 0:
-                nmiss += 1
-            elif leaves[leaf * LEAF_SIZE] == MARK:
-                is_open = True
-                if leaves[leaf * LEAF_SIZE + 1] == FAILED_BIT:
-                    mask |= np.int64(1) << FAILED_BIT
-            else:
-                for z in range(len(limits_always)):
-                    edges[limits] = limits_always[z]
-                    limits += 1
-                for z in range(limits):
-                    one = walk(edges[z], rows, roots_, tree, answers, misses, nmiss, i)
-                    if one < 0:
-                        nmiss += 1
-                    elif leaves[one * LEAF_SIZE] == MARK:
-                        is_open = True
-                if is_open and nmiss == before:
-                    ends[0] += 1
-            if not is_open and nmiss == before:
-                mask |= np.int64(1) << DEADLOCK_BIT
-        if nmiss == before:
-            for y in range(count):
+                    for z in range(limits):
+                        one = walk(
+                            tree[roots_[edges[z]]], edges[z], rows, tree, answers, misses, nmiss, i
+                        )
+                        if one < 0:
+                            nmiss += 1
+                        elif leaves[one * LEAF_SIZE] == MARK:
+                            is_open = True
+                    if is_open and nmiss == before:
+                        ends[0] += 1
+                if not is_open and nmiss == before:
+                    mask |= np.int64(1) << DEADLOCK_BIT
+            masks[i] = mask
+            if nmiss != before:
+                masks[i] = -1
+        state_at[last_of_block - first_of_block] = count
+        # Then the successors.
+        for i in range(first_of_block, last_of_block):
+            is_lost = masks[i] == -1
+            before = nmiss
+            first = n
+            stop_at = state_at[i - first_of_block + 1]
+            if is_lost:
+                stop_at = state_at[i - first_of_block]
+            for y in range(state_at[i - first_of_block], stop_at):
                 leaf = found[y]
                 if leaves[leaf * LEAF_SIZE] != STEP:
                     continue
@@ -450,7 +554,8 @@ def expand(
                     successors[w, n] = (words[w, i] & keep[at]) | put[at]
                 for z in range(leaves[leaf * LEAF_SIZE + 2], leaves[leaf * LEAF_SIZE + 3]):
                     recipe = writes[z * 3 + 1]
-                    old = ids[writes[z * 3 + 2]]
+                    base = writes[z * 3 + 2]
+                    old = (words[at_word[base], i] >> at_shift[base]) & at_mask[base]
                     new = np.int64(-1)
                     if old < recipe_room[recipe]:
                         new = np.int64(recipe_table[recipe_at[recipe] + old])
@@ -464,21 +569,25 @@ def expand(
                     else:
                         k = writes[z * 3]
                         successors[at_word[k], n] |= new << at_shift[k]
-                origins[n] = np.int64(i) << 16 | (n - first)
+                origins[n] = np.int64(i) << LABEL_BITS | asked[y]
                 n += 1
-        if nmiss != before:
-            n = first
-            missed[lost] = i
-            lost += 1
-            masks[i] = 0
-            continue
-        masks[i] = mask
-        for y in range(count):
-            leaf = found[y]
-            if leaves[leaf * LEAF_SIZE] == STEP:
-                fired[leaves[leaf * LEAF_SIZE + 4]] += 1
-            else:
-                blocked[leaves[leaf * LEAF_SIZE + 1]] += 1
+            if is_lost or nmiss != before:
+                n = first
+                missed[lost] = i
+                lost += 1
+                masks[i] = 0
+                for g in range(len(groups)):  # it will be counted when it is known
+                    k = groups[g, 0]
+                    old = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+                    short[short_at[short_begin[k] + old] + 3] -= 1
+                continue
+            for y in range(state_at[i - first_of_block], state_at[i - first_of_block + 1]):
+                leaf = found[y]
+                if leaves[leaf * LEAF_SIZE] == STEP:
+                    fired[leaves[leaf * LEAF_SIZE + 4]] += 1
+                else:
+                    blocked[leaves[leaf * LEAF_SIZE + 1]] += 1
+        stop = last_of_block
     miss_count[0] = nmiss
     return stop, n, lost + 0 * (len(ids_) + len(rows_) + len(found_) + len(edges_))
 

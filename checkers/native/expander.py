@@ -31,11 +31,12 @@ BATCH = 2048
 class Expander(ABC):
     """One worker's way to ask; nothing in it is shared but what is only read."""
 
+    label_bits = 16
     room: int
     """As many successors a batch may have; it ends earlier if they are more."""
     successors: Words
     origins: Words
-    """By successor: the place of its state in the batch, above 16 bits of a label."""
+    """By successor: the place of its state in the batch, above the bits of a label."""
     masks: Words
     """By place in the batch: the marks."""
     lost: Words = ALL_KNOWN

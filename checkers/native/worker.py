@@ -238,6 +238,9 @@ class Worker:
         expander = self.expander
         asked, successors = expander.expand(words, 0, count)
         self.found |= int(np.bitwise_or.reduce(expander.masks[:asked], initial=0))
+        if successors > len(self.codes):
+            self.codes = np.empty(expander.room, np.int64)
+            self.highs = np.empty((self.coding.rows, expander.room), np.int64)
         encode(expander.successors, successors, self.coding, self.codes, self.highs)
         self.unsent = 0, successors
         return self.put_aside(words, asked, count)
@@ -313,7 +316,7 @@ class Worker:
             while asked < count:
                 asked, n = expander.expand(words, asked, count)
                 hits = (expander.successors[:, :n] == wanted).all(axis=0)
-                least = self.lesser(least, words[:, expander.origins[:n][hits] >> 16])
+                least = self.lesser(least, words[:, expander.origins[:n][hits] >> expander.label_bits])
         return least
 
     def lesser(self, least: Found | None, columns: Words) -> Found | None:
