@@ -268,7 +268,7 @@ class Search:
             self.stopped_by = limits.says("max_depth")
         if not self.stopped_by:
             try:
-                self.go_on(0)
+                self.go_on(self.levels[-1])
             except Stopped as stopped:
                 self.stopped_by = str(stopped)
         return bool(self.stopped_by)

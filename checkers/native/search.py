@@ -239,6 +239,8 @@ class Packed(Backend):
         kept = self.take_kept_level()
         if kept is not None:
             return kept
+        known = sum(chunk.count for worker in self.all for chunk in worker.levels[self.level])
+        expanded = self.distinct - known
         self.begin_expanding()
         while True:
             parity, self.parity = self.parity, 1 - self.parity
@@ -247,8 +249,7 @@ class Packed(Backend):
                 continue
             if all(w.done and not w.outboxes[parity].counts.any() for w in self.all):
                 break
-            queue = sum(c.count for w in self.all for c in w.levels[self.level][w.position[0] :])
-            go_on(queue + self.found)
+            go_on(self.distinct - expanded)
         return self.end_of_expanding()
 
     def begin_expanding(self) -> None:

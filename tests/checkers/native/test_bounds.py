@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.engines import has_kernel, run
+from checkers.engines import Options, has_kernel, run
 from checkers.limits import Limits
 from checkers.verdict import Verdict
 from impl.packed.kernel import NoKernel
@@ -27,6 +27,7 @@ def answers(verdict: Verdict) -> object:
         verdict.generated,
         {name: count.fired for name, count in verdict.rules.items()},
         {v.name: v.states for v in verdict.violations},
+        verdict.edge_of_bounds,
     )
 
 
@@ -35,10 +36,12 @@ def compare(variant: str, bounds: dict[str, int], states: int) -> None:
     system = REPLICATION.system(variant, bounds)
     if not has_kernel(system):
         return
-    probe = run("reference", system, Limits(max_states=states))
+    probe = run(system, Options("reference", limits=Limits(max_states=states)))
     limits = Limits(max_depth=max(1, probe.depth - 1), keep_going=True)
-    expected = run("reference", system, limits)
-    assert answers(run("auto", system, limits, 2)) == answers(expected)
+    expected = run(system, Options("reference", limits=limits))
+    found = run(system, Options("auto", limits=limits, workers=2))
+    assert found.engine == "kernel"
+    assert answers(found) == answers(expected)
 
 
 @settings(max_examples=4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.engines import run
+from checkers.engines import Options, run
 from checkers.limits import Limits
 from checkers.verdict import Verdict
 from impl.packed.kernel import MOST_GUARDS
@@ -24,8 +24,9 @@ def test_guards_stop_rules_as_often_as_in_the_reference_engine(
     variant: str, limits: Limits
 ) -> None:
     system = REPLICATION.system(variant, {"brokers": 2})
-    expected = run("reference", system, limits)
-    found = run("native", system, limits, coverage=True)
+    expected = run(system, Options("reference", limits=limits))
+    found = run(system, Options("native", limits=limits, coverage=True))
+    assert found.engine == "kernel"
     assert coverage(found) == coverage(expected)
 
 
@@ -34,12 +35,13 @@ def test_guards_stop_rules_as_often_as_in_the_reference_engine(
 def test_guards_stop_rules_as_often_in_larger_bounds(variant: str) -> None:
     system = REPLICATION.system(variant)
     limits = Limits(keep_going=True)
-    expected = run("reference", system, limits)
-    assert coverage(run("native", system, limits, coverage=True)) == coverage(expected)
+    expected = run(system, Options("reference", limits=limits))
+    found = run(system, Options("native", limits=limits, coverage=True))
+    assert coverage(found) == coverage(expected)
 
 
 def test_what_is_not_asked_for_is_not_counted() -> None:
-    rules = run("native", REPLICATION.system(), Limits()).rules.values()
+    rules = run(REPLICATION.system(), Options("native")).rules.values()
     assert all(not count.stopped_by for count in rules)
 
 

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.engines import run
+from checkers.engines import Options, run
 from checkers.limits import Limits
-from checkers.native.search import explore
+from checkers.native.search import How, explore_by_kernel, packed_by_kernel
+from checkers.search import Search
+from checkers.verdict import Verdict
 from impl.packed.kernel import Kernel, NoKernel, up_to_symmetry
 from impl.packed.kernels import kernel_for
 from spec.core import SpecError, System
@@ -72,6 +74,16 @@ def assert_one_representative(system: System[Cluster], s: Cluster) -> None:
     assert orbit_size(kernel, s) == len(whole)
 
 
+def explore_orbits(system: System[Any], limits: Limits) -> tuple[Verdict, list[int]]:
+    """The verdict up to symmetry, and how many states those of each level stand for."""
+    represent = kernel_for(system).representatives
+    assert represent is not None
+    with packed_by_kernel(system, limits, How(symmetry=True)) as backend:
+        verdict = Search(system, backend, limits).run()
+        depths = range(verdict.depth)
+        return verdict, [sum(w.count_orbits(n, represent) for w in backend.all) for n in depths]
+
+
 walks = st.lists(st.integers(0, 1 << 16), max_size=40)
 
 
@@ -99,10 +111,11 @@ def test_every_state_of_small_bounds_has_the_representative_of_its_orbit(variant
 @pytest.mark.parametrize("keep_going", [True, False])
 def test_verdicts_are_the_same_and_counterexamples_real(variant: str, keep_going: bool) -> None:
     system = REPLICATION.system(variant)
-    whole = explore(system, keep_going=keep_going)
-    reduced = explore(system, keep_going=keep_going, symmetry=True)
+    limits = Limits(keep_going=keep_going)
+    whole = explore_by_kernel(system, limits)
+    reduced = explore_by_kernel(system, limits, How(symmetry=True))
     assert lengths(reduced) == lengths(whole)
-    assert_real(system, reduced)
+    assert_real(reduced)
 
 
 @pytest.mark.parametrize(
@@ -118,9 +131,11 @@ def test_verdicts_are_the_same_and_counterexamples_real(variant: str, keep_going
 )
 def test_orbits_stand_for_all_states_of_every_level(variant: str, bounds: dict[str, int]) -> None:
     system = REPLICATION.system(variant, bounds)
-    whole = explore(system, keep_going=True)
-    reduced = explore(system, keep_going=True, symmetry=True)
-    assert reduced.stands_for == whole.levels
+    limits = Limits(keep_going=True)
+    whole = explore_by_kernel(system, limits)
+    reduced, stand_for = explore_orbits(system, limits)
+    assert stand_for == whole.levels
+    assert reduced.stands_for == whole.distinct
     assert reduced.distinct <= whole.distinct
 
 
@@ -128,33 +143,36 @@ def test_orbits_stand_for_all_states_of_every_level(variant: str, bounds: dict[s
 def test_five_brokers_have_orbits_of_up_to_a_hundred_and_twenty_states() -> None:
     bounds = {"brokers": 5, "log_size": 1, "max_records": 1, "max_epoch": 1}
     system = REPLICATION.system("kip-320", bounds)
-    whole = explore(system, max_depth=14)
-    reduced = explore(system, max_depth=14, symmetry=True)
-    assert reduced.stands_for == whole.levels
+    limits = Limits(max_depth=14)
+    whole = explore_by_kernel(system, limits)
+    reduced, stand_for = explore_orbits(system, limits)
+    assert stand_for == whole.levels
+    assert reduced.stands_for == whole.distinct
     assert whole.distinct > 80 * reduced.distinct
 
 
 def test_the_number_of_workers_changes_nothing() -> None:
     system = REPLICATION.system("truncate-to-hw")
-    one, three = (explore(system, workers=n, symmetry=True) for n in (1, 3))
-    assert (one.levels, one.generated, one.violations) == (
+    one, three = (explore_by_kernel(system, how=How(workers=n, symmetry=True)) for n in (1, 3))
+    assert (one.levels, one.generated, one.violations, one.stands_for) == (
         three.levels,
         three.generated,
         three.violations,
+        three.stands_for,
     )
 
 
 def test_the_verdict_says_how_many_states_the_orbits_stand_for() -> None:
-    verdict = run("auto", REPLICATION.system(), Limits(), symmetry=True)
+    verdict = run(REPLICATION.system(), Options(symmetry=True))
     told = verdict.to_json(0)
     assert (told["symmetry"], told["distinct"], told["stands_for"]) == (True, 6_713, 39_619)
-    plain = run("auto", REPLICATION.system(), Limits()).to_json(0)
+    plain = run(REPLICATION.system()).to_json(0)
     assert (plain["symmetry"], plain["stands_for"]) == (False, None)
 
 
 def test_the_reference_engine_refuses_it() -> None:
     with pytest.raises(SpecError, match="the reference engine knows no symmetry"):
-        run("reference", REPLICATION.system(), Limits(), symmetry=True)
+        run(REPLICATION.system(), Options("reference", symmetry=True))
 
 
 def test_a_model_without_symmetry_refuses_it() -> None:
