@@ -13,7 +13,7 @@ it equals a value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from functools import cache
 from typing import Any, NoReturn, cast
@@ -166,9 +166,10 @@ class Copied(str):
 class Copying:
     """A field of a stand-in's class, as `attrs.fields` has it.
 
-    `attrs.evolve` asks whether a field is an argument of `__init__` and then for its name;
-    whatever else goes through the fields of a class (`asdict`, `astuple`) asks for the name
-    alone. So only the former is given a name that means a copy.
+    `attrs.evolve` asks whether a field is an argument of `__init__` and then for its name: it is
+    given a name that means a copy. Whatever else goes through the fields of a class (`asdict`,
+    `astuple`) asks for the name alone, and may look at `type(value)`, where no stand-in can
+    pass for a tuple: that is run on the state itself.
     """
 
     def __init__(self, field: attrs.Attribute[Any]) -> None:
@@ -188,7 +189,7 @@ class Copying:
         if self._copies:
             self._copies = False
             return self._copied
-        return self._field.name
+        raise Untraceable("a loop over the fields of a class")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._field, name)
@@ -471,6 +472,9 @@ Sequence.register(Items)
 # -- frozensets -----------------------------------------------------------------------------------
 
 
+NO_MEMBERS: Mapping[int, int] = {}
+
+
 class Members:
     """A stand-in for a frozenset: one of the state, with some members more and some less."""
 
@@ -481,14 +485,16 @@ class Members:
         self,
         trace: Trace,
         origin: tuple[Place, int],
-        more: frozenset[int] = frozenset(),
-        less: frozenset[int] = frozenset(),
+        more: Mapping[int, int] = NO_MEMBERS,
+        less: Set[int] = frozenset(),
     ) -> None:
         self.trace = trace
         self.origin = origin
         self.more = more
-        """The numbers of the members added, which the one of the state may have as well."""
+        """The numbers of the members added, which the one of the state may have as well: by the
+        least number of their equals."""
         self.less = less
+        """The least numbers of those removed, before any is added."""
 
     def __contains__(self, wanted: object) -> bool:
         hash(wanted)
@@ -526,24 +532,29 @@ class Members:
     def __iter__(self) -> Iterator[Any]:
         return iter(real(self))
 
-    def numbers(self, others: Any) -> frozenset[int]:
-        """The numbers of some members of another set, each as it is first seen among equals."""
+    def numbers(self, others: Any) -> dict[int, int]:
+        """The numbers of some members of another set, by the least number of their equals."""
         same = self.trace.values.same
-        return frozenset([same[number_of(self.trace, other)] for other in others])
+        numbers = [number_of(self.trace, other) for other in others]
+        return {same[number]: number for number in numbers}
 
     def __or__(self, other: Any) -> Any:
         if not isinstance(other, Set):
             return NotImplemented
+        return Members(self.trace, self.origin, {**self.numbers(other), **self.more}, self.less)
+
+    def __ror__(self, other: Any) -> Any:
+        if not isinstance(other, Set):
+            return NotImplemented
         added = self.numbers(other)
-        return Members(self.trace, self.origin, self.more | added, self.less - added)
+        return Members(self.trace, self.origin, {**self.more, **added}, self.less | added.keys())
 
     def __sub__(self, other: Any) -> Any:
         if not isinstance(other, Set):
             return NotImplemented
         gone = self.numbers(other)
-        return Members(self.trace, self.origin, self.more - gone, self.less | gone)
-
-    __ror__ = __or__
+        more = {same: number for same, number in self.more.items() if same not in gone}
+        return Members(self.trace, self.origin, more, self.less | gone.keys())
 
     def union(self, *others: Any) -> Any:
         made: Any = self
@@ -690,7 +701,7 @@ def recipe_of(trace: Trace, value: Any) -> Recipe:
     if cls is Members:
         place, number = value.origin
         if value.more or value.less:
-            return ("set", place, number, value.more, value.less)
+            return ("set", place, number, frozenset(value.more.values()), frozenset(value.less))
         return ("copy", place, number)
     if cls in STANDINS:
         _, place, shape, numbers, _ = value._kspec_about
@@ -802,7 +813,7 @@ def settled(trace: Trace, recipe: Recipe, base: int | None) -> Recipe:
 
 
 def with_members(values: Values, number: int, more: Any, less: Any) -> int:
-    """A frozenset with some members more and some less, each the first of its equals."""
+    """A frozenset with some members less, and then some more that it has no equals of."""
     kept = {values.same[part]: part for part in values.parts[number]}
     for part in less:
         kept.pop(values.same[part], None)
