@@ -104,6 +104,10 @@ class Reference(Backend):
                 return {FAILED}
             if index % 64 == 0:
                 go_on(len(self.level) - index + len(self.next))
+        return self.cut_short()
+
+    def cut_short(self) -> set[str]:
+        """Whether a deadlock was found; all else is counted at once."""
         return {DEADLOCK} & self.shown.keys()
 
     def take_rules(self, state: Any) -> int:

@@ -116,6 +116,10 @@ class Backend(ABC):
         Stopped where the run is to end at once.
         """
 
+    def cut_short(self) -> set[str]:
+        """Count what was expanded before `expand` was stopped; answers what that has shown."""
+        return set()
+
     @property
     @abstractmethod
     def found(self) -> int:
@@ -181,18 +185,18 @@ class Search:
     def run(self) -> Verdict:
         """Level by level, until nothing is new, or a reason to stop."""
         memory = peak_resident_bytes()
-        with noted() as interrupted:
-            self.interrupted = interrupted
-            try:
+        try:
+            with noted() as interrupted:
+                self.interrupted = interrupted
                 self.explore()
-            except KeyboardInterrupt:
-                self.stopped_by = INTERRUPTED
-            except Stopped as stopped:
-                self.stopped_by = self.stopped_by or str(stopped)
-            except MemoryError:
-                self.stopped_by = self.limits.says("max_memory")
             if not self.stopped_by and not self.has_ended:
                 self.judge_whole_graph()
+        except KeyboardInterrupt:
+            self.stopped_by = INTERRUPTED
+        except Stopped as stopped:
+            self.stopped_by = self.stopped_by or str(stopped)
+        except MemoryError:
+            self.stopped_by = self.limits.says("max_memory")
         return self.verdict(peak_resident_bytes() - memory)
 
     # -- levels ---------------------------------------------------------------------------------
@@ -207,11 +211,7 @@ class Search:
             self.look_at_level()
             if self.has_ended or self.is_stopped():
                 break
-            try:
-                shown = self.backend.expand(self.go_on)
-            except Stopped as stopped:
-                self.stopped_by = str(stopped)
-                shown = set()
+            shown = self.expand_level()
             if FAILED in shown:
                 self.say_failure()
             if DEADLOCK in shown and DEADLOCK not in self.violations:
@@ -221,6 +221,16 @@ class Search:
             if not self.stopped_by:
                 self.backend.keep(complete=True)
         self.backend.keep(complete=False)
+
+    def expand_level(self) -> set[str]:
+        """Have the last level expanded; what that shows, also where a limit cuts it short."""
+        try:
+            return self.backend.expand(self.go_on)
+        except Stopped as stopped:
+            self.stopped_by = str(stopped)
+        except MemoryError:
+            self.stopped_by = self.limits.says("max_memory")
+        return self.backend.cut_short()
 
     @property
     def has_ended(self) -> bool:

@@ -91,12 +91,19 @@ class ByKernel(Expander):
         goes_on = np.zeros(stop, np.bool_)
         goes_on[self.origins[:n] >> 16] = True
         for place in (np.flatnonzero(~goes_on[begin:stop]) + begin).tolist():
+            self.look_at_end(words, place)
+        return stop, n
+
+    def look_at_end(self, words: Words, place: int) -> None:
+        """Ask the specification about a state without successors."""
+        try:
             state = self.kernel.unpack(words[:, place].tolist())
             if self.system.is_deadlock(state):
                 self.masks[place] = 1 << DEADLOCK_BIT
             elif not self.system.is_final(state):
                 self.edge_of_bounds += 1
-        return stop, n
+        except Exception:
+            self.masks[place] = 1 << FAILED_BIT
 
     def mark(self, words: Words, begin: int, end: int) -> int:
         self.kernel.check(words, begin, end, self.masks)

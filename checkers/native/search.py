@@ -269,6 +269,9 @@ class Packed(Backend):
         bits = {DEADLOCK: DEADLOCK_BIT, FAILED: FAILED_BIT}
         return {name for name, bit in bits.items() if mask >> bit & 1}
 
+    def cut_short(self) -> set[str]:
+        return self.end_of_expanding()
+
     def marks(self, wanted: Sequence[str]) -> set[str]:
         """Ask every state of the last level."""
         self.least = {}
@@ -441,8 +444,13 @@ class ByLearning(Packed):
         workers: int,
         max_memory: int | None,
         pool: ThreadPoolExecutor,
+        *,
+        check_everything: bool = False,
     ) -> None:
+        from checkers.learned.checking import Checking
+
         self.learning = learning
+        self.checking = Checking(learning, everything=check_everything)
         coding = coding_for(learning.tables.packing.widths)
         super().__init__(system, coding, bits_of_marks(learning.bits), workers, max_memory, pool)
 
@@ -503,6 +511,13 @@ class ByLearning(Packed):
             self.of_all(move)
         self.begin_expanding()
 
+    def end_of_expanding(self) -> set[str]:
+        shown = super().end_of_expanding()
+        if FAILED not in shown:
+            for worker in self.all:
+                self.checking.check_level(worker, self.level)
+        return shown
+
     def statistics(self) -> Mapping[str, Any]:
         book, tables = self.learning.book, self.learning.tables
         return {
@@ -513,6 +528,7 @@ class ByLearning(Packed):
                 "components": {c.name: len(c.values) for c in book.components},
                 "bits": sum(tables.packing.widths),
                 "bytes": tables.bytes,
+                "checked": self.checking.checked,
                 "plainer": book.plainer,
             }
         }

@@ -316,7 +316,9 @@ class Worker:
             while asked < count:
                 asked, n = expander.expand(words, asked, count)
                 hits = (expander.successors[:, :n] == wanted).all(axis=0)
-                least = self.lesser(least, words[:, expander.origins[:n][hits] >> expander.label_bits])
+                least = self.lesser(
+                    least, words[:, expander.origins[:n][hits] >> expander.label_bits]
+                )
         return least
 
     def lesser(self, least: Found | None, columns: Words) -> Found | None:

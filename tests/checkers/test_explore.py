@@ -7,7 +7,7 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from checkers.explore import Exploration, RuleFailed, explore
+from checkers.explore import Reference, RuleFailed, explore
 from checkers.limits import Limits
 from checkers.verdict import EXIT_ALWAYS, EXIT_DEADLOCK, EXIT_INCONCLUSIVE, EXIT_OK
 from spec import toys
@@ -117,14 +117,14 @@ def test_a_limit_that_is_not_reached_changes_nothing() -> None:
 
 
 def test_an_interrupted_run_reports_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    expand = Exploration.expand
+    take_rules = Reference.take_rules
 
-    def interrupt_at_the_tenth(self: Exploration, state: toys.Counter) -> None:
+    def interrupt_at_the_tenth(self: Reference, state: toys.Counter) -> int:
         if state.value == 10:
             raise KeyboardInterrupt
-        expand(self, state)
+        return take_rules(self, state)
 
-    monkeypatch.setattr(Exploration, "expand", interrupt_at_the_tenth)
+    monkeypatch.setattr(Reference, "take_rules", interrupt_at_the_tenth)
     verdict = explore(toys.COUNTER.system(bounds={"top": 100}))
     assert (verdict.verdict, verdict.stopped_by) == ("inconclusive", "interrupted")
     assert verdict.distinct == verdict.depth == 11
@@ -133,7 +133,7 @@ def test_an_interrupted_run_reports_what_it_found(monkeypatch: pytest.MonkeyPatc
 def test_progress_is_told_while_a_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     told = []
     clock = iter(range(10**9))
-    monkeypatch.setattr("checkers.explore.time.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr("checkers.search.time.perf_counter", lambda: float(next(clock)))
     explore(toys.COUNTER.system(bounds={"top": 300}), on_progress=told.append)
     assert told[0].level == 1
     assert [p.distinct for p in told] == sorted(p.distinct for p in told)
