@@ -18,12 +18,13 @@ from spec.core import System
 class Learning:
     """What is known of a system's rules, and grows."""
 
-    def __init__(self, system: System[Any], book: Book | None = None) -> None:
+    def __init__(self, system: System[Any], tables: Tables | None = None) -> None:
         self.system = system
-        self.book = book or Book(system)
+        self.tables = tables or Tables(Book(system))
+        self.book = self.tables.book
         self.rules, self.properties, self.final = self.book.roots_of(system)
         self.initial = [self.book.row_of(state) for state in dict.fromkeys(system.initial())]
-        self.tables = Tables(self.book)
+        self.tables.sync()
         self.tables.repack()
         self.ranks: list[Words] = []
         self.version = 0

@@ -36,6 +36,7 @@ from traces.trace import Trace, between
 
 if TYPE_CHECKING:
     from checkers.learned.learning import Learning
+    from checkers.learned.tables import Tables
     from checkers.native.keep import Keeper
 
 T = TypeVar("T")
@@ -600,25 +601,50 @@ def explore_by_learning(
     limits: Limits | None = None,
     how: How | None = None,
     on_progress: OnProgress | None = None,
+    learned: Learnable | None = None,
 ) -> Verdict:
-    """Explore with what is learned of the rules on the way."""
-    from checkers.learned.book import Book
-    from checkers.learned.learning import Learning, Unfit
+    """Explore with what is learned of the rules on the way, and was before."""
+    from checkers.learned.learning import Unfit
 
-    how, limits = how or How(), limits or Limits()
-    apart: set[str] = set()
+    how, limits, learned = how or How(), limits or Limits(), learned or Learnable()
     while True:
         begun = time.perf_counter()
         try:
             with ThreadPoolExecutor(how.workers) as pool:
                 with made_ready("learned", how.compiling):
-                    learning = Learning(system, Book(system, apart))
+                    learning = learned.of(system)
                     warm_up_learning(learning)
-                backend = ByLearning(system, learning, how.workers, limits.max_memory, pool)
+                backend = ByLearning(
+                    system, learning, how.workers, limits.max_memory, pool,
+                    check_everything=how.check_learning,
+                )  # fmt: skip
                 backend.spent["prepare"] = time.perf_counter() - begun
                 return Search(system, backend, limits, on_progress).run()
         except Unfit as unfit:
-            apart.add(unfit.field)
+            learned.take_apart(unfit.field)
+
+
+class Learnable:
+    """What was learned of systems with the same states: mutants differ in one rule each."""
+
+    def __init__(self) -> None:
+        self.apart: set[str] = set()
+        self.tables: Tables | None = None
+
+    def of(self, system: System[Any]) -> Learning:
+        """What is known of a system."""
+        from checkers.learned.book import Book
+        from checkers.learned.learning import Learning
+        from checkers.learned.tables import Tables
+
+        if self.tables is None:
+            self.tables = Tables(Book(system, self.apart))
+        return Learning(system, self.tables)
+
+    def take_apart(self, field: str) -> None:
+        """Begin anew, with a field whose length varies as one component."""
+        self.apart.add(field)
+        self.tables = None
 
 
 __all__ = ["BATCH", "ByHand", "ByLearning", "How", "Packed"]
