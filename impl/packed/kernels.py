@@ -45,38 +45,6 @@ KERNELS: Mapping[str, WrittenFor] = {
         variants=("truncate-to-hw", "kip-101", "kip-279", "kip-320-first-try", "kip-320"),
         fingerprint="46853cb3e0d03189",
     ),
-    "group": WrittenFor(
-        files=(
-            "spec/group/consuming.py",
-            "spec/group/coordinating.py",
-            "spec/group/coordinator/checks.py",
-            "spec/group/coordinator/committing.py",
-            "spec/group/coordinator/group.py",
-            "spec/group/coordinator/handling.py",
-            "spec/group/coordinator/heartbeats.py",
-            "spec/group/coordinator/joining.py",
-            "spec/group/coordinator/leaving.py",
-            "spec/group/coordinator/loading.py",
-            "spec/group/coordinator/rebalance.py",
-            "spec/group/coordinator/syncing.py",
-            "spec/group/coordinator/timers.py",
-            "spec/group/eager.py",
-            "spec/group/faults.py",
-            "spec/group/properties.py",
-            "spec/group/variants.py",
-            "spec/group/world.py",
-            "spec/messages.py",
-        ),
-        variants=(
-            "eager",
-            "no-generation-check",
-            "before-kafka-12890",
-            "before-kafka-9801",
-            "before-kafka-8104",
-            "before-kip-394",
-        ),
-        fingerprint="ab6c0776dee410d7",
-    ),
 }
 """The models with a kernel. Whoever edits a rule is answered by the rule, not by a kernel that
 was written for another: then the fingerprints differ, and the native engine steps back."""
@@ -130,11 +98,7 @@ def own(name: str) -> tuple[Model[Any], Make]:
 
     Imported when it is asked for.
     """
-    if name == "group":
-        from impl.packed.group import group_kernel
-        from spec.group import GROUP
-
-        return GROUP, group_kernel
+    assert name == "replication", "the one model that has a kernel"
     from impl.packed.replication import replication_kernel
     from spec.replication import REPLICATION
 
