@@ -11,7 +11,7 @@ from checkers.explore import Reference, RuleFailed, explore
 from checkers.limits import Limits
 from checkers.verdict import EXIT_ALWAYS, EXIT_DEADLOCK, EXIT_INCONCLUSIVE, EXIT_OK
 from spec import toys
-from spec.core import Blocked, Model, SpecError, Variant, always, reachable, rule
+from spec.core import Blocked, Model, Rule, SpecError, Step, Variant, always, reachable, rule
 from spec.replication import REPLICATION
 from tests.known import counterexample
 
@@ -42,6 +42,19 @@ def test_a_deadlock_is_found_on_the_shortest_way() -> None:
     assert (violation.name, violation.states) == ("deadlock", 3)
     assert verdict.exit_code == EXIT_DEADLOCK
     assert explore(toys.TWO_PHASE_LOCK.system("one-order")).verdict == "holds"
+
+
+def test_a_deadlock_counts_where_a_limit_cuts_its_level_short() -> None:
+    @rule(by="fan", step=lambda s: range(1, 101) if s.value == 0 else [1000])
+    def fan_out(s: toys.Counter, step: int) -> Step[toys.Counter]:
+        yield "the first of a hundred is stuck", s.value != 1
+        return attrs.evolve(s, value=s.value + step)
+
+    system = counting_with(fan_out).system()
+    limits = Limits(max_states=120)
+    verdict = explore(system, limits)
+    assert verdict.stopped_by == "max-states 120"
+    assert [(v.name, v.states) for v in verdict.violations] == [("deadlock", 2)]
 
 
 def test_without_properties_deadlocks_are_still_seen() -> None:
@@ -144,7 +157,7 @@ def test_progress_is_told_while_a_run_goes_on(monkeypatch: pytest.MonkeyPatch) -
 
 
 def counting_with(body: object, properties: tuple[object, ...] = ()) -> Model[toys.Counter]:
-    made = rule(by="counter")(body)  # type: ignore[arg-type, type-var]
+    made = body if isinstance(body, Rule) else rule(by="counter")(body)  # type: ignore[type-var]
     return Model(
         name="wrong",
         doc="",

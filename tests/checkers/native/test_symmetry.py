@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from checkers.engines import Options, run
 from checkers.limits import Limits
+from checkers.native import search
 from checkers.native.search import How, explore_by_kernel, packed_by_kernel
 from checkers.search import Search
 from checkers.verdict import Verdict
@@ -76,7 +77,7 @@ def assert_one_representative(system: System[Cluster], s: Cluster) -> None:
 
 def explore_orbits(system: System[Any], limits: Limits) -> tuple[Verdict, list[int]]:
     """The verdict up to symmetry, and how many states those of each level stand for."""
-    represent = kernel_for(system).representatives
+    represent = search.kernel_for(system).representatives
     assert represent is not None
     with packed_by_kernel(system, limits, How(symmetry=True)) as backend:
         verdict = Search(system, backend, limits).run()

@@ -8,17 +8,22 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
-from checkers.engines import run
+from checkers.engines import Options, run
 from checkers.limits import Keep, Limits
 from checkers.native.codes import coding_of
-from checkers.native.search import explore
+from checkers.native.expander import ByKernel
+from checkers.native.search import How, explore_by_kernel
 from checkers.native.worker import Memory, Worker
+from checkers.search import RuleFailed
+from checkers.verdict import DEADLOCK, EXIT_DEADLOCK, Verdict
 from spec import toys
 from spec.replication import REPLICATION
 from tests.checkers.native.test_bounds import answers
-from tests.checkers.native.test_native import assert_real, lengths
+from tests.checkers.native.test_native import assert_real, fired, lengths
+from tests.checkers.native.test_symmetry import explore_orbits
 from tests.checkers.native.wide import DIALS, dials_kernel, ways_to_turn, wide_kernels
 
 assert wide_kernels, "a fixture"
@@ -37,8 +42,8 @@ def test_it_finds_what_the_reference_engine_finds(
     bounds: dict[str, int], alarm: int, limits: Limits
 ) -> None:
     system = DIALS.system(bounds=bounds | {"alarm": alarm})
-    expected = run("reference", system, limits)
-    found = run("native", system, limits, 2, coverage=True)
+    expected = run(system, Options("reference", limits=limits))
+    found = run(system, Options("kernel", limits=limits, workers=2, coverage=True))
     assert answers(found) == answers(expected)
     stopped = [{n: dict(c.stopped_by) for n, c in v.rules.items()} for v in (found, expected)]
     assert stopped[0] == stopped[1]
@@ -48,7 +53,7 @@ def test_it_finds_what_the_reference_engine_finds(
 def test_more_states_than_fit_the_first_tables(workers: int) -> None:
     """The table of a single worker grows five times."""
     system = DIALS.system(bounds=HIGHEST | {"dials": 6, "top": 8})
-    found = explore(system, workers=workers)
+    found = explore_by_kernel(system, how=How(workers=workers))
     assert list(found.levels) == ways_to_turn(system.bounds)
     assert found.generated == 1 + 6 * 8 * 9**5
 
@@ -56,42 +61,48 @@ def test_more_states_than_fit_the_first_tables(workers: int) -> None:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_states_that_all_have_the_same_code_are_all_found(workers: int) -> None:
     system = toys.COUNTER.system(bounds={"top": 400})
-    found = explore(system, workers=workers)
+    found = explore_by_kernel(system, how=How(workers=workers))
     assert list(found.levels) == [1] * 401
-    [shown] = found.witnesses
+    [shown] = found.witnesses.values()
     assert [state.value for state in shown.states] == list(range(401))
 
 
 def test_a_counterexample_is_found_backwards() -> None:
     system = DIALS.system(bounds=HIGHEST | {"dials": 6, "alarm": 9})
-    results = [explore(system, workers=n) for n in (1, 2)]
+    results = [explore_by_kernel(system, how=How(workers=n)) for n in (1, 2)]
     assert lengths(results[0]) == {"NoAlarm": 10}
-    assert_real(system, results[0])
+    assert_real(results[0])
     assert results[0].violations == results[1].violations
 
 
 @pytest.mark.parametrize("alarm", [0, 7])
 def test_orbits_stand_for_all_states(alarm: int) -> None:
     system = DIALS.system(bounds=HIGHEST | {"dials": 6, "alarm": alarm})
-    whole = explore(system, keep_going=True)
-    reduced = explore(system, keep_going=True, symmetry=True)
-    assert reduced.stands_for == whole.levels == ways_to_turn(system.bounds)
+    limits = Limits(keep_going=True)
+    whole = explore_by_kernel(system, limits)
+    reduced, stand_for = explore_orbits(system, limits)
+    assert stand_for == whole.levels == ways_to_turn(system.bounds)
+    assert reduced.stands_for == whole.distinct
     assert 20 * reduced.distinct < whole.distinct
     assert lengths(reduced) == lengths(whole)
-    assert_real(system, reduced)
+    assert_real(reduced)
 
 
 def test_orbits_of_five_brokers_stand_for_all_states() -> None:
     bounds = {"brokers": 5, "log_size": 4, "max_records": 4, "max_epoch": 5}
     system = REPLICATION.system(bounds=bounds)
-    whole, reduced = (explore(system, max_depth=5, symmetry=up_to) for up_to in (False, True))
-    assert reduced.stands_for == whole.levels
+    limits = Limits(max_depth=5)
+    whole = explore_by_kernel(system, limits)
+    reduced, stand_for = explore_orbits(system, limits)
+    assert stand_for == whole.levels
     assert whole.distinct > 20 * reduced.distinct
 
 
 def test_every_word_counts_as_memory() -> None:
-    kernel = dials_kernel(DIALS.system())
-    table = Worker(0, 1, kernel, coding_of(kernel.layout), Memory(0, None)).table
+    system = DIALS.system()
+    kernel = dials_kernel(system)
+    expander = ByKernel(kernel, system, coverage=False)
+    table = Worker(0, 1, expander, coding_of(kernel.layout), Memory(0, None)).table
     assert (table.slots[:1].itemsize + table.rest[0].nbytes) == 4 * 8
     assert table.bytes == table.buckets * 8 * 4 * 8
     before, growth = table.bytes, table.growth_bytes
@@ -101,28 +112,77 @@ def test_every_word_counts_as_memory() -> None:
 
 def test_a_limit_on_memory_ends_it() -> None:
     system = DIALS.system(bounds={"dials": 6, "top": 8, "alarm": 9})
-    found = explore(system, max_memory=1)
-    assert found.stopped == "max_memory"
+    found = explore_by_kernel(system, Limits(max_memory=1))
+    assert found.stopped_by == "max-memory 1B"
     assert found.distinct < 9**6
+
+
+# -- deadlocks ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(keep_going=True), Limits(max_depth=9)])
+@pytest.mark.parametrize("alarm", [0, 3, 4])
+def test_deadlocks_are_those_of_the_reference_engine(limits: Limits, alarm: int) -> None:
+    """Dials that are stuck are no edge of the bounds, unless each is at its top."""
+    system = DIALS.system(bounds=HIGHEST | {"stuck": 4, "alarm": alarm})
+    expected = run(system, Options("reference", limits=limits))
+    found = run(system, Options("kernel", limits=limits, coverage=True))
+    assert answers(found) == answers(expected)
+    assert_real(found)
+    stopped = [{n: dict(c.stopped_by) for n, c in v.rules.items()} for v in (found, expected)]
+    assert stopped[0] == stopped[1]
+
+
+@pytest.mark.parametrize("symmetry", [False, True])
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_deadlock_is_found_on_a_shortest_way(workers: int, symmetry: bool) -> None:
+    system = DIALS.system(bounds=HIGHEST | {"stuck": 7})
+    found = explore_by_kernel(system, how=How(workers=workers, symmetry=symmetry))
+    assert (found.verdict, found.exit_code) == ("violated", EXIT_DEADLOCK)
+    assert lengths(found) == {DEADLOCK: 8}
+    assert_real(found)
+
+
+def test_what_raises_where_nothing_happens_is_told_with_the_way_to_it() -> None:
+    def final(s: Any) -> bool:
+        return 1 // (sum(s.turned) - 4) > 0
+
+    system = attrs.evolve(DIALS, final=final).system(bounds=HIGHEST | {"stuck": 4})
+    for engine in ("kernel", "reference"):
+        with pytest.raises(RuleFailed, match="ZeroDivisionError") as failure:
+            run(system, Options(engine))
+        assert len(failure.value.trace.states) == 5
 
 
 # -- checkpoints ----------------------------------------------------------------------------------
 
 
-def result(found: Any) -> object:
+def result(found: Verdict) -> object:
     """What may not depend on how often a run was begun."""
-    return list(found.levels), found.generated, found.fired, found.violations, found.stopped
+    return (
+        list(found.levels),
+        found.generated,
+        fired(found),
+        found.violations,
+        found.stopped_by,
+        found.edge_of_bounds,
+    )
 
 
-@pytest.mark.parametrize("bounds", [HIGHEST, {"apart": 9, "alarm": 8}], ids=str)
+@pytest.mark.parametrize(
+    "bounds", [HIGHEST, {"apart": 9, "alarm": 8}, {"apart": 9, "stuck": 5}], ids=str
+)
 def test_a_run_in_pieces_finds_what_a_whole_one_finds(
     bounds: dict[str, int], tmp_path: Path
 ) -> None:
     system = DIALS.system(bounds=bounds)
-    explore(system, workers=1, max_depth=3, keep=Keep(tmp_path, resume=False))
-    explore(system, workers=3, max_depth=6, keep=Keep(tmp_path, resume=True))
-    resumed = explore(system, workers=2, keep=Keep(tmp_path, resume=True))
-    assert result(resumed) == result(explore(system))
+    begin, resume = Keep(tmp_path, resume=False), Keep(tmp_path, resume=True)
+    explore_by_kernel(system, Limits(max_depth=3), How(workers=1, keep=begin))
+    explore_by_kernel(system, Limits(max_depth=6), How(workers=3, keep=resume))
+    resumed = explore_by_kernel(system, how=How(workers=2, keep=resume))
+    assert result(resumed) == result(explore_by_kernel(system))
+    told_again = explore_by_kernel(system, how=How(workers=2, keep=resume))
+    assert result(told_again) == result(resumed)
 
 
 def test_killed_at_any_moment_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,6 +198,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", remember)
-        whole = explore(system, keep=Keep(tmp_path / "run", resume=False))
+        whole = explore_by_kernel(system, how=How(keep=Keep(tmp_path / "run", resume=False)))
     for folder in random.Random(3).sample(moments, 6):
-        assert result(explore(system, keep=Keep(folder, resume=True))) == result(whole)
+        resumed = explore_by_kernel(system, how=How(keep=Keep(folder, resume=True)))
+        assert result(resumed) == result(whole)

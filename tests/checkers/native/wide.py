@@ -18,7 +18,7 @@ import pytest
 from checkers.native import search
 from checkers.native.codes import coding_of, decode
 from impl.packed.compiled import Words
-from impl.packed.kernel import DEADLOCK, Kernel
+from impl.packed.kernel import Kernel
 from impl.packed.kernels import KERNELS, WrittenFor, kernel_for
 from impl.packed.layout import Layout, layout
 from spec import toys
@@ -60,6 +60,7 @@ class DialBounds:
     first: int = bound(0, 0, 39, "the first of them")
     apart: int = bound(1, 1, 39, "how far each is from the next")
     alarm: int = bound(0, 0, 1000, "how many turns are too many; 0 if none are")
+    stuck: int = bound(0, 0, 1000, "after how many turns the dials are stuck; 0 if never")
 
 
 @attrs.frozen
@@ -76,6 +77,7 @@ class Dials:
 def turn(s: Dials, dial: int) -> Step[Dials]:
     """Turn one dial on by one."""
     yield limit("dial is below its top"), s.turned[dial] < s.bounds.top
+    yield "dials are not stuck", s.bounds.stuck == 0 or sum(s.turned) < s.bounds.stuck
     turned = (n + (d == dial) for d, n in enumerate(s.turned))
     return attrs.evolve(s, turned=tuple(turned))
 
@@ -117,13 +119,20 @@ def dials_kernel(system: System[Dials]) -> Kernel[Dials]:
     def values_of(words: Words) -> Words:
         return np.array([words[word] >> shift & mask for word, shift in places])
 
+    def is_stuck(words: Words) -> Words:
+        """Whether the dials are, by state."""
+        stuck = (bounds.stuck > 0) & (values_of(words).sum(axis=0) >= bounds.stuck)
+        return np.asarray(stuck)
+
     def expand(
         words: Words, begin: int, end: int, todo: Words, succ: Words, origins: Words, counts: Words
     ) -> tuple[int, int]:
         end = min(end, begin + succ.shape[1] // len(places))
         n = 0
+        turns = ~is_stuck(words[:, begin:end])
         for dial, (word, shift) in enumerate(places):
-            at = begin + np.flatnonzero((words[word, begin:end] >> shift & mask) < bounds.top)
+            below = (words[word, begin:end] >> shift & mask) < bounds.top
+            at = begin + np.flatnonzero(below & turns)
             succ[:, n : n + len(at)] = words[:, at]
             succ[word, n : n + len(at)] += 1 << shift
             origins[n : n + len(at)] = at << 16 | dial
@@ -137,7 +146,9 @@ def dials_kernel(system: System[Dials]) -> Kernel[Dials]:
         return int(masks[begin:end].any())
 
     def stops(words: Words, count: int, stopped: Words) -> None:
-        stopped[0, 0] += (values_of(words[:, :count]) == bounds.top).sum()
+        is_top = values_of(words[:, :count]) == bounds.top
+        stopped[0, 0] += is_top.sum()
+        stopped[0, 1] += (~is_top & is_stuck(words[:, :count])).sum()
 
     def represent(words: Words, count: int) -> int:
         values = np.sort(values_of(words[:, :count]), axis=0)
@@ -151,7 +162,7 @@ def dials_kernel(system: System[Dials]) -> Kernel[Dials]:
         layout=words_of,
         fanout=bounds.dials,
         acts=("turn",),
-        properties=("NoAlarm", DEADLOCK),
+        properties=("NoAlarm",),
         expand=expand,
         check=check,
         pack=pack,
@@ -207,7 +218,7 @@ def counter_kernel(system: System[toys.Counter]) -> Kernel[toys.Counter]:
         layout=words_of,
         fanout=1,
         acts=("count",),
-        properties=("NeverNegative", DEADLOCK),
+        properties=("NeverNegative",),
         expand=expand,
         check=check,
         pack=lambda s: tuple(packed[:, s.value].tolist()),
