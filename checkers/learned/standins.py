@@ -539,18 +539,18 @@ class Members:
         return {same[number]: number for number in numbers}
 
     def __or__(self, other: Any) -> Any:
-        if not isinstance(other, Set):
+        if not isinstance(other, set | frozenset):
             return NotImplemented
         return Members(self.trace, self.origin, {**self.numbers(other), **self.more}, self.less)
 
     def __ror__(self, other: Any) -> Any:
-        if not isinstance(other, Set):
-            return NotImplemented
+        if type(other) is not frozenset:
+            return other | real(self)  # a set, which has no hash
         added = self.numbers(other)
         return Members(self.trace, self.origin, {**self.more, **added}, self.less | added.keys())
 
     def __sub__(self, other: Any) -> Any:
-        if not isinstance(other, Set):
+        if not isinstance(other, set | frozenset):
             return NotImplemented
         gone = self.numbers(other)
         more = {same: number for same, number in self.more.items() if same not in gone}
@@ -569,23 +569,21 @@ class Members:
         return made
 
     def __rsub__(self, other: Any) -> Any:
-        if not isinstance(other, Set):
-            return NotImplemented
+        if type(other) is not frozenset:
+            return other - real(self)
         return frozenset(member for member in other if member not in self)
 
     def __and__(self, other: Any) -> Any:
-        if not isinstance(other, Set):
-            return NotImplemented
         return real(self) & real(other)
 
-    __rand__ = __and__
+    def __rand__(self, other: Any) -> Any:
+        return other & real(self)
 
     def __xor__(self, other: Any) -> Any:
-        if not isinstance(other, Set):
-            return NotImplemented
         return real(self) ^ real(other)
 
-    __rxor__ = __xor__
+    def __rxor__(self, other: Any) -> Any:
+        return other ^ real(self)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Set):
