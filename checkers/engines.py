@@ -46,7 +46,7 @@ def run(system: System[Any], options: Options | None = None) -> Verdict:
     if options.engine == "spark":
         if options.coverage or options.symmetry:
             what = "symmetry" if options.symmetry else "coverage"
-            raise SpecError(f"the spark engine knows no {what}; the native one does")
+            raise SpecError(f"the spark engine knows no {what}; the kernel engine does")
         spark = import_module("spark_check.explore")  # by name: what is below does not import it
         verdict: Verdict = spark.explore(system, options)
         return verdict
@@ -55,10 +55,11 @@ def run(system: System[Any], options: Options | None = None) -> Verdict:
     if options.keep and (options.coverage or options.symmetry):
         raise SpecError("a checkpoint is kept of plain runs, without --coverage or --symmetry")
     engine = chosen(system, options)
+    if engine != "kernel" and options.symmetry:
+        raise SpecError(f"the {engine} engine knows no symmetry; the kernel engine does")
+    if engine != "kernel" and options.keep:
+        raise SpecError(f"the {engine} engine keeps no checkpoint; kernel and spark do")
     if engine == "reference":
-        if options.keep or options.symmetry:
-            what = "knows no symmetry" if options.symmetry else "keeps no checkpoint"
-            raise SpecError(f"the reference engine {what}; the native one does")
         return explore(system, options.limits, options.on_progress)
     return explore_natively(system, engine, options)
 

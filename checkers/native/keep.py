@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -90,6 +90,8 @@ class Keeper:
         """How many initial states there are."""
         self.taken = False
         """Whether the last level was taken up, and need not be written."""
+        self.unread: list[Level] = []
+        """The levels that were taken up and whose states are not read yet."""
         self.writer_done = False
         self.failure: Exception | None = None
         """Why a level could not be written; then no later one is."""
@@ -195,32 +197,53 @@ class Keeper:
     def take_level(self, backend: Packed) -> set[str] | None:
         """Have the next level of the manifest instead of finding it, if it is there.
 
-        Answers what expanding the level before has shown.
+        Answers what expanding the level before has shown. The states of a run that has ended are
+        read only if something is to be found out from them.
         """
         if self.depth >= len(self.manifest.levels):
             return None
-        begun = time.perf_counter()
         level = self.manifest.levels[self.depth]
         self.depth += 1
         self.initial(level.states)
         self.taken = True
-        for worker in backend.all:
-            worker.begin_level()
         backend.counts = Counts()
         backend.counts.fired = {name: of["fired"] for name, of in level.rules.items()}
         backend.counts.edge_of_bounds = level.edge_of_bounds
-        backend.of_all(partial(self.assert_whole, parts=level.parts, of=len(backend.all)))
-        backend.of_all(partial(self.load_into, parts=level.parts, of=len(backend.all)))
-        found = backend.found
-        if found != level.states:
-            names = ", ".join(str(self.folder / part.name) for part in level.parts)
-            raise SpecError(f"{names}: {found:,} states, and {level.states:,} in the manifest")
+        self.unread.append(level)
+        if not self.has_ended:
+            self.read(backend)
+        return {DEADLOCK} & self.ways_of(self.depth - 2).keys()
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run that is kept has seen all, or has ended with a violation."""
+        last = len(self.manifest.levels) - 1
+        return not self.manifest.levels[last].states or bool(self.ways_of(last))
+
+    def ways_of(self, level: int) -> dict[str, Way]:
+        """The violations that a level is known to show, by name."""
+        return {way.name: way for way in self.manifest.violations if way.level == level}
+
+    def marks_of(self, level: int) -> set[str] | None:
+        """What a level violates for the first time; None where that was not asked yet."""
+        ways = self.ways_of(level)
+        return set(ways) if ways or level + 1 < len(self.manifest.levels) else None
+
+    def read(self, backend: Packed) -> None:
+        """Read the states of the levels that were taken up."""
+        begun = time.perf_counter()
+        while self.unread:
+            level = self.unread[0]
+            for worker in backend.all:
+                worker.begin_level()
+            backend.of_all(partial(self.assert_whole, parts=level.parts, of=len(backend.all)))
+            backend.of_all(partial(self.load_into, parts=level.parts, of=len(backend.all)))
+            found = sum(worker.found_last() for worker in backend.all)
+            if found != level.states:
+                names = ", ".join(str(self.folder / part.name) for part in level.parts)
+                raise SpecError(f"{names}: {found:,} states, and {level.states:,} in the manifest")
+            del self.unread[0]
         self.seconds += time.perf_counter() - begun
-        return {
-            way.name
-            for way in self.manifest.violations
-            if way.name == DEADLOCK and way.level == self.depth - 2
-        }
 
     def assert_whole(self, worker: Worker, parts: tuple[Part, ...], of: int) -> None:
         """Have a worker check its share of a level's files."""
@@ -237,7 +260,14 @@ class Keeper:
 
 @contextmanager
 def kept(keep: Keep, system: System[Any], kernel: Kernel[Any], coding: Coding) -> Iterator[Keeper]:
-    """The checkpoint that was asked for, to be used by nobody else meanwhile."""
+    """The checkpoint that was asked for, for a search that packs its states."""
+    with opened(keep, run_of(system, kernel)) as manifest, ThreadPoolExecutor(1) as writer:
+        yield Keeper(keep.folder, manifest, coding, writer)
+
+
+@contextmanager
+def opened(keep: Keep, run: Mapping[str, Any]) -> Iterator[Manifest]:
+    """The manifest of the checkpoint that was asked for, to be used by nobody else meanwhile."""
     if keep.resume and not keep.folder.is_dir():
         raise SpecError(f"there is no checkpoint at {keep.folder}")
     if not keep.resume:
@@ -245,8 +275,6 @@ def kept(keep: Keep, system: System[Any], kernel: Kernel[Any], coding: Coding) -
     handle = checkpoint.lock(keep.folder)
     try:
         take = checkpoint.resume if keep.resume else checkpoint.begin
-        manifest = take(keep.folder, run_of(system, kernel))
-        with ThreadPoolExecutor(1) as writer:
-            yield Keeper(keep.folder, manifest, coding, writer)
+        yield take(keep.folder, run)
     finally:
         os.close(handle)

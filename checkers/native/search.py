@@ -207,6 +207,8 @@ class Packed(Backend):
     @property
     def found(self) -> int:
         """How many states there are in the next level so far."""
+        if self.keeper and self.keeper.unread:
+            return self.keeper.unread[-1].states
         if len(self.all[0].levels) <= self.level + 1:
             return 0
         return sum(worker.found_last() for worker in self.all)
@@ -214,7 +216,9 @@ class Packed(Backend):
     @property
     def distinct(self) -> int:
         """How many states are found."""
-        return sum(worker.table.count for worker in self.all)
+        unread = self.keeper.unread if self.keeper else []
+        read = sum(worker.table.count for worker in self.all)
+        return read + sum(level.states for level in unread)
 
     def next_level(self) -> int:
         """Go on with what was found."""
@@ -240,6 +244,7 @@ class Packed(Backend):
         kept = self.take_kept_level()
         if kept is not None:
             return kept
+        self.read_kept()
         known = sum(chunk.count for worker in self.all for chunk in worker.levels[self.level])
         expanded = self.distinct - known
         self.begin_expanding()
@@ -278,7 +283,11 @@ class Packed(Backend):
         self.least = {}
         by_bit = [name for name in wanted if name in self.bits]
         shown: set[str] = set()
-        if by_bit:
+        kept = self.keeper.marks_of(self.level) if self.keeper else None
+        if kept is not None:
+            shown = kept & {*by_bit}
+        elif by_bit:
+            self.read_kept()
             for worker in self.all:
                 worker.ask_level(self.level)
             while True:
@@ -300,6 +309,7 @@ class Packed(Backend):
         props = [p for p in self.system.properties if p.name in names and isinstance(p, Reachable)]
         if not props:
             return
+        self.read_kept()
         for worker in self.all:
             for words in worker.states(self.level):
                 state = self.state(words)
@@ -312,6 +322,15 @@ class Packed(Backend):
 
     def trace_to(self, level: int, mark: str) -> Trace:
         """A shortest way, found backwards through the levels; of several, the first in order."""
+        kept = self.keeper.ways_of(level).get(mark) if self.keeper else None
+        way = [tuple(words) for words in kept.states] if kept else self.way_to(level, mark)
+        trace = self.told(way, mark)
+        self.ways.append((mark, level, trace, way))
+        return trace
+
+    def way_to(self, level: int, mark: str) -> list[tuple[int, ...]]:
+        """The words of that behaviour's states."""
+        self.read_kept()
         found = self.least.get(mark)
         if found is None:
             found = self.least_marked(level, mark)
@@ -321,9 +340,7 @@ class Packed(Backend):
             assert found is not None, "a state that was found has a predecessor"
             way.append(found[1])
         way.reverse()
-        trace = self.told(way, mark)
-        self.ways.append((mark, level, trace, way))
-        return trace
+        return way
 
     def least_marked(self, level: int, mark: str) -> Found:
         """The first state of a level that has a mark."""
@@ -375,6 +392,11 @@ class Packed(Backend):
     def take_kept_level(self) -> set[str] | None:
         """Take the next level from the checkpoint, and what expanding has shown, if it has it."""
         return None if self.keeper is None else self.keeper.take_level(self)
+
+    def read_kept(self) -> None:
+        """Read the states of the levels that were taken from the checkpoint."""
+        if self.keeper:
+            self.keeper.read(self)
 
     def seconds(self) -> Mapping[str, float]:
         """What compiling, and the checkpoint, took."""

@@ -15,36 +15,47 @@ from typing import Any
 import attrs
 import pytest
 
-from checkers.limits import Keep, Progress
+from checkers.limits import Keep, Limits, Progress
 from checkers.native import checkpoint
 from checkers.native.keep import layout_version
-from checkers.native.search import Exploration, explore
+from checkers.native.search import How, explore_by_kernel
+from checkers.verdict import Verdict
 from impl.packed.kernels import kernel_for
 from spec.core import SpecError, System
 from spec.replication import REPLICATION
 from spec.replication.state import Cluster
+from tests.checkers.native.test_native import fired
 
 HOLDS = REPLICATION.system("kip-320")
 VIOLATED = REPLICATION.system("kip-101")
 
 
-def result(found: Exploration[Cluster]) -> dict[str, Any]:
+def result(found: Verdict) -> dict[str, Any]:
     """What may not depend on how often a run was begun."""
     return {
         "levels": list(found.levels),
         "generated": found.generated,
-        "fired": found.fired,
+        "fired": fired(found),
+        "edge_of_bounds": found.edge_of_bounds,
         "violations": found.violations,
-        "stopped": found.stopped,
+        "stopped": found.stopped_by,
     }
 
 
+def explore(system: System[Cluster], *, keep: Keep | None = None, **options: Any) -> dict[str, Any]:
+    """What comes of a run."""
+    workers = options.pop("workers", 2)
+    progress = options.pop("progress", None)
+    how = How(workers=workers, keep=keep)
+    return result(explore_by_kernel(system, Limits(**options), how, progress))
+
+
 def begin(folder: Path, system: System[Cluster] = HOLDS, **options: Any) -> dict[str, Any]:
-    return result(explore(system, keep=Keep(folder, resume=False), **options))
+    return explore(system, keep=Keep(folder, resume=False), **options)
 
 
 def resume(folder: Path, system: System[Cluster] = HOLDS, **options: Any) -> dict[str, Any]:
-    return result(explore(system, keep=Keep(folder, resume=True), **options))
+    return explore(system, keep=Keep(folder, resume=True), **options)
 
 
 def part_names(folder: Path) -> list[str]:
@@ -75,7 +86,7 @@ def test_a_run_in_pieces_finds_what_a_whole_one_finds(
     system: System[Cluster], keep_going: bool, tmp_path: Path
 ) -> None:
     """Also with another number of workers each time."""
-    whole = result(explore(system, keep_going=keep_going))
+    whole = explore(system, keep_going=keep_going)
     begin(tmp_path, system, keep_going=keep_going, max_depth=1, workers=1)
     resume(tmp_path, system, keep_going=keep_going, max_depth=9, workers=3)
     resume(tmp_path, system, keep_going=keep_going, max_states=20_000, workers=2)
@@ -85,31 +96,32 @@ def test_a_run_in_pieces_finds_what_a_whole_one_finds(
 
 @pytest.mark.parametrize(
     "stop",
-    [{"max_depth": 12}, {"max_states": 5_000}, {"max_memory": 1}],
+    [{"max_depth": 11}, {"max_states": 5_000}, {"max_memory": 1}],
     ids=lambda stop: next(iter(stop)),
 )
 def test_after_a_limit_it_goes_on(stop: dict[str, int], tmp_path: Path) -> None:
     ended = begin(tmp_path, VIOLATED, **stop)
-    assert ended["stopped"] == next(iter(stop))
-    assert resume(tmp_path, VIOLATED) == result(explore(VIOLATED))
+    [name] = stop
+    assert ended["stopped"] == Limits(**stop).says(name)
+    assert resume(tmp_path, VIOLATED) == explore(VIOLATED)
 
 
 def test_after_a_violation_it_goes_on_if_asked_to(tmp_path: Path) -> None:
     first = begin(tmp_path, VIOLATED)
-    assert resume(tmp_path, VIOLATED, keep_going=True) == result(explore(VIOLATED, keep_going=True))
+    assert resume(tmp_path, VIOLATED, keep_going=True) == explore(VIOLATED, keep_going=True)
     assert resume(tmp_path, VIOLATED) == first
 
 
 def test_of_what_is_kept_only_as_much_counts_as_a_limit_allows(tmp_path: Path) -> None:
     begin(tmp_path, VIOLATED, keep_going=True)
-    assert resume(tmp_path, VIOLATED, max_depth=5) == result(explore(VIOLATED, max_depth=5))
-    assert resume(tmp_path, VIOLATED, max_states=1) == result(explore(VIOLATED, max_states=1))
-    assert resume(tmp_path, VIOLATED) == result(explore(VIOLATED))
+    assert resume(tmp_path, VIOLATED, max_depth=5) == explore(VIOLATED, max_depth=5)
+    assert resume(tmp_path, VIOLATED, max_states=1) == explore(VIOLATED, max_states=1)
+    assert resume(tmp_path, VIOLATED) == explore(VIOLATED)
 
 
 def test_no_more_is_read_than_memory_allows(copy: Path) -> None:
-    assert resume(copy, max_memory=1)["stopped"] == "max_memory"
-    assert resume(copy) == result(explore(HOLDS))
+    assert resume(copy, max_memory=1)["stopped"] == "max-memory 1B"
+    assert resume(copy) == explore(HOLDS)
 
 
 def test_a_finished_run_tells_its_verdict_without_reading_a_level(
@@ -117,7 +129,7 @@ def test_a_finished_run_tells_its_verdict_without_reading_a_level(
 ) -> None:
     begin(tmp_path / "holds")
     begin(tmp_path / "violated", VIOLATED)
-    whole = [result(explore(system)) for system in (HOLDS, VIOLATED)]
+    whole = [explore(system) for system in (HOLDS, VIOLATED)]
     monkeypatch.setattr("checkers.native.keep.read_part", None)
     assert [resume(tmp_path / "holds"), resume(tmp_path / "violated", VIOLATED)] == whole
 
@@ -129,7 +141,7 @@ def test_killed_in_the_middle_of_a_level_it_goes_on_from_the_last_one(
     (copy / "level-00008-0.parquet").write_bytes(b"PAR1 half a fi")
     (copy / "level-00008-1.parquet.tmp").touch()
     (copy / "manifest.json.tmp").write_text("{")
-    assert resume(copy) == result(explore(HOLDS))
+    assert resume(copy) == explore(HOLDS)
     assert "level-00008-1.parquet.tmp" not in part_names(copy)
 
 
@@ -146,7 +158,7 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", remember)
         begin(tmp_path / "run", VIOLATED)
-    whole = result(explore(VIOLATED))
+    whole = explore(VIOLATED)
     assert len(moments) > 40
     for folder in random.Random(2).sample(moments, 10):
         assert resume(folder, VIOLATED) == whole, folder.name
@@ -154,8 +166,8 @@ def test_killed_at_any_moment_it_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_killed_before_anything_was_kept_it_begins(tmp_path: Path) -> None:
     (tmp_path / "manifest.json.tmp").write_text("{")
-    assert resume(tmp_path) == result(explore(HOLDS))
-    assert resume(tmp_path, max_depth=3)["levels"] == result(explore(HOLDS))["levels"][:3]
+    assert resume(tmp_path) == explore(HOLDS)
+    assert resume(tmp_path, max_depth=3)["levels"] == explore(HOLDS)["levels"][:3]
 
 
 # -- interruption ---------------------------------------------------------------------------------
@@ -178,12 +190,16 @@ def test_ctrl_c_ends_it_with_what_was_found(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_twice_ends_it_at_once() -> None:
+    told: list[Progress] = []
+
     def press(progress: Progress) -> None:
+        told.append(progress)
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        explore(REPLICATION.system("kip-320", {"max_epoch": 2}), progress=press, workers=1)
+    system = REPLICATION.system("kip-320", {"max_epoch": 2})
+    found = explore(system, progress=press, workers=1)
+    assert (len(told), found["stopped"]) == (1, "interrupted")
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
@@ -209,7 +225,7 @@ def test_a_full_disk_ends_it_and_what_is_kept_goes_on(
     says = f"a checkpoint that cannot be written ({tmp_path}: No space left on device)"
     assert ended["stopped"] == says
     assert not list(tmp_path.glob("level-*.tmp"))
-    assert resume(tmp_path, VIOLATED) == result(explore(VIOLATED))
+    assert resume(tmp_path, VIOLATED) == explore(VIOLATED)
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
@@ -276,7 +292,7 @@ def test_the_layout_version_tells_how_states_are_packed() -> None:
 
 def test_properties_may_be_given_in_any_order(copy: Path) -> None:
     names = [p.name for p in HOLDS.properties]
-    assert resume(copy, HOLDS.with_properties(names[::-1])) == result(explore(HOLDS))
+    assert resume(copy, HOLDS.with_properties(names[::-1])) == explore(HOLDS)
 
 
 def test_another_version_of_the_format_is_refused(copy: Path) -> None:
@@ -299,7 +315,7 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
     [
         ("", "is damaged"),
         ("[1]", "is not the manifest of a checkpoint"),
-        ('{"format": "kspec checkpoint", "version": 1}', "is damaged"),
+        ('{"format": "kspec checkpoint", "version": 2}', "is damaged"),
     ],
 )
 def test_what_is_no_manifest_is_refused(copy: Path, text: str, says: str) -> None:

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.limits import Keep
+from checkers.limits import Keep, Limits
 from checkers.native import blocks, search
 from checkers.native.codes import SHARDS
-from checkers.native.search import explore
+from checkers.native.search import How, explore_by_kernel
 from checkers.native.worker import owner_of, shards_of
 from spec.core import System
 from spec.replication import REPLICATION
@@ -70,7 +70,8 @@ def test_the_format_is_what_its_documentation_says(
     system: System[Any], tmp_path: Path, wide_kernels: None
 ) -> None:
     """Read by nothing but docs/checkpoints.md, a checkpoint has the states of the specification."""
-    explore(system, keep=Keep(tmp_path, resume=False), max_depth=7)
+    how = How(keep=Keep(tmp_path, resume=False))
+    explore_by_kernel(system, Limits(max_depth=7), how)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     claimed = manifest.pop("checksum")
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
@@ -80,6 +81,7 @@ def test_the_format_is_what_its_documentation_says(
     levels = manifest["levels"]
     assert len(levels) == 7
     fired: Counter[str] = Counter()
+    edge_of_bounds = 0
     for level, expected in zip(levels, spec_levels(system), strict=False):
         found = set()
         for part in level["parts"]:
@@ -97,11 +99,14 @@ def test_the_format_is_what_its_documentation_says(
         counts = {name: count["fired"] for name, count in level["rules"].items()}
         assert Counter(counts) == fired
         assert level["generated"] == len(system.initial()) + fired.total()
+        assert level["edge_of_bounds"] == edge_of_bounds
         fired.update(rule.name for state in expected for rule, _, _ in system.steps(state))
+        edge_of_bounds += sum(is_cut_off(system, state) for state in expected)
 
 
 def test_a_level_without_states_ends_a_run_that_has_seen_all(tmp_path: Path) -> None:
-    explore(REPLICATION.system("kip-320", {"brokers": 1}), keep=Keep(tmp_path, resume=False))
+    how = How(keep=Keep(tmp_path, resume=False))
+    explore_by_kernel(REPLICATION.system("kip-320", {"brokers": 1}), how=how)
     *levels, last = json.loads((tmp_path / "manifest.json").read_text())["levels"]
     assert all(level["states"] for level in levels)
     assert (last["states"], last["parts"]) == (0, [])
@@ -116,6 +121,13 @@ def spec_levels(system: System[S]) -> Iterator[list[S]]:
         after = dict.fromkeys(s for state in level for _, _, s in system.steps(state))
         level = [state for state in after if state not in seen]
         seen.update(level)
+
+
+def is_cut_off(system: System[S], state: S) -> bool:
+    """Whether a behaviour would go on from here but for the bounds."""
+    if any(True for _ in system.steps(state)):
+        return False
+    return not system.is_final(state) and not system.is_deadlock(state)
 
 
 def state_by_the_book(words: Sequence[int], widths: Sequence[int]) -> tuple[int, int]:
