@@ -19,10 +19,21 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from checkers.explore import explore
 from checkers.limits import INTERRUPTED, Limits
 from checkers.search import RuleFailed
-from spec.core import Blocked, Limit, Model, Rule, System, Variant
+from checkers.verdict import Verdict
+from spec.core import (
+    Blocked,
+    Limit,
+    Model,
+    Rule,
+    System,
+    Variant,
+    differing,
+    evolve,
+    kind_of,
+    replaced,
+)
 from traces.trace import settings
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -47,24 +58,26 @@ def changes(before: Any, after: Any, path: Path = ()) -> Iterator[tuple[Path, An
 
     Tallies are left out: only limits read them.
     """
-    if before == after:
+    is_standin = hasattr(type(after), "_kspec_differing")  # comparing it would read all of it
+    if before is after or (not is_standin and before == after):
         return
-    if type(before) is type(after):
-        if attrs.has(type(after)):
-            for field in attrs.fields(type(after)):
-                if field.eq and not field.metadata.get("tally"):
-                    old, new = getattr(before, field.name), getattr(after, field.name)
-                    yield from changes(old, new, (*path, field.name))
+    if kind_of(before) is kind_of(after):
+        parts = differing(before, after)
+        if parts is not None:
+            for step, old, new in parts:
+                if not is_tally(after, step):
+                    yield from changes(old, new, (*path, step))
             return
-        if hasattr(after, "_fields"):
-            for name in after._fields:
-                yield from changes(getattr(before, name), getattr(after, name), (*path, name))
-            return
-        if isinstance(after, tuple) and len(before) == len(after):
-            for index, (old, new) in enumerate(zip(before, after, strict=True)):
-                yield from changes(old, new, (*path, index))
-            return
-    yield path, before, after
+    if before != after:
+        yield path, before, after
+
+
+def is_tally(state: Any, step: str | int) -> bool:
+    """Whether a field only counts what the bounds allow so often."""
+    kind = kind_of(state)
+    if not isinstance(step, str) or not attrs.has(kind):
+        return False
+    return bool(attrs.fields_dict(kind)[step].metadata.get("tally"))
 
 
 def with_part(state: Any, path: Path, value: Any) -> Any:
@@ -73,10 +86,10 @@ def with_part(state: Any, path: Path, value: Any) -> Any:
         return value
     head, *rest = path
     if isinstance(head, int):
-        return (*state[:head], with_part(state[head], tuple(rest), value), *state[head + 1 :])
+        return replaced(state, head, with_part(state[head], tuple(rest), value))
     part = with_part(getattr(state, head), tuple(rest), value)
-    if attrs.has(type(state)):
-        return attrs.evolve(state, **{head: part})
+    if attrs.has(kind_of(state)):
+        return evolve(state, **{attrs.fields_dict(kind_of(state))[head].alias: part})
     return state._replace(**{head: part})
 
 
@@ -95,9 +108,9 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
     "forgets {}": lambda before, after: before,
     "makes {} one more": lambda before, after: after + 1 if type(after) is int else after,
     "makes {} one less": lambda before, after: after - 1 if type(after) is int else after,
-    "loses the end of {}": lambda before, after: after[:-1] if type(after) is tuple else after,
+    "loses the end of {}": lambda before, after: after[:-1] if kind_of(after) is tuple else after,
     "loses a member of {}": lambda before, after: (
-        after - {max(after)} if type(after) is frozenset and after else after
+        after - {max(after)} if kind_of(after) is frozenset and after else after
     ),
 }
 
@@ -293,8 +306,22 @@ class Original:
     system: System[Any]
     distinct: int
     generated: int
+    explore: Callable[[System[Any], Limits], Verdict]
+    """Explores its mutants; what is learned of the rules that they share is shared."""
     fails: Sequence[str] = ()
     """The properties that it violates itself, which are not asked about."""
+
+
+def explorer() -> Callable[[System[Any], Limits], Verdict]:
+    """Explores systems that have the same states, with what is learned of their rules."""
+    from checkers.native.search import How, Learnable, explore_by_learning
+
+    how, learned = How(workers=1), Learnable()
+
+    def explore(system: System[Any], limits: Limits) -> Verdict:
+        return explore_by_learning(system, limits, how, learned=learned)
+
+    return explore
 
 
 class Run:
@@ -321,13 +348,14 @@ class Run:
     def original(self, bounds: Mapping[str, int]) -> Original:
         """The unbroken system in these bounds, explored."""
         system = self.system(bounds)
+        explore = explorer()
         verdict = explore(system, Limits(keep_going=True))
         if verdict.stopped_by == INTERRUPTED:
             raise KeyboardInterrupt
         broken = {violation.name for violation in verdict.violations}
         holds = tuple(p for p in system.properties if p.name not in broken)
         kept = attrs.evolve(system, properties=holds)
-        return Original(kept, verdict.distinct, verdict.generated, sorted(broken))
+        return Original(kept, verdict.distinct, verdict.generated, explore, sorted(broken))
 
     def system(self, bounds: Mapping[str, int]) -> System[Any]:
         """The variant in these bounds, asked about everything its model states."""
@@ -350,7 +378,7 @@ class Run:
         originals: Iterable[Original] = self.originals
         if mutant.name in self.variant.seen_only_in:
             bounds = self.variant.seen_only_in[mutant.name]
-            originals = [Original(self.system(bounds), distinct=0, generated=0)]
+            originals = [Original(self.system(bounds), 0, 0, explorer())]
         outcome = Outcome(mutant.name, mutant.rule, SURVIVED, changes_graph=False)
         for original in originals:
             outcome = self.explored(mutant, original, outcome)
@@ -366,7 +394,7 @@ class Run:
         outcome = attrs.evolve(so_far, bounds=settings(original.system.bounds))
         most = GIVE_UP_AT * original.distinct or None
         try:
-            verdict = explore(mutant.of(original.system), Limits(max_states=most))
+            verdict = original.explore(mutant.of(original.system), Limits(max_states=most))
         except RuleFailed as error:
             return attrs.evolve(
                 outcome, fate=KILLED, killed_by=str(error), states=len(error.trace.states)

@@ -225,7 +225,7 @@ class Book:
             for r in system.rules
         ]
         properties = [
-            self.instance(PROPERTY_CHOICES if getattr(p, "choices", None) else PROPERTY, p)
+            self.instance(PROPERTY_CHOICES if isinstance(p, Always) and p.choices else PROPERTY, p)
             for p in system.properties
             if isinstance(p, Always | Reachable)
         ]
@@ -334,9 +334,7 @@ class Book:
         if kind == PROPERTY_CHOICES:
             return list(asked.instances(state))
         if isinstance(asked, Always):
-            if getattr(asked, "choices", None):
-                return asked.failure_at(state, instance.choice) is None
-            return asked.failure(state) is None
+            return asked.failure_of(state, instance.choice) is None
         return bool(asked.body(state))
 
     def leaf_of(self, instance: Instance, trace: Trace, state: Any) -> int:

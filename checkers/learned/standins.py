@@ -269,6 +269,8 @@ def standin_class(of: type) -> type:
         "__hash__": lambda self: hash(real(self)),
         "__replace__": lambda self, **changes: evolved(self, changes),
         "_kspec_evolve": evolved,
+        "_kspec_differing": staticmethod(differing_fields),
+        "_kspec_of": of,
     }
     made = type(of.__name__, (of,), space)
     STANDINS.add(made)
@@ -309,6 +311,15 @@ def evolved(origin: Any, changes: dict[str, Any]) -> Any:
             for name, old in zip(shape.apart, apart, strict=True)
         )
     return new_standin(type(origin), (trace, place, shape, parts, apart), named)
+
+
+def differing_fields(before: Any, after: Any) -> Any:
+    """As `differing` of the core; of two stand-ins for one record, what was changed is enough."""
+    names: Any = after._kspec_about[2].names
+    if type(before) in STANDINS and before._kspec_about[1] is after._kspec_about[1]:
+        changed = {**(before._kspec_changes or {}), **(after._kspec_changes or {})}
+        names = [name for name in names if name in changed]
+    return ((name, getattr(before, name), getattr(after, name)) for name in names)
 
 
 def equals(one: Any, other: Any) -> bool:
@@ -366,6 +377,19 @@ class Items:
         self.trace = trace
         self.items = items
         self.origin = origin
+
+    _kspec_of = tuple
+
+    @staticmethod
+    def _kspec_differing(before: Any, after: Any) -> Any:
+        """As `differing` of the core, without items that are only copied."""
+        if len(before) != len(after):
+            return None
+        return (
+            (index, before[index], after[index])
+            for index in range(len(after.items))
+            if not (type(before) is Items and is_copy(before.items[index], after.items[index]))
+        )
 
     def got(self, index: int) -> Any:
         item = self.items[index]
@@ -466,6 +490,11 @@ class Items:
         return format(real(self), how)
 
 
+def is_copy(one: Any, other: Any) -> bool:
+    """Whether two items of stand-ins are the same part of the state, which nobody has read."""
+    return type(one) is Unread and type(other) is Unread and one.place is other.place
+
+
 Sequence.register(Items)
 
 
@@ -479,6 +508,7 @@ class Members:
     """A stand-in for a frozenset: one of the state, with some members more and some less."""
 
     __slots__ = ("less", "more", "origin", "trace")
+    _kspec_of = frozenset
     __class__ = property(lambda self: frozenset)  # type: ignore[assignment] # for isinstance
 
     def __init__(

@@ -41,7 +41,7 @@ from spec.core.properties import (
     reachable_within,
 )
 from spec.core.rules import Blocked, Choice, Limit, Rule, Step, limit, rule
-from spec.core.updates import appended, evolve, replaced
+from spec.core.updates import appended, differing, evolve, kind_of, replaced
 
 __all__ = [
     "Always",
@@ -66,7 +66,9 @@ __all__ = [
     "appended",
     "bound",
     "constant",
+    "differing",
     "evolve",
+    "kind_of",
     "leads_to",
     "limit",
     "look_up",

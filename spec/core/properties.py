@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from types import GeneratorType
-from typing import Any, Generic, TypeAlias
+from typing import Any, Concatenate, Generic, TypeAlias, overload
 
 import attrs
 
 from spec.core.errors import SpecError
-from spec.core.rules import Rule, S, without_a_name
+from spec.core.rules import Choice, Rule, S, assert_chooses, without_a_name
 from spec.core.text import first_paragraph
 
 Claims: TypeAlias = Generator[tuple[str, bool], None, None]
@@ -21,16 +22,29 @@ class Always(Generic[S]):
     """What is true in every reachable state."""
 
     name: str
-    body: Callable[[S], Any]
+    body: Callable[..., Any]
+    choices: Mapping[str, Callable[[S], Iterable[Any]]] = attrs.field(factory=dict)
+    """What it is stated of, each time by itself: as the choices of a rule."""
 
     @property
     def summary(self) -> str:
         """What it says of itself."""
         return first_paragraph(self.body)
 
+    def instances(self, s: S) -> Iterator[Choice]:
+        """Everything that it is stated of in this state, in a fixed order."""
+        return product(*[domain(s) for domain in self.choices.values()])
+
     def failure(self, s: S) -> str | None:
         """The place where the property fails in this state, or None where it holds."""
-        claims = self.body(s)
+        if not self.choices:
+            return self.failure_of(s, ())
+        places = (self.failure_of(s, choice) for choice in self.instances(s))
+        return next((place for place in places if place is not None), None)
+
+    def failure_of(self, s: S, choice: Choice) -> str | None:
+        """The same for one choice."""
+        claims = self.body(s, *choice)
         if type(claims) is not GeneratorType:
             return None if self.judged(claims) else "here"
         for claim in claims:
@@ -88,9 +102,34 @@ class LeadsTo(Generic[S]):
 Property: TypeAlias = Always[S] | Reachable[S] | LeadsTo[S]
 
 
-def always(body: Callable[[S], Claims | bool]) -> Always[S]:
-    """State what is true in every state: yield (place, claim), or return one claim."""
-    return Always(body.__name__, body)
+@overload
+def always(body: Callable[[S], Claims | bool], /) -> Always[S]: ...
+
+
+@overload
+def always(
+    **choices: Callable[[Any], Iterable[Any]],
+) -> Callable[[Callable[Concatenate[S, ...], Claims | bool]], Always[S]]: ...
+
+
+def always(
+    body: Callable[..., Claims | bool] | None = None,
+    /,
+    **choices: Callable[[Any], Iterable[Any]],
+) -> Any:
+    """State what is true in every state: yield (place, claim), or return one claim.
+
+    With choices, as a rule has them, it is stated of each by itself: `@always(leader=brokers)`.
+    Then the learned engine keeps what is read for one apart from what is read for another.
+    """
+    if body is not None:
+        return Always(body.__name__, body)
+
+    def decorate(stated: Callable[..., Claims | bool]) -> Always[Any]:
+        assert_chooses(f"property {stated.__name__}", stated, choices)
+        return Always(stated.__name__, stated, choices)
+
+    return decorate
 
 
 def reachable(body: Callable[[S], bool]) -> Reachable[S]:

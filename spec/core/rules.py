@@ -140,12 +140,17 @@ def rule(
     """
 
     def decorate(body: Callable[Concatenate[S, ...], Step[S] | S]) -> Rule[S]:
-        chosen = list(inspect.signature(body).parameters)[1:]
-        if chosen != list(choices):
-            raise SpecError(
-                f"rule {body.__name__} takes {chosen or 'no choices'}, "
-                f"but its decorator lists {list(choices) or 'none'}"
-            )
+        assert_chooses(f"rule {body.__name__}", body, choices)
         return Rule(name=body.__name__, by=by, choices=choices, body=body)
 
     return decorate
+
+
+def assert_chooses(what: str, body: Callable[..., Any], choices: Mapping[str, Any]) -> None:
+    """SpecError where a function takes other choices than its decorator lists."""
+    chosen = list(inspect.signature(body).parameters)[1:]
+    if chosen != list(choices):
+        raise SpecError(
+            f"{what} takes {chosen or 'no choices'}, "
+            f"but its decorator lists {list(choices) or 'none'}"
+        )

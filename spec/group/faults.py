@@ -51,7 +51,9 @@ def consumer_closes(s: World, consumer: int) -> Step[World]:
     outcome = leaving(s, consumer)
     yield from within_bounds(s, outcome)
     dropped = s.gives_up(consumer).consumers[consumer].late
-    world = with_another(s.after(outcome), consumer, Consumer(Phase.CLOSED, late=dropped, ids=c.ids))
+    world = with_another(
+        s.after(outcome), consumer, Consumer(Phase.CLOSED, late=dropped, ids=c.ids)
+    )
     return world.with_fault(leaves=1)
 
 

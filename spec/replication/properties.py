@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from spec.core import Claims, always
 from spec.replication.state import NO_LEADER, Cluster, brokers
 
@@ -13,32 +11,34 @@ def copy_at(offset: int, broker: int) -> str:
     return f"offset {offset} on broker {broker}"
 
 
-def committed_records_are_held(s: Cluster, leader: int, members: Iterable[int]) -> Claims:
-    """Every member holds the leader's record at every offset below the leader's HW."""
-    for member in sorted(members):
-        for offset in range(s.views[leader].hw):
-            agrees = s.logs[member].agrees_at(offset, s.logs[leader])
-            yield f"{copy_at(offset, member)}, committed by broker {leader}", agrees
+def offsets(s: Cluster) -> range:
+    """Every offset that a log may have a record at."""
+    return range(s.bounds.log_size)
 
 
-@always
-def WeakIsr(s: Cluster) -> Claims:
+def committed_record_is_held(
+    s: Cluster, leader: int, isr: frozenset[int], member: int, offset: int
+) -> Claims:
+    """If it is below the leader's HW, a member of the ISR has the leader's record there."""
+    if s.presumes_leadership(leader) and member in isr and offset < s.views[leader].hw:
+        agrees = s.logs[member].agrees_at(offset, s.logs[leader])
+        yield f"{copy_at(offset, member)}, committed by broker {leader}", agrees
+
+
+@always(leader=brokers, member=brokers, offset=offsets)
+def WeakIsr(s: Cluster, leader: int, member: int, offset: int) -> Claims:
     """What a broker that takes itself for the leader counts as committed, its own ISR holds."""
-    for leader in brokers(s):
-        if s.presumes_leadership(leader):
-            yield from committed_records_are_held(s, leader, s.views[leader].isr)
+    return committed_record_is_held(s, leader, s.views[leader].isr, member, offset)
 
 
-@always
-def StrongIsr(s: Cluster) -> Claims:
+@always(leader=brokers, member=brokers, offset=offsets)
+def StrongIsr(s: Cluster, leader: int, member: int, offset: int) -> Claims:
     """What a broker that takes itself for the leader counts as committed, the true ISR holds.
 
     Only members of the true ISR, the controller's, are ever elected. So no election loses a
     committed record, and two that take themselves for the leader agree on what is committed.
     """
-    for leader in brokers(s):
-        if s.presumes_leadership(leader):
-            yield from committed_records_are_held(s, leader, s.quorum.isr)
+    return committed_record_is_held(s, leader, s.quorum.isr, member, offset)
 
 
 @always
