@@ -54,8 +54,8 @@ def run_learned(system: System[Any], limits: Limits, workers: int) -> Run:
     backends: list[Any] = []
 
     class Recorded(native.ByLearning):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
             backends.append(self)
 
     with patch.object(native, "ByLearning", Recorded):
