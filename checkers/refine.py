@@ -29,7 +29,7 @@ from checkers.lockstep import Adapter, Compared, Difference, compare_edges
 from checkers.lockstep.step import Attempt, differing
 from checkers.models import find_object
 from checkers.named import Named
-from impl.packed.kernel import DEADLOCK, MOST_GUARDS, Kernel
+from impl.packed.kernel import MOST_GUARDS, Kernel
 from impl.packed.layout import LayoutError
 from spec.core import Always, Blocked, SpecError, System, Taken
 from traces.trace import Trace, between
@@ -235,10 +235,8 @@ def failures_that_differ(
 ) -> Iterator[Difference]:
     """The properties that only one of the two sees violated."""
     always = [p for p in system.properties if isinstance(p, Always) and p.name in kernel.properties]
-    asked = {p.name for p in always} | {DEADLOCK} & {*kernel.properties}
+    asked = {p.name for p in always}
     by_rules = {p.name for p in always if p.failure(state) is not None}
-    if DEADLOCK in asked and system.is_deadlock(state):
-        by_rules.add(DEADLOCK)
     here = {*kernel.names(mask)} & asked
     if here != by_rules:
         says = [f"{name} is violated by the specification, not here" for name in by_rules - here]

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
 S = TypeVar("S")
 
-DEADLOCK = "deadlock"
-"""Stands among the properties that a kernel checks: no deadlock."""
-
 MOST_GUARDS = 8
 """As many columns `stops` writes; the last counts those that nothing stops."""
 
@@ -57,6 +54,10 @@ class Kernel(Generic[S]):
     stops: Callable[[Words, int, Words], None] | None = None
     """Count what stops each act in the first so many states: a row for each act, and in it a
     column for each guard of the rule, in its order. None where a kernel does not count this."""
+    ends: Callable[[Words, Words], int] | None = None
+    """Of states without successors, given by their places: in how many a behaviour may end for
+    good, where limits alone block all others. None where a kernel leaves that to the
+    specification; only then can there be a deadlock."""
     representatives: Callable[[Words, int], int] | None = None
     """Replace the first so many states by the representatives of their orbits, and answer how
     many states these orbits have; None where a model has no symmetry."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 
 from impl.packed.compiled import Words
-from impl.packed.kernel import DEADLOCK, Kernel
+from impl.packed.kernel import Kernel
 from impl.packed.replication import coverage, effects, properties, symmetry
 from impl.packed.replication.facts import facts_and_tables
 from impl.packed.replication.states import pack, replication_layout, unpack
@@ -72,6 +72,9 @@ def replication_kernel(system: System[Cluster]) -> Kernel[Cluster]:
     def check(words: Words, begin: int, end: int, masks: Words) -> int:
         return properties.check(words, begin, end, facts, tables, masks)
 
+    def ends(words: Words, places: Words) -> int:
+        return properties.ends(words, places, facts)
+
     def stops(words: Words, count: int, stopped: Words) -> None:
         coverage.stops(words, count, facts, tables, stopped)
 
@@ -93,12 +96,13 @@ def replication_kernel(system: System[Cluster]) -> Kernel[Cluster]:
         layout=layout,
         fanout=facts.fanout,
         acts=tuple(acts),
-        properties=("WeakIsr", "StrongIsr", "LeaderInIsr", DEADLOCK),
+        properties=("WeakIsr", "StrongIsr", "LeaderInIsr"),
         expand=expand,
         check=check,
         pack=as_words,
         unpack=as_state,
         taken=as_taken,
         stops=stops,
+        ends=ends,
         representatives=represent,
     )

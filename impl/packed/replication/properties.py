@@ -50,3 +50,14 @@ def check(words: Words, begin: int, end: int, facts: Facts, tables: Words, masks
         masks[i] = mask
         found |= mask
     return found
+
+
+@compiled
+def ends(words: Words, places: Words, facts: Facts) -> int:
+    """How many of these states have an empty ISR and no leader; any other has a next decision."""
+    found = 0
+    for i in places:
+        requests = requests_of(words[2, i], facts)
+        _, leader, isr = quorum_of(words[1, i], words[2, i], requests, facts)
+        found += int(isr == 0 and leader >= facts.brokers)
+    return found

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from impl.packed.kernel import DEADLOCK, Kernel
+from impl.packed.kernel import Kernel
 from spec.core import Always, System
 
 
@@ -59,8 +59,7 @@ def rule_and_choices(step: tuple[str, str, Any]) -> tuple[str, str]:
 def violated_by_spec(system: System[Any], state: Any) -> list[str]:
     """What fails in a state."""
     always = [p for p in system.properties if isinstance(p, Always)]
-    failing = [p.name for p in always if p.failure(state) is not None]
-    return failing + [DEADLOCK] * system.is_deadlock(state)
+    return [p.name for p in always if p.failure(state) is not None]
 
 
 def violated_by_kernel(kernel: Kernel[Any], state: Any) -> list[str]:
