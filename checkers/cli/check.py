@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,11 @@ from checkers.cli.options import (
     FILE,
     all_of,
     as_size,
+    asking,
     find_system,
     json_option,
-    model_argument,
+    optional_model_argument,
+    parse_settings,
     property_option,
     set_option,
     story_options,
@@ -35,6 +38,7 @@ from checkers.cli.output import (
 )
 from checkers.engines import ENGINES
 from checkers.limits import INTERRUPTED
+from checkers.models import BUILT_IN, find_model
 from checkers.verdict import (
     DEADLOCK,
     EXIT_BAD_INPUT,
@@ -43,7 +47,7 @@ from checkers.verdict import (
     SAMPLED,
     Verdict,
 )
-from spec.core import Always, Blocked, LeadsTo, SpecError
+from spec.core import Always, Blocked, LeadsTo, SpecError, System
 
 if TYPE_CHECKING:
     from checkers.limits import Keep
@@ -51,7 +55,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@all_of(model_argument, variant_option, set_option, property_option)
+@all_of(optional_model_argument, variant_option, set_option, property_option)
 @click.option(
     "--engine",
     type=click.Choice(ENGINES),
@@ -90,7 +94,8 @@ if TYPE_CHECKING:
     "--resume",
     type=FILE,
     metavar="DIR",
-    help="Go on with the run that is kept there, and keep what comes.",
+    help="Continue the run that is kept in this folder, and keep its new levels there. MODEL, "
+    "--variant, --set and --property may be left out.",
 )
 @click.option(
     "--witness",
@@ -110,7 +115,7 @@ if TYPE_CHECKING:
 )
 @all_of(story_options, json_option)
 def check(
-    model: str,
+    model: str | None,
     variant: str | None,
     settings: tuple[str, ...],
     properties: tuple[str, ...],
@@ -134,12 +139,13 @@ def check(
     """Explore every state of MODEL within its bounds, and show the shortest counterexample.
 
     MODEL is one that `kspec models` lists, or your own: `module:attribute`, or the path of a
-    Python file, which is then executed.
+    Python file, which is then executed. With --resume, it is by default the model that is kept.
 
     \b
     kspec check replication --variant kip-101
     kspec check replication --set max_epoch=2 --property StrongIsr
     kspec check my_protocol.py --html counterexample.html
+    kspec check --resume run
     """
     from checkers.engines import Options, run
     from checkers.limits import Limits
@@ -150,7 +156,12 @@ def check(
     started = time.perf_counter()
     if witness:
         properties = (*properties, witness)
-    system = find_system(model, variant, settings, properties)
+    if resume:
+        system = find_kept_system(resume, model, variant, settings, properties)
+    elif model:
+        system = find_system(model, variant, settings, properties)
+    else:
+        raise click.UsageError("Missing argument 'MODEL'.")
     if witness and any(
         isinstance(p, Always | LeadsTo) and p.name == witness for p in system.properties
     ):
@@ -187,7 +198,7 @@ def check(
         say_json(verdict.to_json(seconds))
         return verdict.exit_code
     show(verdict, trace)
-    say_what_is_expected(verdict, model)
+    say_what_is_expected(verdict, model or system.model.name)
     if coverage:
         show_coverage(verdict)
     if keep and verdict.stopped_by:
@@ -209,6 +220,33 @@ def keep_in(checkpoint: Path | None, resume: Path | None) -> Keep | None:
     except OSError as error:
         raise SpecError(f"cannot keep a checkpoint in {checkpoint}: {error.strerror}") from None
     return Keep(checkpoint, resume=False)
+
+
+def find_kept_system(
+    folder: Path,
+    model: str | None,
+    variant: str | None,
+    settings: Sequence[str],
+    properties: Sequence[str],
+) -> System[Any]:
+    """The system of the run that is kept in a folder, but for what the command line says."""
+    from checkers.native.checkpoint import assert_same_run, run_kept
+
+    run = run_kept(folder)
+    if run is None:
+        if model is None:
+            raise SpecError(f"nothing is kept in {folder} yet: name the MODEL to begin with")
+        return find_system(model, variant, settings, properties)
+    if model is None and run["model"] not in BUILT_IN:  # no file is executed unless it is named
+        raise SpecError(f"{folder} keeps a run of {run['model']}, which is not kspec's: name it")
+    found = find_model(model or run["model"])
+    assert_same_run(folder, {"model": run["model"]}, {"model": found.name})
+    bounds = {**run["bounds"], **parse_settings(settings)}
+    system = found.system(variant or run["variant"], bounds)
+    if properties:
+        return asking(system, properties)
+    in_order = [p.name for p in (*found.properties, *found.sanity) if p.name in run["properties"]]
+    return system.with_properties(dict.fromkeys([*in_order, *run["properties"]]))
 
 
 class StoryFiles:

@@ -32,6 +32,11 @@ def model_argument(command: F) -> F:
     return click.argument("model", metavar="MODEL")(command)
 
 
+def optional_model_argument(command: F) -> F:
+    """Which model, where something else may say it: `[MODEL]`."""
+    return click.argument("model", metavar="[MODEL]", required=False)(command)
+
+
 def variant_option(command: F) -> F:
     """Which variant of it."""
     return click.option(
@@ -110,7 +115,11 @@ def find_system(
     model: str, variant: str | None, settings: Sequence[str], properties: Sequence[str] = ()
 ) -> System[Any]:
     """The system that the options speak of."""
-    system = find_model(model).system(variant, parse_settings(settings))
+    return asking(find_model(model).system(variant, parse_settings(settings)), properties)
+
+
+def asking(system: System[Any], properties: Sequence[str]) -> System[Any]:
+    """A system with the properties that are asked about; with its own if none is named."""
     if "none" in properties:
         if len(properties) > 1:
             raise click.UsageError("--property none stands alone")

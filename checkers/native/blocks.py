@@ -12,11 +12,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.native.checkpoint import Part, assert_there
 from checkers.native.codes import SHARDS, Pieces, as_highs, shard_of
 from impl.packed.compiled import Words, compiled
 from spec.core import SpecError
@@ -32,18 +32,6 @@ SCHEMA = pa.schema(
 
 ROWS_TOGETHER = 256
 """Rows of a row group: who owns a few shards only need not read the others."""
-
-
-@attrs.frozen
-class Part:
-    """One file of a level."""
-
-    name: str
-    """Relative to the checkpoint's folder."""
-    states: int
-    rows: int
-    bytes: int
-    sha256: str
 
 
 @compiled
@@ -142,16 +130,6 @@ def write_rows(folder: Path, name: str, rows: pa.Table, states: int) -> Part:
         beside.unlink(missing_ok=True)
         raise
     return part
-
-
-def assert_there(folder: Path, part: Part) -> None:
-    """SpecError if a file is missing, or as long as it cannot be."""
-    path = folder / part.name
-    if not path.is_file():
-        raise SpecError(f"{path} is missing from the checkpoint")
-    size = path.stat().st_size
-    if size != part.bytes:
-        raise SpecError(f"{path} is damaged: it has {size:,} bytes, and should have {part.bytes:,}")
 
 
 def assert_whole(folder: Path, part: Part) -> None:

@@ -20,12 +20,23 @@ from typing import Any
 
 import attrs
 
-from checkers.native.blocks import Part, assert_there
 from spec.core import SpecError
 
 FORMAT, VERSION = "kspec checkpoint", 2
 MANIFEST = "manifest.json"
 BESIDE = f"{MANIFEST}.tmp"
+
+
+@attrs.frozen
+class Part:
+    """One file of a level."""
+
+    name: str
+    """Relative to the checkpoint's folder."""
+    states: int
+    rows: int
+    bytes: int
+    sha256: str
 
 
 @attrs.frozen
@@ -72,8 +83,39 @@ class Manifest:
 # -- reading --------------------------------------------------------------------------------------
 
 
+def run_kept(folder: Path) -> Mapping[str, Any] | None:
+    """What is explored in a checkpoint; None where a run was killed before anything was kept."""
+    if is_empty(folder):
+        return None
+    run = read_whole(folder).run
+    kinds = {"model": str, "variant": str, "bounds": dict, "properties": list}
+    if not all(isinstance(run.get(name), kind) for name, kind in kinds.items()):
+        raise SpecError(f"{folder / MANIFEST} is damaged")
+    return run
+
+
 def read_manifest(folder: Path, run: Mapping[str, Any]) -> Manifest:
     """The manifest of a checkpoint of this run, or SpecError, which says what is wrong."""
+    manifest = read_whole(folder)
+    assert_same_run(folder, manifest.run, run)
+    for level in manifest.levels:
+        for part in level.parts:
+            assert_there(folder, part)
+    return manifest
+
+
+def assert_there(folder: Path, part: Part) -> None:
+    """SpecError if a file is missing, or as long as it cannot be."""
+    path = folder / part.name
+    if not path.is_file():
+        raise SpecError(f"{path} is missing from the checkpoint")
+    size = path.stat().st_size
+    if size != part.bytes:
+        raise SpecError(f"{path} is damaged: it has {size:,} bytes, and should have {part.bytes:,}")
+
+
+def read_whole(folder: Path) -> Manifest:
+    """The manifest of a checkpoint, whatever it is of; SpecError says what is wrong with it."""
     path = folder / MANIFEST
     damaged = SpecError(f"{path} is damaged")
     try:
@@ -94,14 +136,9 @@ def read_manifest(folder: Path, run: Mapping[str, Any]) -> Manifest:
     if checksum != checksum_of(record):
         raise damaged
     try:
-        manifest = as_manifest(record)
+        return as_manifest(record)
     except (KeyError, TypeError, ValueError):
         raise damaged from None
-    assert_same_run(path, manifest.run, run)
-    for level in manifest.levels:
-        for part in level.parts:
-            assert_there(folder, part)
-    return manifest
 
 
 def as_manifest(record: Mapping[str, Any]) -> Manifest:
@@ -122,12 +159,12 @@ def as_manifest(record: Mapping[str, Any]) -> Manifest:
     )
 
 
-def assert_same_run(path: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
+def assert_same_run(folder: Path, theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> None:
     """SpecError names the first thing in which a checkpoint is of another run."""
     for name in [*ours, *(name for name in theirs if name not in ours)]:
         if theirs.get(name) != ours.get(name):
             raise SpecError(
-                f"{path} is of another run: {name} is {told(theirs.get(name))} there, "
+                f"{folder / MANIFEST} is of another run: {name} is {told(theirs.get(name))} there, "
                 f"and {told(ours.get(name))} here"
             )
 
@@ -203,11 +240,19 @@ def begin(folder: Path, run: Mapping[str, Any]) -> Manifest:
     return manifest
 
 
-def resume(folder: Path, run: Mapping[str, Any]) -> Manifest:
-    """What a folder has of a run; of one that was killed before anything was kept, nothing."""
+def is_empty(folder: Path) -> bool:
+    """Whether nothing is kept in a folder yet; SpecError if there is no such folder."""
     if not folder.is_dir():
         raise SpecError(f"there is no checkpoint at {folder}")
-    if all(path.name == BESIDE for path in folder.iterdir()):
+    try:
+        return all(path.name == BESIDE for path in folder.iterdir())
+    except OSError as error:
+        raise SpecError(f"cannot read {folder}: {error.strerror}") from None
+
+
+def resume(folder: Path, run: Mapping[str, Any]) -> Manifest:
+    """What a folder has of a run; of one that was killed before anything was kept, nothing."""
+    if is_empty(folder):
         return begin(folder, run)
     manifest = read_manifest(folder, run)
     remove_leftovers(folder, manifest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from checkers.native import checkpoint
 from tests.cli.conftest import Kspec
 
 SMALL = ("check", "replication", "--set", "brokers=2")
@@ -36,6 +38,68 @@ def test_a_run_goes_on_and_says_what_the_disk_took(kspec: Kspec) -> None:
     assert "checkpoint" not in json.loads(whole.out)["seconds"]
 
 
+def test_what_is_explored_is_taken_from_the_folder(kspec: Kspec) -> None:
+    run = [*SMALL, "--variant", "kip-101", "--set", "max_epoch=2", "--property", "StrongIsr"]
+    whole = kspec(*run, "--json")
+    ended = kspec(*run, "--max-depth", "3", "--checkpoint", "run")
+    assert ended.code == 4
+    resumed = kspec("check", "--resume", "run", "--max-depth", "5", "--json")
+    record = json.loads(resumed.out)
+    assert (resumed.code, record["stopped_by"]) == (4, "max-depth 5")
+    assert (record["model"], record["variant"]) == ("replication", "kip-101")
+    assert (record["bounds"]["brokers"], record["bounds"]["max_epoch"]) == (2, 2)
+    assert record["properties"] == ["StrongIsr"]
+    given = ["replication", "--set", "brokers=2", "--property", "StrongIsr"]
+    for arguments in ([], ["replication"], given, run[1:]):
+        finished = kspec("check", *arguments, "--resume", "run", "--json")
+        assert finished.code == whole.code
+        assert counts(json.loads(finished.out)) == counts(json.loads(whole.out))
+
+
+def test_properties_are_told_in_the_order_of_the_model(kspec: Kspec) -> None:
+    whole = kspec(*SMALL, "--json", "--checkpoint", "run")
+    asked = json.loads(whole.out)["properties"]
+    assert asked != sorted(asked)
+    assert json.loads(kspec("check", "--resume", "run", "--json").out)["properties"] == asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["group"], "model is replication there, and group here"),
+        (["--variant", "kip-101"], "variant is kip-320 there, and kip-101 here"),
+        (["--set", "max_epoch=2"], "bounds is brokers=2, .*max_epoch=1 there, and brokers=2, .*=2"),
+        (["--property", "StrongIsr"], "properties is LeaderInIsr, .* there, and StrongIsr here"),
+        (["--property", "none"], "properties is LeaderInIsr, .* there, and none here"),
+    ],
+)
+def test_what_is_given_and_differs_is_refused_by_name(
+    kspec: Kspec, arguments: list[str], says: str
+) -> None:
+    kspec(*SMALL, "--max-depth", "3", "--checkpoint", "run")
+    ran = kspec("check", *arguments, "--resume", "run")
+    assert (ran.code, ran.out) == (151, "")
+    assert re.fullmatch(f"kspec: run/manifest.json is of another run: {says}.*\n", ran.err)
+
+
+def test_a_checkpoint_names_no_file_to_be_executed(kspec: Kspec) -> None:
+    kspec(*SMALL, "--max-depth", "3", "--checkpoint", "run")
+    Path("own.py").write_text("raise SystemExit('executed')")
+    path = Path("run/manifest.json")
+    record = json.loads(path.read_text())
+    record["run"]["model"] = "./own.py"
+    del record["checksum"]
+    path.write_text(json.dumps(record | {"checksum": checkpoint.checksum_of(record)}))
+    ran = kspec("check", "--resume", "run")
+    assert ran.code == 151
+    assert ran.err == "kspec: run keeps a run of ./own.py, which is not kspec's: name it\n"
+
+
+def test_what_was_killed_before_anything_was_kept_begins(kspec: Kspec) -> None:
+    Path("run").mkdir()
+    assert kspec(*SMALL, "--resume", "run").code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
@@ -43,7 +107,9 @@ def test_a_run_goes_on_and_says_what_the_disk_took(kspec: Kspec) -> None:
         ([*SMALL, "--resume", "nowhere"], 151, "there is no checkpoint at nowhere"),
         ([*SMALL, "--checkpoint", "/proc/run"], 151, "cannot keep a checkpoint in /proc/run: No s"),
         ([*SMALL, "--checkpoint", "a", "--engine", "reference"], 151, "keeps no checkpoint"),
-        (["check", "counter", "--checkpoint", "a"], 151, "only that one keeps a checkpoint"),
+        (["check", "counter", "--checkpoint", "a"], 151, "the learned engine keeps no checkp"),
+        (["check", "--resume", "nowhere"], 151, "there is no checkpoint at nowhere"),
+        (["check", "--resume", "."], 151, "nothing is kept in . yet: name the MODEL to begin"),
     ],
 )
 def test_what_cannot_be_is_told_in_one_line(
@@ -61,9 +127,10 @@ def test_without_pyarrow_one_line_says_what_to_install(
     for name in [name for name in sys.modules if name.startswith(("pyarrow", "checkers.native."))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    ran = kspec(*SMALL, "--checkpoint", "run")
-    assert ran.code == 151
-    assert ran.err == "kspec: checkpoints need pyarrow: pip install 'kspec[checkpoint]'\n"
+    for option in ("--checkpoint", "--resume"):
+        ran = kspec(*SMALL, option, "run")
+        assert ran.code == 151
+        assert ran.err == "kspec: checkpoints need pyarrow: pip install 'kspec[checkpoint]'\n"
 
 
 def test_nothing_that_a_checkpoint_needs_is_imported_without_one() -> None:
