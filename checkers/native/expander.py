@@ -79,6 +79,7 @@ class ByKernel(Expander):
         self.fired: Words = np.zeros(acts, np.int64)
         self.stopped: Words = np.zeros((acts, MOST_GUARDS), np.int64)
         self.edge_of_bounds = 0
+        self.guards = {rule.name: rule.guard_names() for rule in system.rules} if coverage else {}
 
     def expand(self, words: Words, begin: int, end: int) -> tuple[int, int]:
         stop, n = self.kernel.expand(
@@ -90,7 +91,11 @@ class ByKernel(Expander):
         self.masks[begin:stop] = 0
         goes_on = np.zeros(stop, np.bool_)
         goes_on[self.origins[:n] >> 16] = True
-        for place in (np.flatnonzero(~goes_on[begin:stop]) + begin).tolist():
+        places = np.flatnonzero(~goes_on[begin:stop]) + begin
+        if self.kernel.ends is not None:
+            self.edge_of_bounds += len(places) - self.kernel.ends(words, places)
+            return stop, n
+        for place in places.tolist():
             self.look_at_end(words, place)
         return stop, n
 
@@ -114,9 +119,8 @@ class ByKernel(Expander):
         found.edge_of_bounds = self.edge_of_bounds
         acts = self.kernel.acts
         found.fired = dict(zip(acts, self.fired.tolist(), strict=True))
-        guards = {rule.name: rule.guard_names() for rule in self.system.rules}
         for act, row in zip(acts, self.stopped.tolist(), strict=True):
-            named = zip(guards.get(act, ()), row, strict=False)
+            named = zip(self.guards.get(act, ()), row, strict=False)
             found.blocked[act] = {guard: times for (guard, _), times in named if times}
         self.fired[:] = 0
         self.stopped[:] = 0
