@@ -12,7 +12,7 @@ from checkers.learned.book import Impure
 from checkers.learned.expander import Learned
 from checkers.learned.learning import Learning
 from checkers.native.codes import decode
-from checkers.native.expander import DEADLOCK_BIT
+from checkers.native.expander import DEADLOCK_BIT, FAILED_BIT
 from checkers.native.worker import Worker
 from checkers.search import Counts, add
 from checkers.verdict import DEADLOCK
@@ -37,8 +37,8 @@ class Answers:
     """Whether limits alone block every rule."""
 
 
-def by_rules(system: System[Any], state: Any) -> Answers:
-    """What the rules and properties themselves say."""
+def by_rules(system: System[Any], state: Any, *, properties: bool) -> Answers:
+    """What the rules themselves say, and the properties."""
     steps = {}
     blocked: dict[str, dict[str, int]] = {}
     for rule in system.rules:
@@ -49,7 +49,7 @@ def by_rules(system: System[Any], state: Any) -> Answers:
             else:
                 steps[rule.name, choice] = after
     marks = set()
-    for prop in system.properties:
+    for prop in system.properties if properties else ():
         violated = isinstance(prop, Always) and prop.failure(state) is not None
         if violated or (isinstance(prop, Reachable) and prop.body(state)):
             marks.add(prop.name)
@@ -71,9 +71,11 @@ class Checking:
         """Check a share of a worker's states of a level; Impure if an answer differs."""
         learned = Learned(self.learning)
         for words in self.share(worker, level):
-            self.checked += 1
             state = self.learning.state(words[:, 0].tolist())
-            self.compare(state, self.by_learning(learned, words), by_rules(self.system, state))
+            found, properties = self.by_learning(learned, words)
+            if found is not None:
+                self.checked += 1
+                self.compare(state, found, by_rules(self.system, state, properties=properties))
 
     @property
     def system(self) -> System[Any]:
@@ -90,13 +92,20 @@ class Checking:
                 yield words
             skip = (skip - chunk.count) % self.one_in
 
-    def by_learning(self, learned: Learned, words: Words) -> Answers:
-        """What was learned says."""
+    def by_learning(self, learned: Learned, words: Words) -> tuple[Answers | None, bool]:
+        """What was learned says, and whether that includes the properties.
+
+        Nothing is known of a state where a rule raises, or one that was expanded before a rule
+        was found to need a plainer way, so that what was learned of it is void. The properties
+        are not known where all were answered before, or where one raises.
+        """
         learning = self.learning
         learned.mark(words, 0, 1)
         mask = int(learned.masks[0])
+        properties = not len(learned.lost) and not mask >> FAILED_BIT & 1
         _, successors = learned.expand(words, 0, 1)
-        assert not len(learned.lost), "a level that is expanded is known"
+        if len(learned.lost) or int(learned.masks[0]) >> FAILED_BIT & 1:
+            return None, False
         counts: Counts = learned.take_counts()
         steps = {}
         for n in range(successors):
@@ -104,10 +113,12 @@ class Checking:
             instance = learning.book.instances[label]
             after = learning.state(learned.successors[:, n].tolist())
             steps[instance.asked.name, instance.choice] = after
-        marks = {p for p in self.asked_of_states() if mask >> learning.bits[p] & 1}
+        asked = self.asked_of_states() if properties else ()
+        marks = {p for p in asked if mask >> learning.bits[p] & 1}
         if int(learned.masks[0]) >> DEADLOCK_BIT & 1:
             marks.add(DEADLOCK)
-        return Answers(steps, counts.blocked, frozenset(marks), counts.edge_of_bounds > 0)
+        at_edge = counts.edge_of_bounds > 0
+        return Answers(steps, counts.blocked, frozenset(marks), at_edge), properties
 
     def asked_of_states(self) -> Sequence[str]:
         """The properties that are judged state by state."""
