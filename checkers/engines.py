@@ -12,7 +12,7 @@ import attrs
 from checkers.explore import explore
 from checkers.limits import Keep, Limits, OnProgress
 from checkers.verdict import Verdict
-from spec.core import LeadsTo, SpecError, System
+from spec.core import SpecError, System
 
 ENGINES = ("auto", "reference", "learned", "kernel", "native", "spark")
 
@@ -71,8 +71,6 @@ def chosen(system: System[Any], options: Options) -> str:
         return engine
     if has_kernel(system):
         return "kernel"
-    if any(isinstance(p, LeadsTo) for p in system.properties):
-        return "reference"
     if engine == "native" or options.keep or options.symmetry:
         return "learned"
     limits = options.limits

@@ -143,8 +143,9 @@ class Reference(Backend):
         steps = tuple(between(self.system, a, b) for a, b in pairwise(states))
         return Trace(self.system, tuple(states), steps, mark)
 
-    def violation_of_leads_to(self, prop: Any) -> Any:
-        """Search the graph of all states."""
-        from checkers import liveness  # brings networkx, which nothing else here needs
+    def violation_of_leads_to(self, prop: Any, go_on: Callable[[int], None]) -> Any:
+        """Search the graph of all states, made by the rules."""
+        from checkers.graph import from_rules  # these bring what nothing else here needs
+        from checkers.liveness import find_violation
 
-        return liveness.find_violation(self.system, prop, self.came_from)
+        return find_violation(from_rules(self.system), prop, go_on)

@@ -1,30 +1,40 @@
-"""Every state and every step within the bounds, as arrays that fit in one machine's memory.
+"""The states within the bounds and the steps between them, for whatever is not a search.
 
-An exploration looks at states and forgets the steps. What asks about steps (each taken at
-least once, all ways of some length) needs the graph: states are numbered in the order in which
-they are found, breadth first, and the steps out of a state stand side by side.
+A search evaluates properties and forgets the steps. Everything else that needs states or steps
+(traces, transition diagrams, leads-to properties, refinement) takes them from a `Source`. A
+source numbers the states in breadth-first order, and expands them by a hand-written kernel, by
+learned rules, or by the rules themselves. The order of states and steps is always the same, and
+is the order of the reference engine except with a hand-written kernel.
+
+A `Graph` holds all states and steps as arrays: the steps out of a state stand side by side.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import islice
-from typing import Any, Generic, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
 import attrs
 import numpy as np
 
 from checkers.engines import has_kernel
 from checkers.limits import OnProgress, Progress
-from spec.core import Blocked, Choice, Rule, SpecError, System, Taken
+from spec.core import Choice, LeadsTo, Rule, SpecError, System, Taken
 from spec.core.rules import S
+
+if TYPE_CHECKING:
+    from checkers.native.search import Learnable
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
+Act: TypeAlias = tuple[Rule[Any], Choice]
+"""A rule with its choices."""
+
 Key: TypeAlias = Hashable
-"""What stands for a state while it is looked for: its words, or the state itself."""
+"""What a source stores for a state: its words as bytes, or the state itself."""
 
 MAX_STATES = 5_000_000
 """A larger graph is refused, unless it is asked for: a state takes about half a kilobyte."""
@@ -32,7 +42,7 @@ MAX_STATES = 5_000_000
 
 @attrs.frozen(eq=False)
 class Graph(Generic[S]):
-    """The states within the bounds, and the steps between them."""
+    """All states within the bounds, and the steps between them."""
 
     system: System[S]
     keys: Sequence[Key]
@@ -47,6 +57,8 @@ class Graph(Generic[S]):
     """By step: what `as_taken` makes the rule and its choices of, given the state before."""
     as_state: Callable[[Any], S]
     as_taken: Callable[[int, S], Taken]
+    acts: Sequence[Act] | None = None
+    """By label: the rule and its choices, where that does not depend on the state before."""
 
     @property
     def initial(self) -> int:
@@ -79,92 +91,161 @@ BATCH = 2048
 """How many states are expanded at a time."""
 
 
-@attrs.frozen(eq=False)
-class Source(Generic[S]):
-    """Where states and steps come from: the rules, or a kernel."""
+class Source(ABC, Generic[S]):
+    """Finds states and steps. States are numbered in the order in which they are found."""
 
-    first: Sequence[Key]
-    """The initial states."""
-    expand: Callable[[Sequence[Any]], Iterator[tuple[int, Key, int]]]
-    """For some keys: every step, as the place among them, the key after, and a label."""
-    as_state: Callable[[Any], S]
-    as_key: Callable[[S], Key]
-    as_taken: Callable[[int, S], Taken]
-    """What a label says, given the state before."""
+    is_portable = True
+    """Whether a key means the same state in every process."""
+
+    def __init__(self, system: System[S]) -> None:
+        self.system = system
+        self.acts: list[Act] | None = []
+        """By label: the rule and its choices; None if that depends on the state before."""
+        self.labels: dict[Act, int] = {}
+        self.keys: list[Key] = []
+        """By state: its key."""
+        self.numbers: dict[Key, int] = {}
+        """By key: the number of the state."""
+        self.parents: list[int] = []
+        """By state: the one that it was found from; -1 for an initial state."""
+
+    def begin(self, keys: Iterable[Key]) -> None:
+        """Take the initial states."""
+        self.keys = list(dict.fromkeys(keys))
+        self.numbers = {key: number for number, key in enumerate(self.keys)}
+        self.parents = [-1] * len(self.keys)
+
+    def expand(self, begin: int, end: int) -> tuple[Numbers, Numbers, Numbers]:
+        """The steps out of a range of states: where each begins, where it ends, and its label.
+
+        Steps are in the order of states, rules and choices. New states get the next numbers.
+        """
+        origins, after, labels = self.steps(begin, end)
+        numbers, known = self.numbers, len(self.keys)
+        to = np.fromiter((numbers.setdefault(key, len(numbers)) for key in after), np.int64)
+        new = np.flatnonzero(to >= known)
+        places = new[np.unique(to[new], return_index=True)[1]]
+        self.keys += [after[place] for place in places.tolist()]
+        self.parents += origins[places].tolist()
+        return origins, to, labels
+
+    @abstractmethod
+    def steps(self, begin: int, end: int) -> tuple[Numbers, Sequence[Key], Numbers]:
+        """The steps out of a range of states, as `expand` has them, but with keys."""
+
+    def label(self, act: Act) -> int:
+        """The label of a rule with its choices."""
+        assert self.acts is not None
+        label = self.labels.setdefault(act, len(self.acts))
+        if label == len(self.acts):
+            self.acts.append(act)
+        return label
+
+    @abstractmethod
+    def as_state(self, key: Any) -> S:
+        """The state of a key."""
+
+    @abstractmethod
+    def as_key(self, state: S) -> Key:
+        """The key of a state."""
+
+    def as_taken(self, label: int, before: S) -> Taken:
+        """The rule and its choices that a label stands for, given the state before."""
+        assert self.acts is not None
+        return taken(self.acts[label])
+
+    def state(self, number: int) -> S:
+        """The state of that number."""
+        return self.as_state(self.keys[number])
+
+    def way_to(self, state: S) -> list[S]:
+        """A shortest way to a state that was found, from an initial state."""
+        numbers = [self.numbers[self.as_key(state)]]
+        while (before := self.parents[numbers[-1]]) >= 0:
+            numbers.append(before)
+        return [self.state(number) for number in reversed(numbers)]
+
+    def judged(self, prop: LeadsTo[S]) -> tuple[Numbers, Numbers]:
+        """The states found so far that a leads-to property begins in, and those that reach it.
+
+        A state that does both at once counts only among those that reach it.
+        """
+        bodies = [prop.body(self.state(number)) for number in range(len(self.keys))]
+        begun = [number for number, body in enumerate(bodies) if body[0] and not body[1]]
+        reached = [number for number, body in enumerate(bodies) if body[1]]
+        return np.array(begun, np.int64), np.array(reached, np.int64)
+
+
+def taken(act: Act) -> Taken:
+    """A rule with its choices, as a step."""
+    rule, choice = act
+    return Taken(rule.name, dict(zip(rule.choices, choice, strict=True)))
+
+
+class ByRules(Source[S]):
+    """Runs the rules themselves."""
+
+    def __init__(self, system: System[S]) -> None:
+        super().__init__(system)
+        self.begin(system.initial())
+
+    def steps(self, begin: int, end: int) -> tuple[Numbers, Sequence[Key], Numbers]:
+        origins, after, labels = [], [], []
+        for number in range(begin, end):
+            for rule, choice, state in self.system.steps(self.state(number)):
+                origins.append(number)
+                after.append(state)
+                labels.append(self.label((rule, choice)))
+        return np.array(origins, np.int64), after, np.array(labels, np.int64)
+
+    def as_state(self, key: Any) -> S:
+        state: S = key
+        return state
+
+    def as_key(self, state: S) -> Key:
+        return state
 
 
 def source_of(system: System[Any], *, by_rules: bool = False) -> Source[Any]:
-    """The kernel where there is one, else the rules themselves."""
-    return from_rules(system) if by_rules or not has_kernel(system) else from_kernel(system)
+    """The kernel where there is one, else learned rules; or the rules themselves."""
+    if by_rules:
+        return from_rules(system)
+    return from_kernel(system) if has_kernel(system) else from_learning(system)
 
 
 def from_rules(system: System[S]) -> Source[S]:
-    """States and steps by the rules; a label is the place of a rule and its choices among all
-    that the state offers, so that it means the same in another process.
-    """
-
-    def expand(states: Sequence[S]) -> Iterator[tuple[int, Key, int]]:
-        for place, state in enumerate(states):
-            for label, (rule, choice) in enumerate(offers(system, state)):
-                after = rule.attempt(state, choice)
-                if not isinstance(after, Blocked):
-                    yield place, after, label
-
-    def taken(label: int, before: S) -> Taken:
-        rule, choice = next(islice(offers(system, before), label, None))
-        return Taken(rule.name, dict(zip(rule.choices, choice, strict=True)))
-
-    def same(state: Any) -> Any:
-        return state
-
-    return Source(system.initial(), expand, same, same, taken)
-
-
-def offers(system: System[S], state: S) -> Iterator[tuple[Rule[S], Choice]]:
-    """Every rule with all of its choices, whether it is blocked or not."""
-    return ((rule, choice) for rule in system.rules for choice in rule.instances(state))
+    """States and steps by the rules."""
+    return ByRules(system)
 
 
 def from_kernel(system: System[S]) -> Source[S]:
-    """States and steps by the kernel; keys are packed states, labels what the kernel says."""
-    from impl.packed.kernels import kernel_for
+    """States and steps by the hand-written kernel."""
+    from checkers.sources import ByHand
 
-    kernel = kernel_for(system)
-    room = BATCH * kernel.fanout
-    todo = np.empty((len(kernel.acts), room), np.int64)
-    successors = np.empty((len(kernel.layout.widths), room), np.int64)
-    origins = np.empty(room, np.int64)
-    counts = np.empty(len(kernel.acts), np.int64)
-
-    def expand(keys: Sequence[Any]) -> Iterator[tuple[int, Key, int]]:
-        words = np.array(keys, np.int64).T.copy()
-        done, n = kernel.expand(words, 0, len(keys), todo, successors, origins, counts)
-        assert done == len(keys), "there is room for the successors of a batch"
-        places = (origins[:n] >> 16).tolist()
-        labels = (origins[:n] & 0xFFFF).tolist()
-        yield from zip(places, zip(*successors[:, :n].tolist(), strict=True), labels, strict=True)
-
-    first = [kernel.pack(state) for state in system.initial()]
-    return Source(first, expand, kernel.unpack, kernel.pack, kernel.taken)
+    return ByHand(system)
 
 
-def level_by_level(source: Source[Any], came_from: dict[Key, Key | None]) -> Iterator[list[Key]]:
-    """The states of each level, which is not looked for before it is asked for.
+def from_learning(system: System[S], learned: Learnable | None = None) -> Source[S]:
+    """States and steps by what is learned of the rules, beginning with what is known already."""
+    from checkers.sources import ByLearning
 
-    Notes for each the one that it was found from.
-    """
-    level = list(source.first)
-    came_from.update(dict.fromkeys(level))
+    return ByLearning(system, learned)
+
+
+def level_by_level(source: Source[Any]) -> Iterator[range]:
+    """The numbers of the states of each level; the next level is found when it is asked for."""
+    level = range(len(source.keys))
     while level:
         yield level
-        found: list[Key] = []
-        for begin in range(0, len(level), BATCH):
-            batch = level[begin : begin + BATCH]
-            for place, after, _ in source.expand(batch):
-                if after not in came_from:
-                    came_from[after] = batch[place]
-                    found.append(after)
-        level = found
+        for begin in range(level.start, level.stop, BATCH):
+            source.expand(begin, min(begin + BATCH, level.stop))
+        level = range(level.stop, len(source.keys))
+
+
+def states_of(system: System[S], *, by_rules: bool = False) -> Iterator[S]:
+    """The states of a system, nearest first."""
+    source = source_of(system, by_rules=by_rules)
+    return (source.state(number) for level in level_by_level(source) for number in level)
 
 
 def graph_of(
@@ -174,45 +255,45 @@ def graph_of(
     max_states: int = MAX_STATES,
     on_progress: OnProgress | None = None,
 ) -> Graph[S]:
-    """Go through all that can be reached, breadth first, and number it."""
-    begun = time.perf_counter()
+    """All states within the bounds, and the steps between them."""
     source = source_of(system, by_rules=by_rules)
-    numbers = {key: number for number, key in enumerate(source.first)}
-    keys = list(numbers)
-    levels = [0] * len(keys)
-    origins: list[int] = []
-    to: list[int] = []
-    labels: list[int] = []
+    return graph_from(source, max_states=max_states, on_progress=on_progress)
+
+
+def graph_from(
+    source: Source[S],
+    *,
+    max_states: int | None = None,
+    on_progress: OnProgress | None = None,
+) -> Graph[S]:
+    """All states and steps that a new source finds."""
+    started = time.perf_counter()
+    keys, levels = source.keys, [0] * len(source.keys)
+    parts: list[tuple[Numbers, Numbers, Numbers]] = []
     done = 0
     while done < len(keys):
-        batch = keys[done : done + BATCH]
-        for place, after, label in source.expand(batch):
-            number = numbers.get(after)
-            if number is None:
-                number = numbers[after] = len(keys)
-                keys.append(after)
-                levels.append(levels[done + place] + 1)
-            origins.append(done + place)
-            to.append(number)
-            labels.append(label)
-        done += len(batch)
-        if len(keys) > max_states:
+        end = min(done + BATCH, len(keys))
+        parts.append(source.expand(done, end))
+        keys, done = source.keys, end
+        levels += [levels[parent] + 1 for parent in source.parents[len(levels) :]]
+        if max_states is not None and len(keys) > max_states:
             raise SpecError(
                 f"the graph has more than {max_states:,} states: take smaller bounds, "
                 "or raise --max-states where memory allows"
             )
         if on_progress:
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - started
             on_progress(Progress(levels[done - 1] + 1, len(keys), len(keys) - done, seconds))
-    order = np.argsort(np.array(origins, np.int64), kind="stable")
-    degrees = np.bincount(np.array(origins, np.int64), minlength=len(keys))
+    origins, to, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
+    degrees = np.bincount(origins, minlength=len(keys))
     return Graph(
-        system=system,
+        system=source.system,
         keys=keys,
         levels=np.array(levels, np.int64),
         begins=np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64),
-        to=np.array(to, np.int64)[order],
-        labels=np.array(labels, np.int64)[order],
+        to=to,
+        labels=labels,
         as_state=source.as_state,
         as_taken=source.as_taken,
+        acts=source.acts,
     )

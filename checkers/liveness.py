@@ -11,18 +11,22 @@ says how many such states there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import attrs
 import networkx as nx
+import numpy as np
 
+from checkers.cover import way_to
+from checkers.graph import Act, Graph, Numbers, Source, graph_from
 from spec.core import LeadsTo, System
 from traces.trace import Trace, between
 
-Instance: TypeAlias = tuple[str, tuple[Any, ...]]
-"""A rule with what it chooses: what fairness speaks of."""
+Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
+
+OUTSIDE, BEGINS = -2, -1
 
 
 @attrs.frozen
@@ -33,109 +37,187 @@ class Found:
     trace: Trace
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Region:
-    """The states that a behaviour may pass through without reaching the goal."""
+    """The states that a behaviour may pass through after the trigger and before the goal."""
 
-    graph: Any
-    """A directed graph of states; each edge has the set of instances that lead along it."""
-    enabled: Mapping[Any, frozenset[Instance]]
-    """What can be taken in each state, whether or not it stays in the region."""
+    graph: Graph[Any]
+    acts: Sequence[Act]
+    states: Numbers
+    """Nearest first."""
+    came_by: Numbers
+    """By state: the step by which a shortest behaviour enters it from within the region; BEGINS
+    where the trigger holds and that is as near; OUTSIDE of the region."""
+    weak: Flags
+    """By label: whether it is of a weakly fair rule."""
+    strong: Flags
+    """By label: whether it is of a strongly fair rule."""
+
+    def labels(self, state: int) -> list[int]:
+        """What can be taken in a state, whether or not it stays in the region."""
+        labels: list[int] = self.graph.labels[steps_out(self.graph, [state])].tolist()
+        return labels
+
+    def way_to(self, state: int) -> list[int]:
+        """A shortest behaviour to a state, by way of the trigger."""
+        graph, steps = self.graph, []
+        while (step := int(self.came_by[state])) >= 0:
+            steps.append(step)
+            state = int(graph.origins[step])
+        steps += reversed(way_to(graph, state))
+        begins = int(graph.origins[steps[-1]]) if steps else state
+        return [begins, *(int(graph.to[step]) for step in reversed(steps))]
+
+
+def steps_out(graph: Graph[Any], states: Any) -> Numbers:
+    """All steps out of some states."""
+    states = np.asarray(states, np.int64)
+    begins, degrees = graph.begins[states], graph.begins[states + 1] - graph.begins[states]
+    within = np.arange(degrees.sum()) - np.repeat(np.cumsum(degrees) - degrees, degrees)
+    steps: Numbers = np.repeat(begins, degrees) + within
+    return steps
 
 
 def find_violation(
-    system: System[Any], prop: LeadsTo[Any], came_from: Mapping[Any, Any]
+    source: Source[Any], prop: LeadsTo[Any], go_on: Callable[[int], None] = lambda queue: None
 ) -> Found | None:
-    """A fair behaviour with the trigger and then never the goal, or None if there is none."""
-    triggered = [s for s in came_from if prop.body(s) == (True, False)]
-    region = explore_without_goal(system, prop, triggered)
-    for state in region.graph:
-        if not region.enabled[state] and (system.is_final(state) or system.is_deadlock(state)):
-            states = way_to(region, triggered, state, came_from)
+    """A fair behaviour with the trigger and then never the goal, or None if there is none.
+
+    The source is a new one. `go_on` is called now and then with how many states are found and
+    not yet expanded.
+    """
+    graph = graph_from(source, on_progress=lambda progress: go_on(progress.queue))
+    region = region_of(graph, prop, *source.judged(prop))
+    system = graph.system
+    idle = region.states[graph.begins[region.states] == graph.begins[region.states + 1]]
+    for number in idle.tolist():
+        state = graph.state(number)
+        if system.is_final(state) or system.is_deadlock(state):
             says = f"{prop.name} fails: the behaviour ends without it"
-            return Found(says, as_trace(system, states, prop.name, None))
-    weak = {r.name for r in prop.weakly_fair}
-    strong = {r.name for r in prop.strongly_fair}
-    for component in nx.strongly_connected_components(region.graph):
-        cycle = fair_cycle(region, set(component), weak, strong)
-        if cycle:
-            prefix = way_to(region, triggered, cycle[0], came_from)
-            says = f"{prop.name} fails: the behaviour goes round without it"
-            return Found(says, as_trace(system, [*prefix, *cycle[1:]], prop.name, len(prefix) - 1))
+            return Found(says, as_trace(graph, region.way_to(number), prop.name, None))
+    for component in fair_components(region, region.states):
+        cycle = round_trip(region, component)
+        prefix = region.way_to(cycle[0])
+        says = f"{prop.name} fails: the behaviour goes round without it"
+        return Found(says, as_trace(graph, [*prefix, *cycle[1:]], prop.name, len(prefix) - 1))
     return None
 
 
-def explore_without_goal(
-    system: System[Any], prop: LeadsTo[Any], triggered: Iterable[Any]
+def region_of(
+    graph: Graph[Any], prop: LeadsTo[Any], triggered: Numbers, reached: Numbers
 ) -> Region:
-    """Everything that can be reached from the trigger before the goal."""
-    graph: nx.DiGraph[Any] = nx.DiGraph()
-    enabled: dict[Any, frozenset[Instance]] = {}
-    todo = list(triggered)
-    graph.add_nodes_from(todo)
-    while todo:
-        state = todo.pop()
-        instances = set()
-        for rule, choice, after in system.steps(state):
-            instances.add((rule.name, choice))
-            if prop.body(after)[1]:
-                continue
-            if after not in graph:
-                todo.append(after)
-            if graph.has_edge(state, after):
-                graph[state][after]["by"].add((rule.name, choice))
-            else:
-                graph.add_edge(state, after, by={(rule.name, choice)})
-        enabled[state] = frozenset(instances)
-    return Region(graph, enabled)
+    """Everything that can be reached from the trigger before the goal, nearest first."""
+    assert graph.acts is not None, "a kernel knows no leads-to properties"
+    came_by = np.full(len(graph.keys), OUTSIDE)
+    is_goal = np.zeros(len(graph.keys), np.bool_)
+    is_goal[reached] = True
+    depth_begun = graph.levels[triggered]
+    depth, found, last = 0, [], np.zeros(0, np.int64)
+    while len(last) or (depth_begun >= depth).any():
+        begun = triggered[depth_begun == depth]
+        begun = begun[came_by[begun] == OUTSIDE]
+        came_by[begun] = BEGINS
+        steps = steps_out(graph, last)
+        steps = steps[~is_goal[graph.to[steps]] & (came_by[graph.to[steps]] == OUTSIDE)]
+        entered, first = np.unique(graph.to[steps], return_index=True)
+        came_by[entered] = steps[first]
+        last = np.concatenate([begun, entered])
+        found.append(last)
+        depth += 1
+    weak, strong = (
+        np.array([rule.name in names for rule, _ in graph.acts], np.bool_)
+        for names in ({r.name for r in prop.weakly_fair}, {r.name for r in prop.strongly_fair})
+    )
+    states = np.concatenate([*found, last])
+    return Region(graph, graph.acts, states, came_by, weak, strong)
 
 
-def fair_cycle(
-    region: Region, component: set[Any], weak: set[str], strong: set[str]
-) -> list[Any] | None:
-    """A cycle in this component that is fair, as states, or None."""
-    part = region.graph.subgraph(component)
-    if part.number_of_edges() == 0:
-        return None
-    taken = {instance for _, _, by in part.edges(data="by") for instance in by}
-    could = frozenset().union(*(region.enabled[s] for s in component))
-    always = frozenset.intersection(*(region.enabled[s] for s in component))
-    if any(name in weak and (name, choice) not in taken for name, choice in always):
-        return None
-    neglected = {i for i in could if i[0] in strong and i not in taken}
-    if neglected:
-        rest = {s for s in component if not region.enabled[s] & neglected}
-        for smaller in nx.strongly_connected_components(part.subgraph(rest)):
-            cycle = fair_cycle(region, set(smaller), weak, strong)
-            if cycle:
-                return cycle
-        return None
-    return round_trip(region, part, could, weak, strong)
+def fair_components(region: Region, states: Numbers) -> Iterator[Numbers]:
+    """The strongly connected parts of these states that a fair behaviour can stay in for ever.
+
+    Weak fairness: a rule that can be taken in all of its states is taken in it. Strong fairness:
+    so is one that can be taken in any of them; where it is not, a behaviour may avoid the
+    states in which it can be taken.
+    """
+    graph, size = region.graph, len(region.acts)
+    component = components(graph, states)
+    out = steps_out(graph, states)
+    of, labels = component[graph.origins[out]], graph.labels[out]
+    stays = of == component[graph.to[out]]
+    taken = np.unique(of[stays] * size + labels[stays])
+    weak = np.unique((graph.origins[out] * size + labels)[region.weak[labels]])
+    able, times = np.unique(component[weak // size] * size + weak % size, return_counts=True)
+    sizes = np.bincount(component[states])
+    always = able[times == sizes[able // size]]
+    unfair = np.setdiff1d(always, taken) // size
+    for one in np.setdiff1d(of[stays], unfair).tolist():
+        part = states[component[states] == one]
+        could = np.unique(graph.labels[steps_out(graph, part)])
+        could = could[region.strong[could]]
+        neglected = could[~np.isin(one * size + could, taken)]
+        if len(neglected):
+            some = steps_out(graph, part)
+            avoided = graph.origins[some][np.isin(graph.labels[some], neglected)]
+            yield from fair_components(region, part[~np.isin(part, avoided)])
+        else:
+            yield part
 
 
-def round_trip(
-    region: Region, part: Any, could: frozenset[Instance], weak: set[str], strong: set[str]
-) -> list[Any]:
-    """A cycle through a fair component that gives every fair instance its due."""
-    start = next(iter(part))
+def components(graph: Graph[Any], states: Numbers) -> Numbers:
+    """By state: the number of its strongly connected component among these, or -1 elsewhere.
+
+    Components are numbered in the order of `states`.
+    """
+    is_asked = np.zeros(len(graph.keys), np.bool_)
+    is_asked[states] = True
+    steps = steps_out(graph, states)
+    steps = steps[is_asked[graph.to[steps]]]
+    part: nx.DiGraph[int] = nx.DiGraph()
+    part.add_nodes_from(states.tolist())
+    part.add_edges_from(zip(graph.origins[steps].tolist(), graph.to[steps].tolist(), strict=True))
+    found = np.full(len(graph.keys), -1)
+    for number, some in enumerate(nx.strongly_connected_components(part)):
+        found[list(some)] = number
+    _, first, places = np.unique(found[states], return_index=True, return_inverse=True)
+    found[states] = np.argsort(np.argsort(first))[places]
+    return found
+
+
+def round_trip(region: Region, states: Numbers) -> list[int]:
+    """A cycle through a fair component that takes every fair rule as often as it must."""
+    graph, acts = region.graph, region.acts
+    part: nx.DiGraph[int] = nx.DiGraph()
+    part.add_nodes_from(states.tolist())
+    able = {state: set(region.labels(state)) for state in part}
+    edges: dict[int, tuple[int, int]] = {}
+    """By label: the first edge along which it is taken."""
+    steps = steps_out(graph, states)
+    steps = steps[np.isin(graph.to[steps], states)]
+    for step in steps.tolist():
+        edge = int(graph.origins[step]), int(graph.to[step])
+        part.add_edge(*edge)
+        edges.setdefault(int(graph.labels[step]), edge)
+    start = int(states[0])
     walk = [start]
 
-    def go_to(target: Any) -> None:
+    def go_to(target: int) -> None:
         walk.extend(nx.shortest_path(part, walk[-1], target)[1:])
 
-    for instance in sorted(could, key=repr):
-        if instance[0] not in weak | strong:
+    def told(label: int) -> str:
+        rule, choice = acts[label]
+        return repr((rule.name, choice))
+
+    for label in sorted(set().union(*able.values()), key=told):
+        if not (region.weak[label] or region.strong[label]):
             continue
-        idle = [s for s in part if instance not in region.enabled[s]]
-        if instance[0] not in strong and (idle and any(s in walk for s in idle)):
+        idle = [state for state in part if label not in able[state]]
+        if not region.strong[label] and any(state in walk for state in idle):
             continue
-        edge = next(((a, b) for a, b, by in part.edges(data="by") if instance in by), None)
-        if edge is not None:
-            if edge not in pairwise(walk):
-                go_to(edge[0])
-                walk.append(edge[1])
-        else:
+        if label not in edges:
             go_to(idle[0])
+        elif edges[label] not in pairwise(walk):
+            go_to(edges[label][0])
+            walk.append(edges[label][1])
     if len(walk) == 1 and not part.has_edge(start, start):
         walk.append(next(iter(part[start])))
     if walk[-1] != start:
@@ -146,23 +228,10 @@ def round_trip(
     return walk
 
 
-def way_to(
-    region: Region, triggered: list[Any], state: Any, came_from: Mapping[Any, Any]
-) -> list[Any]:
-    """A behaviour from an initial state to this one, by way of the trigger."""
-    graph = region.graph
-    for start in triggered:
-        if nx.has_path(graph, start, state):
-            inside = nx.shortest_path(graph, start, state)
-            break
-    before = [inside[0]]
-    while (earlier := came_from[before[-1]]) is not None:
-        before.append(earlier)
-    return [*reversed(before), *inside[1:]]
-
-
-def as_trace(system: System[Any], states: list[Any], name: str, loop: int | None) -> Trace:
+def as_trace(graph: Graph[Any], numbers: list[int], name: str, loop: int | None) -> Trace:
     """The states with the steps between them, and the step that closes the loop."""
+    system: System[Any] = graph.system
+    states = [graph.state(number) for number in numbers]
     walked = states if loop is None else [*states, states[loop]]
     steps = tuple(between(system, a, b) for a, b in pairwise(walked))
     return Trace(system, tuple(states), steps, name, "", loop)

@@ -23,7 +23,8 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from checkers.graph import Key, Source, level_by_level, source_of
+from checkers.engines import has_kernel
+from checkers.graph import Key, Source, from_kernel, from_rules, level_by_level, source_of
 from checkers.limits import INTERRUPTED, OnProgress, Progress
 from checkers.lockstep import Adapter, Compared, Difference, compare_edges
 from checkers.lockstep.step import Attempt, differing
@@ -257,10 +258,10 @@ class Work:
     """Differences that are told."""
 
     def __call__(self, block: Sequence[Key]) -> Compared:
-        """Compare all steps from the states of these keys."""
-        system, source, subject = ready(self)
+        """Compare all steps from the states of these keys, which are those of a portable source."""
+        system, as_state, subject = ready(self)
         try:
-            states = [source.as_state(key) for key in block]
+            states = [as_state(key) for key in block]
         except (LayoutError, IndexError, ValueError) as error:
             raise SpecError(
                 f"the {self.subject} leads to words that are no state: {error}"
@@ -269,10 +270,11 @@ class Work:
 
 
 @cache
-def ready(work: Work) -> tuple[System[Any], Source[Any], Subject]:
+def ready(work: Work) -> tuple[System[Any], Callable[[Key], Any], Subject]:
     """What it takes to compare blocks, made once in each process."""
     system = work.name.system()
-    return system, source_of(system), subject_of(work.subject, system)
+    source = from_kernel(system) if has_kernel(system) else from_rules(system)
+    return system, source.as_state, subject_of(work.subject, system)
 
 
 Spread: TypeAlias = Callable[[Work, Sequence[Sequence[Key]]], Iterable[Compared]]
@@ -317,20 +319,22 @@ def refine(
     Ctrl-C ends it with what was found so far.
     """
     begun = time.perf_counter()
-    system, source, _ = ready(work)
-    came_from: dict[Key, Key | None] = {}
+    system, _, _ = ready(work)
+    source = source_of(system)
+    sent = source.keys.__getitem__ if source.is_portable else source.state
     total = Compared()
     levels: list[int] = []
     stopped_by = None
     try:
-        for level in level_by_level(source, came_from):
-            blocks = [level[n : n + BLOCK] for n in range(0, len(level), BLOCK)]
+        for level in level_by_level(source):
+            keys = list(map(sent, level))
+            blocks = [keys[n : n + BLOCK] for n in range(0, len(keys), BLOCK)]
             levels.append(0)
             for block, compared in zip(blocks, spread(work, blocks), strict=True):
                 total += compared
                 levels[-1] += len(block)
                 if on_progress:
-                    queue = len(came_from) - sum(levels)
+                    queue = len(source.keys) - sum(levels)
                     seconds = time.perf_counter() - begun
                     on_progress(Progress(len(levels), sum(levels), queue, seconds))
             if total.differences:
@@ -338,7 +342,7 @@ def refine(
     except KeyboardInterrupt:
         stopped_by = INTERRUPTED
     total.differences = [
-        from_the_beginning(system, source, came_from, difference)
+        from_the_beginning(source, difference)
         for difference in few(total.differences, work.at_most)
     ]
     seconds = time.perf_counter() - begun
@@ -357,15 +361,8 @@ def few(differences: Sequence[Difference], most: int) -> list[Difference]:
     return [*reversed(first), *others][:most]
 
 
-def from_the_beginning(
-    system: System[Any],
-    source: Source[Any],
-    came_from: dict[Key, Key | None],
-    difference: Difference,
-) -> Difference:
+def from_the_beginning(source: Source[Any], difference: Difference) -> Difference:
     """The same difference, at the end of a shortest way from an initial state."""
-    keys = [source.as_key(difference.states[0])]
-    while (before := came_from[keys[-1]]) is not None:
-        keys.append(before)
-    states = tuple(source.as_state(key) for key in reversed(keys))
-    return difference.after(states, tuple(between(system, a, b) for a, b in pairwise(states)))
+    states = tuple(source.way_to(difference.states[0]))
+    steps = tuple(between(source.system, a, b) for a, b in pairwise(states))
+    return difference.after(states, steps)

@@ -145,7 +145,7 @@ class Backend(ABC):
         """Up to symmetry, how many states those found stand for."""
         return None
 
-    def violation_of_leads_to(self, prop: Any) -> Any:
+    def violation_of_leads_to(self, prop: Any, go_on: Callable[[int], None]) -> Any:
         """A fair behaviour in which the one does not lead to the other, or None."""
         raise SpecError(f"the {self.engine} engine cannot check {prop.name}")
 
@@ -308,7 +308,7 @@ class Search:
             if shown.name not in self.witnesses:
                 self.violations[shown.name] = not_shown(shown.name)
         for prop in self.leads_to:
-            found = self.backend.violation_of_leads_to(prop)
+            found = self.backend.violation_of_leads_to(prop, self.go_on)
             if found is not None:
                 self.violations[prop.name] = Violation(
                     prop.name, EXIT_LEADS_TO, found.says, found.trace

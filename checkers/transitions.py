@@ -11,7 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from spec.core import SpecError, System
+from checkers.graph import graph_of
+from spec.core import System
 
 Passes: TypeAlias = Callable[[Any, Any], Sequence[Hashable]]
 """From the states before and after a step: what the thing in question goes through in it."""
@@ -26,17 +27,12 @@ def transitions(
     """Every change of state that some behaviour of these systems shows, with its rules."""
     found: dict[tuple[Any, Any], set[str]] = {}
     for system in systems:
-        seen = dict.fromkeys(system.initial())
-        waiting = list(seen)
-        while waiting:
-            before = waiting.pop()
-            for rule, _, after in system.steps(before):
-                for change in pairwise(passes(before, after)):
-                    if change[0] != change[1]:
-                        found.setdefault(change, set()).add(rule.name)
-                if after not in seen:
-                    seen[after] = None
-                    waiting.append(after)
-            if len(seen) > max_states:
-                raise SpecError(f"{system.model.name} has more than {max_states:,} states")
+        graph = graph_of(system, max_states=max_states)
+        states = [graph.state(number) for number in range(len(graph.keys))]
+        columns = graph.origins.tolist(), graph.to.tolist()
+        for step, (before, after) in enumerate(zip(*columns, strict=True)):
+            for change in pairwise(passes(states[before], states[after])):
+                if change[0] != change[1]:
+                    rule = graph.taken(step, states[before]).rule
+                    found.setdefault(change, set()).add(rule)
     return {change: frozenset(rules) for change, rules in found.items()}

@@ -34,12 +34,12 @@ from checkers.cli.options import (
     variant_option,
 )
 from checkers.cli.output import progress_line, say, say_json
-from checkers.graph import MAX_STATES, Graph, Key, Numbers, graph_of, source_of
+from checkers.graph import MAX_STATES, Graph, Key, Numbers, from_kernel, graph_of, taken
 from checkers.named import Named, named
 from checkers.trace_sets import Piece
 from spark_check.needs import assert_can_begin
 from spark_check.session import session
-from spec.core import SpecError
+from spec.core import SpecError, Taken
 from traces.trace import settings as bounds_of
 
 if TYPE_CHECKING:
@@ -57,8 +57,10 @@ class Shipped:
     """A graph on its way to another process, and what is to be told of it there."""
 
     name: Named
-    by_rules: bool
+    taken: Sequence[Taken] | None
+    """By label: the rule and its choices; None if the kernel is to be asked."""
     keys: Sequence[Key]
+    """Keys of the kernel, or the states themselves."""
     levels: Numbers
     begins: Numbers
     to: Numbers
@@ -66,16 +68,20 @@ class Shipped:
     pieces: Sequence[Piece]
 
     @classmethod
-    def of(cls, name: Named, by_rules: bool, graph: Graph[Any], pieces: Sequence[Piece]) -> Shipped:
-        """All that a graph is but functions: those are made anew."""
+    def of(cls, name: Named, graph: Graph[Any], pieces: Sequence[Piece]) -> Shipped:
+        """A graph without its functions, and with keys that mean the same in every process."""
         arrays = graph.levels, graph.begins, graph.to, graph.labels
-        return cls(name, by_rules, graph.keys, *arrays, pieces)
+        if graph.acts is None:
+            return cls(name, None, graph.keys, *arrays, pieces)
+        states = [graph.state(number) for number in range(len(graph.keys))]
+        return cls(name, [taken(act) for act in graph.acts], states, *arrays, pieces)
 
     @cached_property
     def graph(self) -> Graph[Any]:
         """The graph, made once in each process."""
         system = self.name.system()
-        source = source_of(system, by_rules=self.by_rules)
+        source = from_kernel(system) if self.taken is None else None
+        told = self.taken or ()
         return Graph(
             system=system,
             keys=self.keys,
@@ -83,8 +89,8 @@ class Shipped:
             begins=self.begins,
             to=self.to,
             labels=self.labels,
-            as_state=source.as_state,
-            as_taken=source.as_taken,
+            as_state=source.as_state if source else lambda state: state,
+            as_taken=source.as_taken if source else lambda label, before: told[label],
         )
 
     def states(self, place: int) -> pa.Table:
@@ -269,7 +275,7 @@ def command(
     if out:
         begun = time.perf_counter()
         if submitted:
-            shipped = Shipped.of(name, by_rules, graph, found.pieces)
+            shipped = Shipped.of(name, graph, found.pieces)
             write_on_spark(master, out, shipped, itf, about)
         else:
             from checkers.vectors import write_here

@@ -35,6 +35,7 @@ from spec.core import Reachable, SpecError, System
 from traces.trace import Trace, between
 
 if TYPE_CHECKING:
+    from checkers.graph import Source
     from checkers.learned.learning import Learning
     from checkers.learned.tables import Tables
     from checkers.native.keep import Keeper
@@ -375,6 +376,18 @@ class Packed(Backend):
         steps = [between(self.system, a, b) for a, b in zip(states, states[1:], strict=False)]
         return Trace(self.system, tuple(states), tuple(steps), mark)
 
+    def source(self) -> Source[Any]:
+        """The states and steps within the bounds, once more, for what needs the whole graph."""
+        from checkers.graph import from_learning
+
+        return from_learning(self.system)
+
+    def violation_of_leads_to(self, prop: Any, go_on: Callable[[int], None]) -> Any:
+        """Search the graph of all states."""
+        from checkers.liveness import find_violation
+
+        return find_violation(self.source(), prop, go_on)
+
     # -- what is kept ---------------------------------------------------------------------------
 
     def keep(self, *, complete: bool) -> None:
@@ -490,6 +503,11 @@ class ByLearning(Packed):
 
     def state(self, words: Sequence[int]) -> Any:
         return self.learning.state(words)
+
+    def source(self) -> Source[Any]:
+        from checkers.graph import from_learning
+
+        return from_learning(self.system, Learnable(self.learning.tables))
 
     def learn(self) -> bool:
         missed = self.take_missed()
@@ -649,9 +667,9 @@ def explore_by_learning(
 class Learnable:
     """What was learned of systems with the same states: mutants differ in one rule each."""
 
-    def __init__(self) -> None:
-        self.apart: set[str] = set()
-        self.tables: Tables | None = None
+    def __init__(self, tables: Tables | None = None) -> None:
+        self.tables = tables
+        self.apart = set(tables.book.whole_fields) if tables else set()
 
     def of(self, system: System[Any]) -> Learning:
         """What is known of a system."""
