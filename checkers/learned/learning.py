@@ -116,6 +116,8 @@ class Learning:
 
     def learn(self, missed: Sequence[tuple[Words, Words]]) -> bool:
         """Learn what was missed; whether states need more bits from now on."""
+        if not missed:
+            return self.tables.is_outgrown
         misses = np.concatenate([some for some, _ in missed])
         rows = np.concatenate([rows for _, rows in missed])
         self.tables.learn(misses, rows)
