@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from checkers.explore import explore
-from checkers.limits import Keep, Limits, OnProgress
+from checkers.limits import INTERRUPTED, Keep, Limits, OnProgress
 from checkers.verdict import Verdict
 from spec.core import SpecError, System
 
@@ -18,6 +18,9 @@ ENGINES = ("auto", "reference", "learned", "kernel", "native", "spark")
 
 SMALL = 1_000
 """With as few states as this the reference engine is done before compiled code is loaded."""
+
+THIN = 8
+"""With fewer states in a level than this, it is levels that take compiled code its time."""
 
 
 @attrs.frozen
@@ -73,11 +76,20 @@ def chosen(system: System[Any], options: Options) -> str:
         return "kernel"
     if engine == "native" or options.keep or options.symmetry:
         return "learned"
-    limits = options.limits
-    few = min(limits.max_states or SMALL, SMALL)
-    probe = explore(system.with_properties([]), attrs.evolve(limits, max_states=few))
-    ended = probe.stopped_by != attrs.evolve(limits, max_states=few).says("max_states")
-    return "reference" if ended or limits.max_states == few else "learned"
+    return "reference" if is_small(system, options.limits) else "learned"
+
+
+def is_small(system: System[Any], limits: Limits) -> bool:
+    """Whether the reference engine is done before another one has begun, as far as one can see."""
+    few = attrs.evolve(limits, max_states=min(limits.max_states or SMALL, SMALL))
+    try:
+        probe = explore(system.with_properties([]), few)
+    except SpecError:
+        return True  # it says what is wrong, if no violation ends the run before
+    if probe.stopped_by == INTERRUPTED:
+        raise KeyboardInterrupt
+    ended = few == limits or probe.stopped_by != few.says("max_states")
+    return ended or probe.distinct < THIN * probe.depth
 
 
 def has_kernel(system: System[Any]) -> bool:

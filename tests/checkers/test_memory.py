@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engines import run
+from checkers.engines import Options, run
 from checkers.limits import Limits
 from checkers.memory import machine_bytes, parse_size, resident_bytes, size_text
 from spec.replication import REPLICATION
@@ -44,20 +44,27 @@ def test_unless_told_otherwise_a_run_takes_most_of_the_machine_and_not_all() -> 
 
 
 @pytest.mark.parametrize(
-    ("engine", "more"), [pytest.param("reference", 0, marks=pytest.mark.slow), ("native", 8 << 20)]
+    ("engine", "more"),
+    [
+        pytest.param("reference", 0, marks=pytest.mark.slow),
+        ("kernel", 8 << 20),
+        ("learned", 8 << 20),
+    ],
 )
 def test_a_run_ends_before_it_takes_more_memory_than_it_may(engine: str, more: int) -> None:
-    run(engine, REPLICATION.system(), Limits(max_depth=1))  # compiled code is loaded
+    run(
+        REPLICATION.system(), Options(engine, limits=Limits(max_depth=1))
+    )  # compiled code is loaded
     system = REPLICATION.system(bounds={"max_epoch": 2})
     limit = resident_bytes() + more
-    verdict = run(engine, system, Limits(max_memory=limit))
+    verdict = run(system, Options(engine, limits=Limits(max_memory=limit)))
     assert (verdict.verdict, verdict.exit_code) == ("inconclusive", 4)
     assert verdict.stopped_by == f"max-memory {size_text(limit)}"
     assert 0 < verdict.distinct < 737_794
 
 
-@pytest.mark.parametrize("engine", ["reference", "native"])
+@pytest.mark.parametrize("engine", ["reference", "kernel", "learned"])
 @pytest.mark.parametrize("limits", [Limits(max_states=100), Limits(max_depth=4)])
-def test_both_engines_tell_limits_in_the_same_words(engine: str, limits: Limits) -> None:
-    stopped_by = run(engine, REPLICATION.system(), limits).stopped_by
+def test_all_engines_tell_limits_in_the_same_words(engine: str, limits: Limits) -> None:
+    stopped_by = run(REPLICATION.system(), Options(engine, limits=limits)).stopped_by
     assert stopped_by == ("max-states 100" if limits.max_states else "max-depth 4")

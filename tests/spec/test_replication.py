@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from checkers.engines import run
+from checkers.engines import Options, run
 from checkers.explore import explore
 from checkers.limits import Limits
 from checkers.verdict import Verdict
@@ -115,7 +115,7 @@ def test_the_first_try_fails_to_fence_with_one_more_epoch() -> None:
         tuple(v.bounds.items()) for v in REPLICATION.variant("kip-320-first-try").violates.values()
     }
     system = REPLICATION.system("kip-320-first-try", dict(bounds))
-    verdict = run("native", system, Limits(keep_going=True))
+    verdict = run(system, Options("kernel", limits=Limits(keep_going=True)))
     said = REPLICATION.variant("kip-320-first-try").violates
     assert {v.name: v.states for v in verdict.violations} == {n: v.states for n, v in said.items()}
 

@@ -16,9 +16,10 @@ from impl.packed.compiled import cache_folder, made_ready
 
 ROOT = Path(__file__).parents[3]
 EXPLORE = """
-from checkers.native.search import explore
+from checkers.native.search import How, explore_by_kernel
 from spec.replication import REPLICATION
-print(explore(REPLICATION.system(), compiling=lambda: print("compiling")).distinct)
+how = How(compiling=lambda: print("compiling"))
+print(explore_by_kernel(REPLICATION.system(), how=how).distinct)
 """
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from checkers.engines import has_kernel, run
-from checkers.limits import Limits
+from checkers.engines import Options, has_kernel, run
 from impl.packed import kernels
 from impl.packed.kernel import NoKernel
 from impl.packed.kernels import KERNELS, fingerprint, kernel_for
 from spec import toys
+from spec.core import SpecError
 from spec.replication import REPLICATION
 
 
@@ -30,7 +30,10 @@ def test_edited_rules_are_explored_by_themselves_and_not_by_the_kernel(
     monkeypatch.setattr(kernels, "KERNELS", {"replication": edited})
     system = REPLICATION.system(bounds={"brokers": 2})
     assert not has_kernel(system)
-    assert run("auto", system, Limits()).engine == "reference"
+    assert run(system).engine == "reference"
+    assert run(system, Options("native")).engine == "learned"
+    with pytest.raises(SpecError, match=r"the rules of replication were edited since .*learned$"):
+        run(system, Options("kernel"))
 
 
 def test_a_model_of_the_same_name_has_no_kernel() -> None:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from checkers.explore import Exploration, explore
+from checkers.explore import Reference, explore
 from checkers.limits import Limits
+from checkers.search import Search
 from spec.core import Always, Blocked, Taken
 from spec.group import GROUP
 from spec.group.picture import COORDINATOR, picture
@@ -128,8 +129,9 @@ def places(shown: Picture) -> set[str]:
 
 
 def test_every_place_that_a_property_names_is_in_the_picture(lost_generation: Trace) -> None:
-    exploration = Exploration(GROUP.system(None, {"early": 1}), Limits(max_states=300))
-    exploration.run()
+    system = GROUP.system(None, {"early": 1})
+    explored = Reference(system)
+    Search(system, explored, Limits(max_states=300)).run()
     both_read, _ = play(
         [
             *BOTH_JOIN,
@@ -143,7 +145,7 @@ def test_every_place_that_a_property_names_is_in_the_picture(lost_generation: Tr
         partitions=2,
     )
     named = set()
-    for state in [*exploration.came_from, *lost_generation.states, both_read]:
+    for state in [*explored.came_from, *lost_generation.states, both_read]:
         here = places(picture(state, None))
         for prop in GROUP.properties:
             if isinstance(prop, Always):
