@@ -1,36 +1,32 @@
-"""A run on Spark, from where the levels in a checkpoint end."""
+"""What holds the states of a search on Spark: the files of a checkpoint, and Spark's jobs."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
+import json
 import time
 import uuid
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from functools import cached_property, partial
+from contextlib import ExitStack, contextmanager
+from functools import cached_property, partial, reduce
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import attrs
 import pyarrow as pa
 
-from checkers.interrupt import noted
-from checkers.limits import INTERRUPTED, Limits, OnProgress, Progress
-from checkers.memory import peak_resident_bytes
 from checkers.native import checkpoint
-from checkers.native.checkpoint import Level
-from checkers.native.search import Exploration, cannot_keep
+from checkers.native.behaviour import behaviour
+from checkers.native.checkpoint import Level, Manifest, Way
+from checkers.native.search import Packed, cannot_keep
+from checkers.search import FAILED, Backend, Counts, Stopped
+from checkers.verdict import DEADLOCK
 from spark_check.errors import DISK_FULL
-from spark_check.findings import Findings
-from spark_check.jobs import Job, Model, Wanted, files_beside
+from spark_check.jobs import Job, Model, Sought, files_beside, this_partition
 from spark_check.levels import folder_of, make_here, make_on_spark, parts_of
 from spark_check.session import session
-from spec.core import System
+from spec.core import Reachable, System
+from traces.trace import Trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,49 +34,62 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class Run(ABC):
-    """A run under way."""
+class OnSpark(Backend):
+    """Levels in the files of a checkpoint. Tasks make them: on Spark from the first level on that
+    is worth it, and in this process before.
 
-    tasks: ModuleType
-    """What workers do: `expand`, `drop_known` and `least`."""
+    With `here`, that backend makes the levels before, and keeps them in the same checkpoint.
+    """
+
+    engine = "spark"
 
     def __init__(
         self,
         system: System[Any],
-        limits: Limits,
-        master: str | None,
+        tasks: ModuleType,
         folder: Path,
+        manifest: Manifest,
+        *,
+        master: str | None,
         worth: int,
-        on_progress: OnProgress | None,
+        max_memory: int | None = None,
+        here: Packed | None = None,
+        hand_over: int | None = None,
     ) -> None:
         self.system = system
-        self.limits = limits
-        self.master = master
+        self.tasks = tasks
+        """What workers do: `by_kernel` or `by_learning`."""
         self.folder = folder.resolve()
+        self.manifest = manifest
+        self.master = master
         self.worth = worth
-        self.on_progress = on_progress
+        self.max_memory = max_memory
+        self.here = here
+        self.hand_over_at = worth if hand_over is None else hand_over
         self.model = Model.of(system)
         self.name = uuid.uuid4().hex[:12]
-        self.found = Findings(system, self.pack, self.least)
+        self.counts = Counts()
         self.levels: list[Level] = []
-        """Those that this run has taken up or made."""
-        self.counts: tuple[int, ...] | None = None
+        """Those that were taken from the checkpoint, or made."""
+        self.next: Level | None = None
+        """What the last level was expanded into."""
+        self.made: Level | None = None
+        """The same, until it is in the manifest."""
+        self.owned: tuple[int, ...] | None = None
+        """How many states of the last level each owner has, if this run has made it."""
+        self.wanted: tuple[str, ...] = ()
+        self.shown: set[str] | None = None
+        """The marks of the last level, where the tasks that made it have told them."""
+        self.ways: list[Way] = []
         self.bytes = 0
-        self.stopped: str | None = None
-        self.begun = time.perf_counter()
-        self.spent: dict[str, float] = {}
+        """What owners take of memory."""
+        self.spent: dict[str, float] = {"start": 0.0}
         """In what the workers' Python spent the time of processors, all of them together."""
         self.stack = ExitStack()
-        self.interrupted: Callable[[], bool] = lambda: False
+        if here:
+            self.workers = here.workers
 
-    @staticmethod
-    @abstractmethod
-    def what_is_run(system: System[Any]) -> Mapping[str, Any]:
-        """What two runs must agree in."""
-
-    @abstractmethod
-    def pack(self, state: Any) -> tuple[int, ...]:
-        """A state as it is told to tasks."""
+    # -- Spark ----------------------------------------------------------------------------------
 
     @cached_property
     def spark(self) -> SparkSession:
@@ -96,160 +105,11 @@ class Run(ABC):
     @cached_property
     def owners(self) -> int:
         """Among how many the states are shared out: a partition, and a task, for each core."""
-        return self.spark.sparkContext.defaultParallelism
+        self.workers = self.spark.sparkContext.defaultParallelism
+        return self.workers
 
-    # -- the levels -----------------------------------------------------------------------------
-
-    def go_on(self, here: Exploration[Any]) -> Exploration[Any]:
-        """Explore to the end, or to the first violation or limit."""
-        handle = checkpoint.lock(self.folder)
-        try:
-            with noted() as self_interrupted, self.stack:
-                self.interrupted = self_interrupted
-                self.manifest = checkpoint.resume(self.folder, self.what_is_run(self.system))
-                self.begin()
-                try:
-                    self.explore(here)
-                except OSError as error:
-                    self.stopped = cannot_keep(error)
-        finally:
-            os.close(handle)
-        last = self.levels[-1]
-        return attrs.evolve(
-            here,
-            levels=[level.states for level in self.levels if level.states],
-            generated=last.generated,
-            fired={name: counts["fired"] for name, counts in last.rules.items()},
-            violations=self.found.violations,
-            witnesses=self.found.witnesses,
-            stopped=self.stopped,
-            workers=self.__dict__.get("owners", 1),
-            seconds_explore=time.perf_counter() - self.begun - self.spent.get("start", 0.0),
-            peak_bytes=peak_resident_bytes() + self.bytes,
-        )
-
-    @abstractmethod
-    def begin(self) -> None:
-        """Have at least the initial states in the checkpoint."""
-
-    def explore(self, here: Exploration[Any]) -> None:
-        """Take up what is kept, and go on from there."""
-        self.found.take_witnesses(here.witnesses)
-        for index, level in enumerate(self.manifest.levels):
-            self.levels.append(level)
-            if index >= len(here.levels) and self.found.unseen:
-                self.report(index, list(self.found.unseen))
-            for way in self.manifest.violations:
-                if way.level == index and level.states:
-                    self.found.take_violation(way.name, way.states)
-            if level.states:
-                self.limit()
-            if self.is_done():
-                break
-        while not self.is_done():
-            if not self.make_level():
-                break
-            self.limit()
-        if self.stopped:
-            self.settle()
-
-    def is_done(self) -> bool:
-        """Whether nothing is to be found any more."""
-        ended = bool(self.found.violations) and not self.limits.keep_going
-        return self.stopped is not None or ended or not self.levels[-1].states
-
-    def limit(self) -> None:
-        """Stop where a level completes what was asked for."""
-        if not self.levels[-1].states:
-            return
-        if sum(level.states for level in self.levels) >= (self.limits.max_states or sys.maxsize):
-            self.stopped = "max_states"
-        elif len(self.levels) == self.limits.max_depth:
-            self.stopped = "max_depth"
-
-    def job(self, owners: int) -> Job:
-        """What tasks are told now."""
-        parts = tuple(level.parts for level in self.levels)
-        counts = self.counts if self.counts and len(self.counts) == owners else None
-        return Job(
-            self.name, self.model, self.folder, owners, parts, counts, tuple(self.found.unseen)
-        )
-
-    def make_level(self) -> bool:
-        """Expand the last level into the next one; whether that is to count."""
-        index, before = len(self.levels), self.levels[-1]
-        name = folder_of(index, self.name)
-        if max(level.states for level in self.levels) < self.worth:
-            notes = make_here(self.tasks, self.job(1), name)
-        else:
-            what = f"level {index + 1}: expand {before.states:,} states, drop what is known"
-            job, folder = self.job(self.owners), self.folder / name
-            make = partial(make_on_spark, self.spark, self.tasks, job, folder)
-            notes = self.on_spark(what, make) or []
-        if not notes:
-            return False
-        sent, kept = [n for n in notes if "fired" in n], [n for n in notes if "states" in n]
-        self.account(notes)
-        self.report(index - 1, [name for note in sent for name in note["found"]])
-        if self.found.violations and not self.limits.keep_going and not self.counts_level():
-            shutil.rmtree(self.folder / name, ignore_errors=True)
-            checkpoint.write_manifest(self.folder, self.manifest)
-            return False
-        states = {n["owner"]: n["states"] for n in kept}
-        fired = {rule: sum(n["fired"][rule] for n in sent) for rule in before.rules}
-        level = Level(
-            states=sum(states.values()),
-            generated=before.generated + sum(fired.values()),
-            rules={
-                rule: {"fired": counts["fired"] + fired[rule]}
-                for rule, counts in before.rules.items()
-            },
-            parts=parts_of(self.folder, name, states, {n["owner"]: n["rows"] for n in kept}),
-        )
-        self.counts = tuple(states[owner] for owner in range(len(states)))
-        self.bytes = max(self.bytes, sum(n["bytes"] for n in kept))
-        if (self.master or "local").startswith("local") and self.bytes > self.limits.max_memory:
-            self.stopped = "max_memory"
-        self.levels.append(level)
-        self.manifest.levels.append(level)
-        checkpoint.write_manifest(self.folder, self.manifest)
-        self.tell_progress()
-        return True
-
-    def counts_level(self) -> bool:
-        """Whether a level counts although its expansion has ended the run."""
-        return False
-
-    def settle(self) -> None:
-        """After a limit ended it: check what was found and not expanded."""
-        for index in range(max(0, len(self.levels) - 2), len(self.levels)):
-            if self.levels[index].states and self.stopped != INTERRUPTED:
-                self.report(index, [*self.found.wanted, *self.found.unseen])
-            if self.found.violations and not self.limits.keep_going:
-                break
-        checkpoint.write_manifest(self.folder, self.manifest)
-
-    # -- counterexamples ------------------------------------------------------------------------
-
-    def report(self, level: int, shown: Sequence[str]) -> None:
-        """Find the way to each property that shows in a level, and did not before."""
-        self.manifest.violations += self.found.find(level, shown)
-
-    def least(self, level: int, wanted: Wanted, name: str) -> tuple[int, ...] | None:
-        """Of the states of a level that are wanted, the one with the least words."""
-        if self.levels[level].states < self.worth:
-            here: tuple[int, ...] | None = self.tasks.least(self.job(1), level, wanted, 0, 1)
-            return here
-        owners = self.spark.range(self.owners, numPartitions=self.owners)
-        task = partial(look_back, self.tasks.least, self.job(self.owners), level, wanted)
-        rows = owners.mapInArrow(task, "words array<long>")
-        answers = self.on_spark(f"level {level + 1}: search back for {name}", rows.collect)
-        return min((tuple(answer.words) for answer in answers or ()), default=None)
-
-    # -- Spark ----------------------------------------------------------------------------------
-
-    def on_spark(self, what: str, work: Callable[[], T]) -> T | None:
-        """Have Spark do something, and tell progress meanwhile; None if that ends the run."""
+    def on_spark(self, what: str, work: Callable[[], T], go_on: Callable[[], None]) -> T:
+        """Have Spark do something; `go_on` is called meanwhile, and may raise to end it."""
         context = self.spark.sparkContext
         of = f"{self.system.model.name}, {self.system.variant.name}"
 
@@ -259,46 +119,254 @@ class Run(ABC):
 
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(described)
-            while True:
-                try:
-                    return future.result(0.2)
-                except TimeoutError:
-                    self.tell_progress()
-                    if self.interrupted() and self.stopped is None:
-                        self.stopped = INTERRUPTED
-                        context.cancelJobGroup(self.name)
-                except Exception as error:
-                    if self.stopped == INTERRUPTED:
-                        return None
-                    full = next((told for told in DISK_FULL if told in str(error)), None)
-                    if full is None:
-                        raise
-                    raise OSError(0, full, str(self.folder)) from error
+            try:
+                while True:
+                    try:
+                        return future.result(0.2)
+                    except TimeoutError:
+                        go_on()
+            except (Stopped, KeyboardInterrupt):
+                context.cancelJobGroup(self.name)
+                raise
+            except Exception as error:
+                full = next((told for told in DISK_FULL if told in str(error)), None)
+                if full is None:
+                    raise
+                raise OSError(0, full, str(self.folder)) from error
 
-    def tell_progress(self) -> None:
-        """Tell how far it is."""
-        if self.on_progress:
-            found = sum(level.states for level in self.levels)
-            seconds = time.perf_counter() - self.begun - self.spent.get("start", 0.0)
-            self.on_progress(
-                Progress(len(self.levels), found, self.levels[-1].states, max(seconds, 0.0))
-            )
+    def job(self, owners: int) -> Job:
+        """What tasks are told now."""
+        parts = tuple(level.parts for level in self.levels)
+        owned = self.owned if self.owned and len(self.owned) == owners else None
+        return Job(self.name, self.model, self.folder, owners, parts, owned, self.wanted)
 
-    def account(self, notes: Sequence[dict[str, Any]]) -> None:
-        """Add up where the tasks spent their time."""
+    def is_worth(self, level: int) -> bool:
+        """Whether a level, or one before it, is worth a job."""
+        return max(of.states for of in self.levels[: level + 1]) >= self.worth
+
+    def ask(self, what: str, level: int, task: Callable[[Job, int, int], Any]) -> list[Any]:
+        """What a task answers about the states of a level, for each owner."""
+        if not self.is_worth(level):
+            return [task(self.job(1), level, 0)]
+        rows = self.spark.range(self.owners, numPartitions=self.owners).mapInArrow(
+            partial(answers, task, self.job(self.owners), level), "answer string"
+        )
+        found = self.on_spark(f"level {level + 1}: {what}", rows.collect, lambda: None)
+        return [json.loads(row.answer) for row in found]
+
+    # -- levels ---------------------------------------------------------------------------------
+
+    @property
+    def found(self) -> int:
+        if self.here:
+            return self.here.found
+        return self.next.states if self.next else 0
+
+    @property
+    def distinct(self) -> int:
+        return self.here.distinct if self.here else sum(level.states for level in self.levels)
+
+    def begin(self) -> int:
+        if self.here:
+            self.size = self.here.begin()
+            self.counts = self.here.counts
+            return self.size
+        if self.take_kept_level() is None:
+            with stops_if_full():
+                parts = self.tasks.write_initial(self.model, self.folder, folder_of(0, self.name))
+            self.next = self.made = self.level_of(parts)
+        size = self.next_level()
+        self.keep(complete=True)
+        return size
+
+    def next_level(self) -> int:
+        if self.here:
+            self.size = self.here.next_level()
+            return self.size
+        if self.next and self.next.states:
+            self.levels.append(self.next)
+        return self.found
+
+    def expand(self, go_on: Callable[[int], None]) -> set[str]:
+        if self.here and self.size >= self.hand_over_at:
+            self.hand_over(self.here)
+        if self.here:
+            try:
+                return self.here.expand(go_on)
+            finally:
+                self.counts = self.here.counts
+        self.next = None
+        kept = self.take_kept_level()
+        if kept is not None:
+            return kept
+        with stops_if_full():
+            return self.make_level(go_on)
+
+    def cut_short(self) -> set[str]:
+        return self.here.cut_short() if self.here else set()
+
+    def hand_over(self, here: Packed) -> None:
+        """Go on from the levels that a backend of the native engine has kept."""
+        assert here.keeper, "it keeps its levels"
+        here.keep(complete=False)
+        self.counts = here.counts
+        self.levels = self.manifest.levels[: here.keeper.depth]
+        self.here = None
+
+    def make_level(self, go_on: Callable[[int], None]) -> set[str]:
+        """Have the last level expanded into the next one."""
+        last = len(self.levels) - 1
+        states, name = self.levels[last].states, folder_of(last + 1, self.name)
+        if self.is_worth(last):
+            what = f"level {last + 2}: expand {states:,} states, drop what is known"
+            job, folder = self.job(self.owners), self.folder / name
+            make = partial(make_on_spark, self.spark, self.tasks, job, folder)
+            notes = self.on_spark(what, make, partial(go_on, states))
+        else:
+            notes = make_here(self.tasks, self.job(1), name)
+        shown: set[str] = set()
         for note in notes:
-            for name, seconds in note["seconds"].items():
-                self.spent[name] = self.spent.get(name, 0.0) + seconds
+            add(self.spent, note["seconds"])
+            if "fired" in note:
+                shown |= {*note["shown"]}
+                add(self.counts.fired, note["fired"])
+                self.counts.edge_of_bounds += note["edge_of_bounds"]
+        if FAILED in shown:
+            return shown
+        made = {note["owner"]: note for note in notes if "states" in note}
+        counts = {owner: note["states"] for owner, note in made.items()}
+        rows = {owner: note["rows"] for owner, note in made.items()}
+        self.next = self.made = self.level_of(parts_of(self.folder, name, counts, rows))
+        self.owned = tuple(counts[owner] for owner in range(len(counts)))
+        self.shown = {mark for note in made.values() for mark in note["marks"]}
+        self.bytes = max(self.bytes, sum(note["bytes"] for note in made.values()))
+        is_local = (self.master or "local").startswith("local")
+        if is_local and self.max_memory and self.bytes > self.max_memory:
+            raise MemoryError
+        return shown
+
+    def level_of(self, parts: tuple[Any, ...]) -> Level:
+        """The next level, with these files."""
+        states = sum(part.states for part in parts)
+        first = self.levels[0].states if self.levels else states
+        fired = {rule.name: self.counts.fired.get(rule.name, 0) for rule in self.system.rules}
+        return Level(
+            states=states,
+            generated=self.counts.generated + first,
+            rules={name: {"fired": times} for name, times in fired.items()},
+            parts=parts,
+            edge_of_bounds=self.counts.edge_of_bounds,
+        )
+
+    def marks(self, wanted: Sequence[str]) -> set[str]:
+        self.wanted = tuple(wanted)
+        if self.here:
+            return self.here.marks(wanted)
+        level = len(self.levels) - 1
+        if self.shown is None:
+            ways = self.ways_of(level)
+            told = {*ways} if ways or level + 1 < len(self.manifest.levels) else None
+            reachable = {p.name for p in self.system.properties if isinstance(p, Reachable)}
+            if told is not None:  # the run that kept the level has asked for all violations
+                self.wanted = tuple(name for name in wanted if name in reachable)
+            if self.wanted:
+                asked = self.ask("ask for marks", level, self.tasks.marks)
+                told = reduce(set.union, asked, told or set())
+            self.shown, self.wanted = told or set(), tuple(wanted)
+        return self.shown & {*wanted, FAILED}
+
+    # -- counterexamples ------------------------------------------------------------------------
+
+    def trace_to(self, level: int, mark: str) -> Trace:
+        if self.here:
+            return self.here.trace_to(level, mark)
+        kept = self.ways_of(level).get(mark)
+        way = [tuple(words) for words in kept.states] if kept else self.way_to(level, mark)
+        reachable = {p.name for p in self.system.properties if isinstance(p, Reachable)}
+        if mark not in reachable and mark != FAILED:
+            self.ways.append(Way(mark, way))
+        states, steps = behaviour(self.system, partial(self.tasks.pack, self.model), way)
+        return Trace(self.system, tuple(states), tuple(steps), mark)
+
+    def way_to(self, level: int, mark: str) -> list[tuple[int, ...]]:
+        """The states of a shortest behaviour, as words, found backwards through the levels."""
+        sought, way = Sought(mark=mark), []
+        for before in reversed(range(level + 1)):
+            task = partial(sought_by, self.tasks, sought)
+            found = [tuple(one) for one in self.ask(f"search for {mark}", before, task) if one]
+            assert found, "a state that was found has a predecessor"
+            way.append(min(found))
+            sought = Sought(leads_to=way[-1])
+        return way[::-1]
+
+    # -- what is kept ---------------------------------------------------------------------------
+
+    def ways_of(self, level: int) -> dict[str, Way]:
+        """The violations that a level is known to show, by name."""
+        return {way.name: way for way in self.manifest.violations if way.level == level}
+
+    def take_kept_level(self) -> set[str] | None:
+        """Take the next level from the checkpoint, and what expanding has shown, if it has it."""
+        if len(self.levels) == len(self.manifest.levels):
+            return None
+        self.next = self.manifest.levels[len(self.levels)]
+        self.owned = self.shown = None
+        self.counts = Counts()
+        self.counts.fired = {name: of["fired"] for name, of in self.next.rules.items()}
+        self.counts.edge_of_bounds = self.next.edge_of_bounds
+        return {DEADLOCK} & self.ways_of(len(self.levels) - 1).keys()
+
+    def keep(self, *, complete: bool) -> None:
+        if self.here:
+            self.here.keep(complete=complete)
+            return
+        manifest = self.manifest
+        made, self.made = self.made if complete else None, None
+        if made:
+            manifest.levels.append(made)
+        depth = sum(level.states > 0 for level in manifest.levels)
+        ways = {way.name: way for way in self.ways if way.level < depth}
+        others = [way for way in manifest.violations if way.name not in ways]
+        changed = [*ways.values(), *others] != manifest.violations
+        manifest.violations = [*ways.values(), *others]
+        if made or changed:
+            with stops_if_full():
+                checkpoint.write_manifest(self.folder, manifest)
+
+    # -- what else is told ----------------------------------------------------------------------
+
+    def seconds(self) -> Mapping[str, float]:
+        return self.spent
+
+    def statistics(self) -> Mapping[str, Any]:
+        return {"spark": {"bytes": self.bytes}}
 
 
-def look_back(
-    least: Callable[..., tuple[int, ...] | None], job: Job, level: int, wanted: Wanted, batches: Any
-) -> Any:
-    """The task that looks for an owner's least state."""
-    from spark_check.jobs import this_partition
+def add(to: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Add by name."""
+    for name, much in more.items():
+        to[name] = to.get(name, 0) + much
 
+
+@contextmanager
+def stops_if_full() -> Iterator[None]:
+    """Have a disk that is full, or fails otherwise, end the run."""
+    try:
+        yield
+    except OSError as error:
+        raise Stopped(cannot_keep(error)) from error
+
+
+def sought_by(tasks: ModuleType, sought: Sought, job: Job, level: int, owner: int) -> Any:
+    """The least of an owner's states that is sought."""
+    return tasks.least(job, level, sought, owner)
+
+
+def answers(
+    task: Callable[[Job, int, int], Any], job: Job, level: int, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """What a task answers for its owner, as a row."""
     for _ in batches:
         pass
-    found = least(job, level, wanted, this_partition(), job.owners)
-    words = pa.array([found] if found else [], pa.list_(pa.int64()))
-    yield pa.RecordBatch.from_arrays([words], ["words"])
+    answer = json.dumps(task(job, level, this_partition()))
+    yield pa.RecordBatch.from_pydict({"answer": [answer]})

@@ -13,8 +13,12 @@ import pyarrow as pa
 
 from checkers.native.blocks import ROWS_TOGETHER, as_rows, as_states, assert_whole, read_part
 from checkers.native.codes import PIECE_BITS, PIECES, Coding, Pieces, coding_of
+from checkers.native.expander import DEADLOCK_BIT, FAILED_BIT, ByKernel
+from checkers.native.keep import run_of as run_of_kernel
 from checkers.native.search import warm_up
 from checkers.native.worker import Chunk, Memory, Worker, nothing_recent, send, shards_of
+from checkers.search import FAILED
+from checkers.verdict import DEADLOCK
 from impl.packed.compiled import Words, made_ready
 from impl.packed.kernel import Kernel
 from impl.packed.kernels import kernel_for
@@ -23,7 +27,7 @@ from spark_check.jobs import (
     WRITTEN,
     Job,
     Model,
-    Wanted,
+    Sought,
     keep_what_is_loaded,
     note_row,
     this_partition,
@@ -35,6 +39,8 @@ OUTBOX_BITS = 19
 """A task sends its candidates when it has about so many, as a power of two."""
 RECENT_BITS = 20
 """It remembers so many, as a power of two, so as not to send them again."""
+BITS = {DEADLOCK: DEADLOCK_BIT, FAILED: FAILED_BIT}
+"""The marks that expanding shows."""
 
 
 @cache
@@ -49,7 +55,7 @@ def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
     kernel = kernel_for(system_of(model))
     coding = coding_of(kernel.layout)
     with made_ready("engine", None):
-        warm_up(kernel, coding, coverage=False)
+        warm_up(ByKernel(kernel, system_of(model), coverage=False), coding)
     keep_what_is_loaded()
     return kernel, coding
 
@@ -57,7 +63,20 @@ def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
 @cache
 def worker_for(model: Model) -> Worker:
     """Room to expand states in, once for each process."""
-    return Worker(0, 1, *kernel_of(model), Memory(0, None))
+    kernel, coding = kernel_of(model)
+    expander = ByKernel(kernel, system_of(model), coverage=False)
+    return Worker(0, 1, expander, coding, Memory(0, None))
+
+
+def run_of(system: System[Any]) -> dict[str, Any]:
+    """What two runs must agree in: the same as for the native engine."""
+    return run_of_kernel(system, kernel_for(system))
+
+
+def pack(model: Model, state: Any) -> tuple[int, ...]:
+    """The words of a state."""
+    words: tuple[int, ...] = kernel_of(model)[0].pack(state)
+    return words
 
 
 # -- rows -----------------------------------------------------------------------------------------
@@ -97,22 +116,23 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
         pass
     begun = clock()
     owner = this_partition()
-    kernel, coding = kernel_of(job.model)
+    _, coding = kernel_of(job.model)
     worker = worker_for(job.model)
     ready = clock()
     with known(job.run, owner, coding) as memory:
         level = frontier(job, owner, memory, coding)
         read = clock()
         away, sent = 0.0, 0
-        worker.levels, worker.position, worker.found = [level, []], (0, 0), 0
-        worker.fired[:] = 0
+        worker.levels = [level]
+        worker.ask_level(0)
+        worker.expander.take_counts()
         room = (1 << OUTBOX_BITS) // job.owners + (1 << 10)
         recent, recent_highs = nothing_recent(1 << RECENT_BITS, coding.rows)
         highs: Words = np.empty((job.owners, coding.rows, room), np.int64)
         codes: Words = np.empty((job.owners, room), np.int64)
         counts: Words = np.zeros(job.owners, np.int64)
-        while worker.position[0] < len(level):
-            worker.expand()
+        while (batch := worker.next_batch())[1]:
+            worker.expand(*batch)
             begin, end = worker.unsent
             while begin < end:
                 begin = send(
@@ -134,35 +154,21 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
             sent += count
             yield row(to, codes[to, :count], as_pieces(highs[to, :, :count], coding.pieces))
         done = clock()
-        worker.levels = [level]
-        shown = shown_in(job, worker)
     seconds = {
         "prepare": ready - begun,
         "read": read - ready,
         "expand": leave - read - away,
         "send": done - leave + away,
     }
-    counted = dict(zip(kernel.acts, worker.fired.tolist(), strict=True))
-    fired = {rule.name: counted[rule.name] for rule in system_of(job.model).rules}
-    found = [*kernel.names(worker.found), *shown]
-    note = {"found": found, "fired": fired, "sent": sent, "seconds": seconds}
-    yield note_row(SENT, note, owner)
-
-
-def shown_in(job: Job, worker: Worker) -> set[str]:
-    """The properties that some state should show, and one of this worker's first level does.
-
-    Only the specification can tell; that is slow, but what can be shown is mostly shown early.
-    """
-    if not job.unseen:
-        return set()
-    props = [p for p in system_of(job.model).properties if p.name in job.unseen]
-    return {
-        prop.name
-        for state in map(worker.kernel.unpack, worker.states(0))
-        for prop in props
-        if isinstance(prop, Reachable) and prop.body(state)
+    counted = worker.expander.take_counts()
+    note = {
+        "shown": [name for name, bit in BITS.items() if worker.found >> bit & 1],
+        "fired": counted.fired,
+        "edge_of_bounds": counted.edge_of_bounds,
+        "sent": sent,
+        "seconds": seconds,
     }
+    yield note_row(SENT, note, owner)
 
 
 def frontier(job: Job, owner: int, memory: Known, coding: Coding) -> list[Chunk]:
@@ -219,8 +225,11 @@ def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
             "receive": taken - ready - inside,
             "hand on": done - taken,
         }
+        chunks = [Chunk(memory.codes[:count], memory.pieces[:count], count)] if count else []
+        shown = marked(job, chunks)
+        seconds["mark"] = clock() - done
         says = {"owner": owner, "states": count, "rows": len(rows), "bytes": memory.bytes}
-    yield note_row(WRITTEN, {**says, "seconds": seconds})
+    yield note_row(WRITTEN, {**says, "marks": shown, "seconds": seconds})
 
 
 def catch_up(job: Job, owner: int, memory: Known) -> None:
@@ -249,15 +258,48 @@ def catch_up(job: Job, owner: int, memory: Known) -> None:
 # -- looking back ---------------------------------------------------------------------------------
 
 
-def least(job: Job, level: int, wanted: Wanted, owner: int, owners: int) -> tuple[int, ...] | None:
-    """Of an owner's states of a level that are wanted, the one with the least words."""
+def least(job: Job, level: int, sought: Sought, owner: int) -> tuple[int, ...] | None:
+    """Of an owner's states of a level that are sought, the one with the least words."""
     kernel, coding = kernel_of(job.model)
     worker = worker_for(job.model)
-    worker.levels = [chunks_of(job, level, shards_of(owner, owners), coding)]
-    if wanted.leads_to:
-        return worker.least_predecessor(0, wanted.leads_to)
-    if wanted.shows in kernel.properties:
-        return worker.least_violating(0, kernel.mask([wanted.shows]))
-    prop = next(p for p in system_of(job.model).properties if p.name == wanted.shows)
-    assert isinstance(prop, Reachable)
-    return min((s for s in worker.states(0) if prop.body(kernel.unpack(s))), default=None)
+    worker.levels = [chunks_of(job, level, shards_of(owner, job.owners), coding)]
+    if sought.leads_to:
+        found = worker.least_predecessor(0, sought.leads_to)
+    elif sought.mark in BITS:
+        found = worker.least_marked(0, BITS[sought.mark], by_expanding=True)
+    elif sought.mark in kernel.properties:
+        bit = kernel.properties.index(sought.mark)
+        found = worker.least_marked(0, bit, by_expanding=False)
+    else:
+        prop = next(p for p in system_of(job.model).properties if p.name == sought.mark)
+        assert isinstance(prop, Reachable)
+        return min((s for s in worker.states(0) if prop.body(kernel.unpack(s))), default=None)
+    return None if found is None else found[1]
+
+
+def marks(job: Job, level: int, owner: int) -> list[str]:
+    """Which of the job's marks an owner's states of a level have."""
+    _, coding = kernel_of(job.model)
+    return marked(job, chunks_of(job, level, shards_of(owner, job.owners), coding))
+
+
+def marked(job: Job, level: list[Chunk]) -> list[str]:
+    """Which of the job's marks some states have.
+
+    Only the specification can tell what some state should show. That is slow, but what can be
+    shown is mostly shown early.
+    """
+    kernel, _ = kernel_of(job.model)
+    worker = worker_for(job.model)
+    worker.levels = [level]
+    known = {name: bit for bit, name in enumerate(kernel.properties) if name in job.marks}
+    found: set[str] = set()
+    if known:
+        worker.ask_level(0)
+        worker.mark()
+        found = {name for name, bit in known.items() if worker.found >> bit & 1}
+    props = [p for p in system_of(job.model).properties if p.name in {*job.marks} - {*known}]
+    if props:
+        for state in map(kernel.unpack, worker.states(0)):
+            found |= {p.name for p in props if isinstance(p, Reachable) and p.body(state)}
+    return sorted(found)

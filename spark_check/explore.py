@@ -1,9 +1,9 @@
 """Exploration on Spark, level by level: the checkpoint of the native engine, made by many.
 
-While levels are small they are explored here, by the native engine if the model has a kernel.
-A level that is worth it is expanded by a Spark job of two stages: the owners of its states
-expand them and send what they find to its owners, who drop what they know and write the rest.
-Spark commits what they write, and then the level becomes part of the checkpoint; so at any
+While levels are small they are explored in the driver, by the native engine if the model has a
+kernel. A level that is worth it is expanded by a Spark job of two stages: the owners of its
+states expand them and send what they find to its owners, who drop what they know and write the
+rest. Spark commits what they write, and then the level becomes part of the checkpoint; so at any
 moment either engine can go on.
 """
 
@@ -13,79 +13,86 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
-
-import attrs
+from typing import TYPE_CHECKING, Any
 
 if __name__ == "__main__":
     # As a script: the modules beside it have their folder before their names.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from checkers.engines import as_verdict, cores, say_compiling
-from checkers.limits import Keep, Limits, OnProgress
+from checkers.engines import Options, cores, say_compiling
+from checkers.limits import Keep
+from checkers.search import Search
 from checkers.verdict import Verdict
 from impl.packed.kernel import NoKernel
 from spark_check.needs import assert_can_begin
-from spec.core import SpecError, System
+from spec.core import Always, Reachable, SpecError, System
 
-WORTH, WORTH_BY_RULES = 200_000, 1_000
+if TYPE_CHECKING:
+    from spark_check.backend import OnSpark
+
+WORTH, WORTH_BY_LEARNING = 200_000, 20_000
 """A level of fewer states is explored in the driver, as long as none before it had more."""
 
 
-def explore(
-    system: System[Any],
-    limits: Limits,
-    master: str | None = None,
-    workers: int | None = None,
-    on_progress: OnProgress | None = None,
-    keep: Keep | None = None,
-    *,
-    worth: int | None = None,
-) -> Verdict:
-    """Explore a system on a Spark master; without `keep` the checkpoint is a temporary one."""
-    assert_can_begin(master)
-    from checkers.native import checkpoint, search
-    from spark_check.kinds import KernelRun, RulesRun, assert_can, nothing_yet
-    from spark_check.run import Run
+def explore(system: System[Any], options: Options, *, worth: int | None = None) -> Verdict:
+    """Explore on a Spark master; without a checkpoint the levels go to a temporary folder."""
+    assert_can_begin(options.master)
+    assert_can(system)
+    with folder_for(options.keep) as keep, backend_for(system, options, keep, worth) as backend:
+        return Search(system, backend, options.limits, options.on_progress).run()
 
-    with folder_for(keep) as kept:
-        run: Run
+
+def assert_can(system: System[Any]) -> None:
+    """SpecError where this cannot be asked without the whole graph."""
+    for prop in system.properties:
+        if not isinstance(prop, Always | Reachable):
+            raise SpecError(f"the spark engine cannot check {prop.name}; use --engine reference")
+    if system.rules != system.variant.rules:
+        raise SpecError("the spark engine explores rules as they are, and no mutants")
+
+
+@contextmanager
+def backend_for(
+    system: System[Any], options: Options, keep: Keep, worth: int | None
+) -> Iterator[OnSpark]:
+    """By the model's kernel if it has one, or else by learned rules."""
+    from checkers.native.keep import opened
+    from checkers.native.search import How, packed_by_kernel
+    from spark_check import by_kernel, by_learning
+    from spark_check.backend import OnSpark
+
+    limits = options.limits
+    with ExitStack() as stack:
+        how = How(workers=options.workers or cores(), keep=keep, compiling=say_compiling)
         try:
-            here = search.explore(
-                system,
-                workers=workers or cores(),
-                max_states=limits.max_states,
-                max_depth=limits.max_depth,
-                max_memory=limits.max_memory,
-                keep_going=limits.keep_going,
-                keep=kept,
-                hand_over=WORTH if worth is None else max(1, worth),
-                progress=on_progress,
-                compiling=say_compiling,
-            )
+            here = stack.enter_context(packed_by_kernel(system, limits, how))
         except NoKernel:
-            assert_can(system)
-            if not kept.resume:
-                checkpoint.make_folder(kept.folder)
-            here, least = nothing_yet(), WORTH_BY_RULES
-            run = RulesRun(system, limits, master, kept.folder, worth or least, on_progress)
+            manifest = stack.enter_context(opened(keep, by_learning.run_of(system)))
+            backend = OnSpark(
+                system,
+                by_learning,
+                keep.folder,
+                manifest,
+                master=options.master,
+                worth=worth or WORTH_BY_LEARNING,
+                max_memory=limits.max_memory,
+            )
         else:
-            run = KernelRun(system, limits, master, kept.folder, worth or WORTH, on_progress)
-            if here.stopped != search.HANDED_OVER:
-                run.spent = {"start": 0.0}
-                return as_verdict(system, limits, here, "spark", seconds_of(here, run.spent))
-        found = run.go_on(here)
-        if here.levels:
-            seconds = here.seconds_explore + found.seconds_explore
-            found = attrs.evolve(found, seconds_explore=seconds)
-        return as_verdict(system, limits, found, "spark", seconds_of(found, run.spent))
-
-
-def seconds_of(found: Any, spent: dict[str, float]) -> dict[str, float]:
-    """Where the time went."""
-    return {"explore": found.seconds_explore, "compile": found.seconds_compile, **spent}
+            assert here.keeper
+            backend = OnSpark(
+                system,
+                by_kernel,
+                keep.folder,
+                here.keeper.manifest,
+                master=options.master,
+                worth=worth or WORTH,
+                max_memory=limits.max_memory,
+                here=here,
+            )
+        with backend.stack:
+            yield backend
 
 
 @contextmanager

@@ -18,7 +18,8 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from checkers.native.blocks import SCHEMA, Part
+from checkers.native.blocks import SCHEMA
+from checkers.native.checkpoint import Part
 from spec.core import SpecError, System
 
 SENT = pa.schema(
@@ -96,8 +97,8 @@ class Job:
     """The files of each level so far; the job expands the last one."""
     counts: tuple[int, ...] | None
     """How many states of the last level each owner has, if this run has made it."""
-    unseen: tuple[str, ...] = ()
-    """The properties that some state should show, and none has yet."""
+    marks: tuple[str, ...] = ()
+    """The properties that the states of the next level are asked for."""
 
     @property
     def last(self) -> int:
@@ -106,10 +107,10 @@ class Job:
 
 
 @attrs.frozen
-class Wanted:
-    """What is looked for in a level: a state that violates or shows something, or leads to one."""
+class Sought:
+    """What is looked for in a level: a state with a mark, or one that leads to a given state."""
 
-    shows: str = ""
+    mark: str = ""
     leads_to: tuple[int, ...] = ()
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from checkers.native.blocks import Part, write_rows
+from checkers.native.blocks import write_rows
+from checkers.native.checkpoint import Part
 from spark_check.jobs import SENT, WRITTEN, Job
 from spec.core import SpecError
 

@@ -1,8 +1,11 @@
 """States as bytes, for models without a kernel: equal states are equal bytes.
 
-A value is a letter for its kind, and then what it is made of. Nothing is executed to read it
-back but the classes of the model's own states, which are found by their names in modules that
-are imported already.
+A value is a letter for its kind, and then what it is made of. A state that is a record is its
+fields, each in a **frame** that says how long it is, and so is each item of a field that is a
+tuple. So a state is taken apart, and put together, without looking into its parts.
+
+Nothing is executed to read a state but the classes of the model's own states, which are found
+by their names in modules that are imported already.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Any
 
 import attrs
 
+from checkers.learned.values import is_plain
 from spec.core import SpecError, System
 
 COUNT = struct.Struct("<I")
@@ -49,9 +53,23 @@ class Codec:
         """Those of the initial states, which are written as numbers."""
         self.numbers: dict[type, int] = {}
         self.learning = True
-        for state in system.initial():
+        first = system.initial()
+        for state in first:
             self.encode(state)
         self.learning = False
+        self.head = b""
+        """How states of this class begin, if they are written as frames."""
+        self.names: tuple[str, ...] = ()
+        """The fields of these that are compared."""
+        self.apart: dict[str, Any] = {}
+        """The other ones, which are the same in all states."""
+        cls: Any = type(first[0]) if first else object
+        if is_plain(cls):
+            self.head = b"r" + self.encode_class(cls)
+            self.names = tuple(f.name for f in attrs.fields(cls) if f.eq)
+            self.aliases = [f.alias for f in attrs.fields(cls) if f.eq]
+            self.apart = {f.alias: getattr(first[0], f.name) for f in attrs.fields(cls) if not f.eq}
+            self.cls = cls
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -95,7 +113,48 @@ class Codec:
             return SHORT.pack(number)
         return SHORT.pack(INLINE) + self.encode(name_of(kind))
 
+    def encode_state(self, state: Any) -> bytes:
+        """A state as bytes."""
+        if not self.head or type(state) is not self.cls:
+            return self.encode(state)
+        return self.head + b"".join(self.frame(getattr(state, name)) for name in self.names)
+
+    def frame(self, value: Any) -> bytes:
+        """A field of a state."""
+        if type(value) is tuple:
+            return b"(" + COUNT.pack(len(value)) + b"".join(map(self.item, value))
+        return b"." + self.item(value)
+
+    def item(self, value: Any) -> bytes:
+        """A value, and before it its length."""
+        content = self.encode(value)
+        return COUNT.pack(len(content)) + content
+
     # -- reading --------------------------------------------------------------------------------
+
+    def decode_state(self, content: bytes) -> Any:
+        """The state that these bytes stand for."""
+        if not self.head or not content.startswith(self.head):
+            return self.decode(content)
+        at, fields = len(self.head), dict(self.apart)
+        for alias in self.aliases:
+            end = end_of_frame(content, at)
+            fields[alias] = self.unframe(content[at:end])
+            at = end
+        if at != len(content):
+            raise SpecError("these bytes are no state: their length is another one")
+        return self.cls(**fields)
+
+    def unframe(self, frame: bytes) -> Any:
+        """The field in a frame."""
+        if frame[:1] == b".":
+            return self.decode(frame[1 + COUNT.size :])
+        at, items = 1 + COUNT.size, []
+        while at < len(frame):
+            end = end_of_item(frame, at)
+            items.append(self.decode(frame[at + COUNT.size : end]))
+            at = end
+        return tuple(items)
 
     def decode(self, content: bytes) -> Any:
         """The value that these bytes stand for."""
@@ -152,6 +211,26 @@ class Codec:
             return self.classes[number], at
         name, at = self.decode_at(content, at)
         return class_of(name), at
+
+
+def end_of_item(content: bytes, at: int) -> int:
+    """Where a value ends whose length stands at a place."""
+    try:
+        size: int = COUNT.unpack_from(content, at)[0]
+    except struct.error:
+        raise SpecError("these bytes are no state: they are cut short") from None
+    return at + COUNT.size + size
+
+
+def end_of_frame(content: bytes, at: int) -> int:
+    """Where the frame ends that begins at a place."""
+    if content[at : at + 1] != b"(":
+        return end_of_item(content, at + 1)
+    items = end_of_item(content, at + 1) - at - 1 - COUNT.size  # it stands where a length does
+    at += 1 + COUNT.size
+    for _ in range(items):
+        at = end_of_item(content, at)
+    return at
 
 
 def fields_of(kind: type) -> tuple[str, ...]:

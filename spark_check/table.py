@@ -28,9 +28,9 @@ from checkers.native import checkpoint
 from checkers.native.codes import SHARDS, decode
 from impl.packed.kernel import NoKernel
 from impl.packed.kernels import kernel_for
-from spark_check import by_kernel, by_rules
+from spark_check import by_kernel, by_learning
 from spark_check.jobs import Job, Model, this_partition
-from spark_check.kinds import KernelRun, RulesRun
+from spark_check.plain import Codec
 from spark_check.session import session
 from spec.core import SpecError, System
 from traces.itf import variables
@@ -54,9 +54,9 @@ def states_table(spark: SparkSession, system: System[Any], folder: Path) -> Data
     """All states of a checkpoint of this system."""
     try:
         kernel_for(system)
-        run_of, kind, read = KernelRun.what_is_run(system), "long", kernel_rows
+        run_of, kind, read = by_kernel.run_of(system), "long", kernel_rows
     except NoKernel:
-        run_of, kind, read = RulesRun.what_is_run(system), "string", rules_rows
+        run_of, kind, read = by_learning.run_of(system), "string", rows_of_bytes
     manifest = checkpoint.read_manifest(folder, run_of)
     files = [
         (depth, (part,)) for depth, level in enumerate(manifest.levels) for part in level.parts
@@ -99,10 +99,10 @@ def kernel_rows(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
             )
 
 
-def rules_rows(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
+def rows_of_bytes(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
     """States as bytes, a column for each field."""
-    _, codec = by_rules.system_of(job.model)
-    states = [codec.decode(s) for s in by_rules.read_level(job, index, range(SHARDS))]
+    codec = Codec(by_kernel.system_of(job.model))
+    states = [codec.decode_state(s) for s in by_learning.read_level(job, index, range(SHARDS))]
     told = [variables(state) for state in states]
     if told:
         texts = [[json.dumps(one[name], ensure_ascii=False) for one in told] for name in told[0]]
