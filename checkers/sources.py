@@ -206,15 +206,16 @@ class ByLearning(Packed):
     def order_of(self, origins: Numbers, labels: Numbers) -> tuple[Numbers, ...]:
         """The order of rules, and then of choices as each rule lists them in that state."""
         self.rank_choices()
-        ranks = self.ranks[labels]
+        ranks, rules = self.ranks[labels], self.rules[labels]
         if self.unordered:
-            instances = self.learning.book.instances
-            for step, label in enumerate(labels.tolist()):
-                rule, choice = instances[label].asked, instances[label].choice
-                if rule in self.unordered:
-                    listed = list(rule.instances(self.state(int(origins[step]))))
-                    ranks[step] = listed.index(choice)
-        return ranks, self.rules[labels]
+            together = origins * len(self.places) + rules
+            _, place, times = np.unique(together, return_inverse=True, return_counts=True)
+            asked = np.isin(rules, [self.places[rule] for rule in self.unordered])
+            for step in np.flatnonzero(asked & (times[place] > 1)).tolist():
+                instance = self.learning.book.instances[labels[step]]
+                listed = list(instance.asked.instances(self.state(int(origins[step]))))
+                ranks[step] = listed.index(instance.choice)
+        return ranks, rules
 
     def rank_choices(self) -> None:
         """Find, for each rule, an order of its choices that agrees with every list learned so far.
