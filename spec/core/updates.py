@@ -2,8 +2,8 @@
 
 Rules may build their next state in any way. The learned engine follows these helpers, and
 `attrs.evolve`, slices and `+` of tuples, and `|` and `-` of frozensets, without counting the
-parts that are only copied as read: a rule that copies in another way, such as `(*items, item)`,
-is learned in more pieces, and gives the same answers.
+parts that are only copied as read: a rule that copies in another way, such as `(*items, item)`
+where the items are scalars, is learned in more pieces, and gives the same answers.
 """
 
 from __future__ import annotations
