@@ -105,7 +105,7 @@ if TYPE_CHECKING:
 @click.option(
     "--symmetry",
     is_flag=True,
-    help="Explore one state for all that differ by names only; the native engine can.",
+    help="Explore one state for all that differ by names only; the kernel engine can.",
 )
 @click.option("--coverage", is_flag=True, help="How often each rule happened, and what stopped it.")
 @click.option(
