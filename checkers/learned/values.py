@@ -115,7 +115,11 @@ class Values:
         key = cls, value
         found = self.numbers.get(key)
         if found is None:
-            found = self.add(key, SCALAR, (), len(self.kinds), ("scalar", value), (), value)
+            equal: Any = "scalar", value
+            if isinstance(value, tuple) and cls.__eq__ is tuple.__eq__:
+                # a named tuple equals a tuple of the same parts
+                equal = TUPLE, tuple([self.same[self.number(part)] for part in value])
+            found = self.add(key, SCALAR, (), len(self.kinds), equal, (), value)
         return found
 
     def tuple_of(self, parts: tuple[int, ...], value: Any = None) -> int:

@@ -49,7 +49,7 @@ def run_reference(system: System[Any], limits: Limits) -> Run:
         return Run(None, str(error), backend)
 
 
-def run_learned(system: System[Any], limits: Limits, workers: int) -> Run:
+def run_learned(system: System[Any], limits: Limits, workers: int, *, check: bool = False) -> Run:
     """What the learned engine says."""
     backends: list[Any] = []
 
@@ -60,7 +60,9 @@ def run_learned(system: System[Any], limits: Limits, workers: int) -> Run:
 
     with patch.object(native, "ByLearning", Recorded):
         try:
-            verdict = native.explore_by_learning(system, limits, native.How(workers=workers))
+            verdict = native.explore_by_learning(
+                system, limits, native.How(workers=workers, check_learning=check)
+            )
         except SpecError as error:
             return Run(None, str(error), backends[-1] if backends else None)
     return Run(verdict, "", backends[-1])
@@ -82,7 +84,9 @@ def disagreement(system: System[Any], *, thorough: bool = False, odd: bool = Fal
         for workers in (1, 2) if thorough else (2 if odd == keep_going else 1,):
             where = f"keep_going={keep_going}, workers={workers}"
             try:
-                learned = run_learned(system, Limits(keep_going=keep_going), workers)
+                learned = run_learned(
+                    system, Limits(keep_going=keep_going), workers, check=workers == 2
+                )
                 for difference in differences(system, reference, learned):
                     return Answer(f"{where}: {difference}", states)
             except Exception:

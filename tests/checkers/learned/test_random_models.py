@@ -110,6 +110,24 @@ def add(s):
 
 RULES, INITIAL = [add], [State(frozenset())]
 """,
+    "a named tuple among tuples": '''
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+@attrs.frozen
+class State:
+    pairs: frozenset
+    n: int = 0
+
+@rule(by="x")
+def count(s):
+    yield "it is there", Pair(1, 2) in s.pairs
+    yield limit("room"), s.n < 3
+    return evolve(s, n=s.n + 1)
+
+RULES, INITIAL = [count], [State(frozenset({(1, 2)}))]
+''',
     "asdict and astuple, which look at types": """
 @attrs.frozen
 class Item:
