@@ -148,4 +148,4 @@ class Reference(Backend):
         from checkers.graph import from_rules  # these bring what nothing else here needs
         from checkers.liveness import find_violation
 
-        return find_violation(from_rules(self.system), prop, go_on)
+        return find_violation(from_rules(self.system, self.came_from), prop, go_on)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 
@@ -96,6 +96,8 @@ class Source(ABC, Generic[S]):
 
     is_portable = True
     """Whether a key means the same state in every process."""
+    is_complete = False
+    """Whether all states are found before any is expanded."""
 
     def __init__(self, system: System[S]) -> None:
         self.system = system
@@ -185,9 +187,13 @@ def taken(act: Act) -> Taken:
 class ByRules(Source[S]):
     """Runs the rules themselves."""
 
-    def __init__(self, system: System[S]) -> None:
+    def __init__(self, system: System[S], came_from: Mapping[S, S | None] | None) -> None:
         super().__init__(system)
-        self.begin(system.initial())
+        self.begin(system.initial() if came_from is None else came_from)
+        self.is_complete = came_from is not None
+        if came_from is not None:
+            before = came_from.values()
+            self.parents = [-1 if state is None else self.numbers[state] for state in before]
 
     def steps(self, begin: int, end: int) -> tuple[Numbers, Sequence[Key], Numbers]:
         origins, after, labels = [], [], []
@@ -213,9 +219,11 @@ def source_of(system: System[Any], *, by_rules: bool = False) -> Source[Any]:
     return from_kernel(system) if has_kernel(system) else from_learning(system)
 
 
-def from_rules(system: System[S]) -> Source[S]:
-    """States and steps by the rules."""
-    return ByRules(system)
+def from_rules(system: System[S], came_from: Mapping[S, S | None] | None = None) -> Source[S]:
+    """States and steps by the rules; the states need not be found if `came_from` has them all,
+    in the order in which they were found, each with the one that it was found from.
+    """
+    return ByRules(system, came_from)
 
 
 def from_kernel(system: System[S]) -> Source[S]:
@@ -265,17 +273,23 @@ def graph_from(
     *,
     max_states: int | None = None,
     on_progress: OnProgress | None = None,
+    left_out: Collection[int] = (),
 ) -> Graph[S]:
-    """All states and steps that a new source finds."""
+    """All states that a new source finds, and all steps but those out of some states."""
     started = time.perf_counter()
-    keys, levels = source.keys, [0] * len(source.keys)
-    parts: list[tuple[Numbers, Numbers, Numbers]] = []
+    nothing = np.zeros(0, np.int64)
+    parts = [(nothing, nothing, nothing)]
+    levels: list[int] = []
     done = 0
-    while done < len(keys):
-        end = min(done + BATCH, len(keys))
-        parts.append(source.expand(done, end))
+    while done < len(source.keys):
+        end = min(done + BATCH, len(source.keys))
+        if left_out:
+            parts += [source.expand(n, n + 1) for n in range(done, end) if n not in left_out]
+        else:
+            parts.append(source.expand(done, end))
         keys, done = source.keys, end
-        levels += [levels[parent] + 1 for parent in source.parents[len(levels) :]]
+        for parent in source.parents[len(levels) :]:
+            levels.append(0 if parent < 0 else levels[parent] + 1)
         if max_states is not None and len(keys) > max_states:
             raise SpecError(
                 f"the graph has more than {max_states:,} states: take smaller bounds, "

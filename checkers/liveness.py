@@ -19,7 +19,6 @@ import attrs
 import networkx as nx
 import numpy as np
 
-from checkers.cover import way_to
 from checkers.graph import Act, Graph, Numbers, Source, graph_from
 from spec.core import LeadsTo, System
 from traces.trace import Trace, between
@@ -42,6 +41,8 @@ class Region:
     """The states that a behaviour may pass through after the trigger and before the goal."""
 
     graph: Graph[Any]
+    parents: Sequence[int]
+    """By state, of all: the one that it was found from."""
     acts: Sequence[Act]
     states: Numbers
     """Nearest first."""
@@ -60,13 +61,12 @@ class Region:
 
     def way_to(self, state: int) -> list[int]:
         """A shortest behaviour to a state, by way of the trigger."""
-        graph, steps = self.graph, []
-        while (step := int(self.came_by[state])) >= 0:
-            steps.append(step)
-            state = int(graph.origins[step])
-        steps += reversed(way_to(graph, state))
-        begins = int(graph.origins[steps[-1]]) if steps else state
-        return [begins, *(int(graph.to[step]) for step in reversed(steps))]
+        way = [state]
+        while (step := int(self.came_by[way[-1]])) >= 0:
+            way.append(int(self.graph.origins[step]))
+        while (before := self.parents[way[-1]]) >= 0:
+            way.append(before)
+        return way[::-1]
 
 
 def steps_out(graph: Graph[Any], states: Any) -> Numbers:
@@ -86,8 +86,13 @@ def find_violation(
     The source is a new one. `go_on` is called now and then with how many states are found and
     not yet expanded.
     """
-    graph = graph_from(source, on_progress=lambda progress: go_on(progress.queue))
-    region = region_of(graph, prop, *source.judged(prop))
+    judged = source.judged(prop) if source.is_complete else None
+    graph = graph_from(
+        source,
+        on_progress=lambda progress: go_on(progress.queue),
+        left_out=set(judged[1].tolist()) if judged else (),
+    )
+    region = region_of(graph, source.parents, prop, *(judged or source.judged(prop)))
     system = graph.system
     idle = region.states[graph.begins[region.states] == graph.begins[region.states + 1]]
     for number in idle.tolist():
@@ -104,7 +109,11 @@ def find_violation(
 
 
 def region_of(
-    graph: Graph[Any], prop: LeadsTo[Any], triggered: Numbers, reached: Numbers
+    graph: Graph[Any],
+    parents: Sequence[int],
+    prop: LeadsTo[Any],
+    triggered: Numbers,
+    reached: Numbers,
 ) -> Region:
     """Everything that can be reached from the trigger before the goal, nearest first."""
     assert graph.acts is not None, "a kernel knows no leads-to properties"
@@ -129,7 +138,7 @@ def region_of(
         for names in ({r.name for r in prop.weakly_fair}, {r.name for r in prop.strongly_fair})
     )
     states = np.concatenate([*found, last])
-    return Region(graph, graph.acts, states, came_by, weak, strong)
+    return Region(graph, parents, graph.acts, states, came_by, weak, strong)
 
 
 def fair_components(region: Region, states: Numbers) -> Iterator[Numbers]:
