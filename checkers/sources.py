@@ -210,7 +210,9 @@ class ByLearning(Packed):
         if self.unordered:
             together = origins * len(self.places) + rules
             _, place, times = np.unique(together, return_inverse=True, return_counts=True)
-            asked = np.isin(rules, [self.places[rule] for rule in self.unordered if rule in self.places])
+            asked = np.isin(
+                rules, [self.places[rule] for rule in self.unordered if rule in self.places]
+            )
             for step in np.flatnonzero(asked & (times[place] > 1)).tolist():
                 instance = self.learning.book.instances[labels[step]]
                 listed = list(instance.asked.instances(self.state(int(origins[step]))))
