@@ -13,9 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from checkers.learned.book import STATE
-from checkers.learned.checking import ONE_IN, Checking, by_rules
+from checkers.learned.checking import Checking, by_rules
 from checkers.learned.expander import Learned
-from checkers.learned.learning import Unfit
+from checkers.learned.learning import Learning, Unfit
 from checkers.native.expander import BATCH
 from checkers.native.search import Learnable, warm_up_learning
 from checkers.search import Counts
@@ -38,8 +38,7 @@ class Asking:
     def begin(self) -> None:
         """Know nothing yet."""
         with made_ready("learned", None):
-            self.learning = self.learnable.of(self.system)
-            warm_up_learning(self.learning)
+            self.learning = self.learned()
         self.book, self.tables = self.learning.book, self.learning.tables
         self.expander = Learned(self.learning)
         self.counted = Counts()
@@ -48,13 +47,24 @@ class Asking:
         """By component: the number of each value, by its bytes."""
         self.pieces: list[list[bytes]] = [[] for _ in range(count)]
         """By component: the bytes of each value, with what stands before them."""
-        self.before = [b""] * count
-        """By component: what stands before the bytes of each of its values."""
-        for place in self.book.plan:
-            if not isinstance(place, int):
-                self.before[place[0]] = b"(" + COUNT.pack(len(place))
-        if self.book.is_record:
-            self.before[0] = self.codec.head + self.before[0]
+        items = [place for place in self.book.plan if not isinstance(place, int)]
+        self.items = frozenset(k for place in items for k in place)
+        """The components that are items of a tuple."""
+        self.headers = {place[0]: b"(" + COUNT.pack(len(place)) for place in items}
+        """By component that is the first item of a tuple: how the tuple begins."""
+        self.last: tuple[Sequence[bytes], Words] = (), np.zeros((0, count), np.int64)
+        """The states that were turned into rows last: they are asked for again in the next task."""
+
+    def learned(self) -> Learning:
+        """A beginning, with components that fit the first states."""
+        while True:
+            try:
+                learning = self.learnable.of(self.system)
+                warm_up_learning(learning)
+            except Unfit as unfit:
+                self.learnable.take_apart(unfit.field)
+            else:
+                return learning
 
     def answer(self, ask: Callable[[], T]) -> T:
         """What is asked; from the beginning, where components turn out not to fit."""
@@ -69,12 +79,16 @@ class Asking:
 
     def rows_of(self, states: Sequence[bytes]) -> Words:
         """States as rows."""
+        if self.last[0] is states:
+            return self.last[1]
         before = self.tables.component_count.sum()
         rows = np.array([self.row_of(state) for state in states], np.int64)
         if sum(len(component.values) for component in self.book.components) > before:
             self.tables.sync()
             self.take_up(outgrown=self.tables.is_outgrown)
-        return rows.reshape(len(states), len(self.book.components))
+        rows = rows.reshape(len(states), len(self.book.components))
+        self.last = states, rows
+        return rows
 
     def row_of(self, state: bytes) -> list[int]:
         """A state as a row."""
@@ -84,19 +98,16 @@ class Asking:
             raise Unfit(STATE)
         row = []
         at = len(self.codec.head)
-        for index, place in enumerate(self.book.plan):
-            if isinstance(place, int):
-                end = end_of_frame(state, at)
-                row.append(self.number_of(place, state[at:end]))
-                at = end
-                continue
-            if state[at : at + 5] != b"(" + COUNT.pack(len(place)):
-                raise Unfit(self.book.shape.names[index])
-            at += 5
-            for k in place:
-                end = end_of_item(state, at)
-                row.append(self.number_of(k, state[at:end]))
-                at = end
+        for k, known in enumerate(self.numbers):
+            if k in self.headers:
+                header = self.headers[k]
+                if not state.startswith(header, at):
+                    raise Unfit(self.book.components[k].field)
+                at += len(header)
+            end = end_of_item(state, at) if k in self.items else end_of_frame(state, at)
+            number = known.get(state[at:end])
+            row.append(self.number_of(k, state[at:end]) if number is None else number)
+            at = end
         return row
 
     def number_of(self, component: int, content: bytes) -> int:
@@ -106,10 +117,10 @@ class Asking:
             codec = self.codec
             if not self.book.is_record:
                 value = codec.decode_state(content)
-            elif self.book.components[component].index is None:
-                value = codec.unframe(content)
-            else:
+            elif component in self.items:
                 value = codec.decode(content[COUNT.size :])
+            else:
+                value = codec.unframe(content)
             number = self.book.id_of(component, self.book.values.number(value))
             self.numbers[component][content] = number
         return number
@@ -119,15 +130,17 @@ class Asking:
         columns = []
         for k, component in enumerate(self.book.components):
             pieces = self.pieces[k]
+            before = self.codec.head if k == 0 and self.book.is_record else b""
+            before += self.headers.get(k, b"")
             for number in component.values[len(pieces) :]:
                 value = self.book.values.value(number)
                 if not self.book.is_record:
                     content = self.codec.encode_state(value)
-                elif component.index is None:
-                    content = self.codec.frame(value)
-                else:
+                elif k in self.items:
                     content = self.codec.item(value)
-                pieces.append(self.before[k] + content)
+                else:
+                    content = self.codec.frame(value)
+                pieces.append(before + content)
             columns.append(map(pieces.__getitem__, rows[:, k].tolist()))
         return list(map(b"".join, zip(*columns, strict=True)))
 
@@ -207,10 +220,10 @@ class Asking:
         return counts
 
     def check(self, rows: Words) -> None:
-        """Compare what was learned of a share of the states with what the rules say of them."""
+        """Compare what was learned of some states with what the rules say of them."""
         checking = Checking(self.learning, everything=False)
         learned = Learned(self.learning)
-        for row in rows[::ONE_IN]:
+        for row in rows:
             state = self.book.state_of(row.tolist())
             found, properties = checking.by_learning(learned, self.words_of(row[None]))
             if found is not None:

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from checkers.learned.checking import ONE_IN
 from checkers.native.blocks import ROWS_TOGETHER, SCHEMA, assert_whole, write_rows
 from checkers.native.checkpoint import Part
 from checkers.native.codes import SHARDS
@@ -174,7 +175,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     found, mask = asking.answer(successors)
     counted = asking.take_counts()
     if not mask >> FAILED_BIT & 1:
-        asking.answer(lambda: asking.check(asking.rows_of(states)))
+        asking.answer(lambda: asking.check(asking.rows_of(states[::ONE_IN])))
     expanded = clock()
     boxes: list[list[bytes]] = [[] for _ in range(job.owners)]
     for state in found:
@@ -210,18 +211,14 @@ def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
     owner = this_partition()
     for other in [key for key in KNOWN if key[0] != job.run]:
         del KNOWN[other]
-    level, known, found = KNOWN.pop((job.run, owner), (-1, set(), []))
+    level, known, found = KNOWN.get((job.run, owner), (-1, set(), []))
     if level > job.last:
-        level, known, found = -1, set(), []
-    for next_level in range(level + 1, job.last + 1):
-        if next_level == job.last and next_level == level + 1:
-            known.update(
-                found
-                if job.counts and len(found) == job.counts[owner]
-                else read_level(job, next_level, shards_of(owner, job.owners))
-            )
+        level, known = -1, set()
+    for before in range(level + 1, job.last + 1):
+        if before == job.last:
+            known.update(frontier(job, owner))
         else:
-            known.update(read_level(job, next_level, shards_of(owner, job.owners)))
+            known.update(read_level(job, before, shards_of(owner, job.owners)))
     ready = clock()
     new: dict[bytes, None] = {}
     for batch in batches:
@@ -239,7 +236,7 @@ def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
     for batch in by_shard(found, WRITTEN):
         rows += len(batch)
         yield batch
-    size = sum(map(len, known)) + sum(map(len, found)) + 100 * (len(known) + len(found))
+    size = (len(known) + len(found)) * (100 + max(map(len, found), default=0))
     seconds = {
         "catch up": ready - begun,
         "take in": taken - ready,

@@ -224,10 +224,11 @@ def end_of_item(content: bytes, at: int) -> int:
 
 def end_of_frame(content: bytes, at: int) -> int:
     """Where the frame ends that begins at a place."""
-    if content[at : at + 1] != b"(":
-        return end_of_item(content, at + 1)
-    items = end_of_item(content, at + 1) - at - 1 - COUNT.size  # it stands where a length does
+    end = end_of_item(content, at + 1)
+    if content[at] != ord("("):
+        return end
     at += 1 + COUNT.size
+    items = end - at  # their number stands where a length would
     for _ in range(items):
         at = end_of_item(content, at)
     return at

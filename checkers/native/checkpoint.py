@@ -188,7 +188,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     flush_folder(folder)
     beside = folder / BESIDE
     with beside.open("w", encoding="utf-8") as file:
-        json.dump(record, file, indent=1)
+        file.write(json.dumps(record))  # in lines it would take many times as long
         file.flush()
         os.fsync(file.fileno())
     beside.replace(folder / MANIFEST)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from checkers.bundle import our_files, write_bundle
-from checkers.engines import run
+from checkers.engines import Options, run
 from checkers.limits import Limits
 from spec.watermarks import WATERMARKS
 from tests.spark_check.conftest import Cluster
@@ -51,5 +51,7 @@ def test_a_worker_whose_python_has_no_packages_works_from_the_archive(
     assert done.returncode == 4, done.stderr  # what --max-depth ended is inconclusive
     found = json.loads(done.stdout[done.stdout.index("{") :])
     system = WATERMARKS.system(None, {"records": 5, "followers": 3})
-    assert found["levels"] == list(run("reference", system, Limits(max_depth=10)).levels)
+    assert found["levels"] == list(
+        run(system, Options("reference", limits=Limits(max_depth=10))).levels
+    )
     assert found["seconds"]["start"] > 0  # the last level was worth a job

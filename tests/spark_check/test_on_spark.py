@@ -23,15 +23,16 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from checkers.limits import Keep, Limits
+from checkers.engines import Options
+from checkers.limits import Keep
 from checkers.models import find_model
 from spark_check.explore import explore
 from spec.core import SpecError
 master, folder, resume, model, variant, bounds, worth = json.loads(sys.argv[1])
 system = find_model(model).system(variant, bounds)
-keep = Keep(Path(folder), resume)
+options = Options("spark", master=master, keep=Keep(Path(folder), resume))
 try:
-    verdict = explore(system, Limits(), master, None, None, keep, worth=worth)
+    verdict = explore(system, options, worth=worth)
 except SpecError as error:
     sys.exit(f"kspec: {error}")
 print(json.dumps(verdict.to_json(0)))
@@ -93,7 +94,7 @@ def counts(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def whole() -> dict[str, Any]:
     """What the native engine answers."""
-    return counts(kspec("replication", "--engine", "native"))
+    return counts(kspec("replication", "--engine", "kernel"))
 
 
 def test_a_model_in_a_file_of_its_own_is_sent_to_the_workers(tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_spark_answers_what_the_native_engine_does(whole: dict[str, Any], tmp_pa
 
 
 def test_a_violation_is_found_with_as_many_states(tmp_path: Path) -> None:
-    native = counts(kspec("replication", "--variant", "kip-101", "--engine", "native"))
+    native = counts(kspec("replication", "--variant", "kip-101", "--engine", "kernel"))
     found = finish(start(tmp_path / "run", variant="kip-101"))
     assert counts(found) == native
 
@@ -163,7 +164,7 @@ def test_a_driver_that_is_killed_is_resumed(whole: dict[str, Any], tmp_path: Pat
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         if attempt % 2:
-            resumed = kspec("replication", "--engine", "native", "--resume", str(folder))
+            resumed = kspec("replication", "--engine", "kernel", "--resume", str(folder))
         else:
             resumed = finish(start(folder, resume=True))
         assert counts(resumed) == whole
@@ -235,7 +236,7 @@ def test_it_is_submitted_to_a_cluster(
     found = json.loads(done.stdout[done.stdout.index("{") :])
     assert (found["engine"], found["workers"]) == ("spark", 2)
     assert found["seconds"]["take in"] > 0  # on the workers, not in the driver
-    assert counts(found) == counts(kspec(*larger, "--engine", "native"))
+    assert counts(found) == counts(kspec(*larger, "--engine", "kernel"))
 
 
 def test_a_worker_that_dies_changes_nothing(

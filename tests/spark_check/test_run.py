@@ -7,56 +7,57 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import attrs
 import numpy as np
 import pytest
 
-from checkers.engines import as_verdict, run
+from checkers.engines import Options, run
 from checkers.limits import Keep, Limits
-from checkers.native import search
 from checkers.native.blocks import as_states
 from checkers.native.checkpoint import read_manifest
 from checkers.native.codes import Coding, as_highs, high_rows
-from checkers.verdict import Verdict
+from checkers.native.keep import opened
+from checkers.search import RuleFailed, Search
+from checkers.verdict import DEADLOCK, Verdict
 from impl.packed.compiled import Words
-from spark_check import by_kernel
+from spark_check import by_kernel, by_learning
+from spark_check.asking import Asking
+from spark_check.backend import OnSpark
 from spark_check.by_kernel import as_pieces, row
+from spark_check.explore import assert_can, backend_for
 from spark_check.jobs import Job, Model
-from spark_check.kinds import KernelRun, RulesRun, nothing_yet
 from spark_check.known import BUSY, KEPT, known
-from spark_check.table import columns_of, kernel_rows, rules_rows
+from spark_check.plain import Codec, class_of
+from spark_check.table import columns_of, kernel_rows, rows_of_bytes
 from spec.core import SpecError, System
 from spec.group import GROUP
 from spec.replication import REPLICATION
 from spec.toys import COUNTER, DIE_HARD, TWO_PHASE_LOCK
 from spec.watermarks import WATERMARKS
+from tests.checkers.native import wide
+from tests.checkers.native.wide import DIALS, wide_kernels
+from tests.spark_check import odd_models
+
+assert wide_kernels, "a fixture"
 
 HERE = 10**9
 """No level is worth a job of Spark."""
 
 
 def by_tasks(system: System[Any], limits: Limits, folder: Path, first: int = 1) -> Verdict:
-    """Explore by tasks, from the first level of so many states on."""
-    resume = folder.exists()
-    folder.mkdir(exist_ok=True)
-    here = search.explore(
-        system,
-        workers=1,
-        keep=Keep(folder, resume),
-        hand_over=first,
-        max_depth=limits.max_depth,
-        keep_going=limits.keep_going,
-    )
-    if here.stopped != search.HANDED_OVER:
-        return as_verdict(system, limits, here, "native", {})
-    found = KernelRun(system, limits, None, folder, HERE, None).go_on(here)
-    return as_verdict(system, limits, found, "spark", {})
+    """Explore with a kernel, by tasks from the first level of so many states on."""
+    keep = Keep(folder, folder.exists())
+    with backend_for(system, Options(limits=limits, workers=1), keep, HERE) as backend:
+        assert backend.tasks is by_kernel
+        backend.hand_over_at = first
+        return Search(system, backend, limits).run()
 
 
 def by_rules(system: System[Any], limits: Limits, folder: Path) -> Verdict:
-    """Explore a model without a kernel by tasks."""
-    folder.mkdir(exist_ok=True)
-    found = RulesRun(system, limits, None, folder, HERE, None).go_on(nothing_yet())
-    return as_verdict(system, limits, found, "spark", {})
+    """Explore by learned rules, by tasks; whether there is a kernel or not."""
+    with opened(Keep(folder, folder.exists()), by_learning.run_of(system)) as manifest:
+        backend = OnSpark(system, by_learning, folder, manifest, master=None, worth=HERE)
+        return Search(system, backend, limits).run()
 
 
 def told(verdict: Verdict) -> Mapping[str, Any]:
@@ -66,10 +67,16 @@ def told(verdict: Verdict) -> Mapping[str, Any]:
         "stopped by": verdict.stopped_by,
         "levels": list(verdict.levels),
         "generated": verdict.generated,
+        "edge of bounds": verdict.edge_of_bounds,
         "fired": {name: count.fired for name, count in verdict.rules.items()},
         "violations": [(v.name, v.states) for v in verdict.violations],
         "witnesses": {name: len(trace.states) for name, trace in verdict.witnesses.items()},
     }
+
+
+def explored(engine: str, system: System[Any], limits: Limits | None = None) -> Mapping[str, Any]:
+    """The same of another engine."""
+    return told(run(system, Options(engine, limits=limits or Limits())))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +88,9 @@ def test_tasks_find_what_the_native_engine_finds(
 ) -> None:
     system = REPLICATION.system(variant, {"brokers": 2, "max_epoch": 2})
     limits = Limits(keep_going=keep_going)
-    assert told(by_tasks(system, limits, tmp_path / "run")) == told(run("native", system, limits))
+    found = by_tasks(system, limits, tmp_path / "run")
+    assert told(found) == explored("kernel", system, limits)
+    assert found.engine == "spark"
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 4, 6])
@@ -93,22 +102,38 @@ def test_high_bits_come_to_an_owner_as_they_were_sent(pieces: int) -> None:
     assert [array.tolist() for array in found] == [codes.tolist(), highs.tolist()]
 
 
-def test_tasks_find_what_the_native_engine_finds_where_states_are_wide(tmp_path: Path) -> None:
-    system = GROUP.system(bounds={"crashes": 0, "failovers": 0})
+@pytest.mark.usefixtures("wide_kernels")
+@pytest.mark.parametrize(
+    "bounds", [{}, {"alarm": 6}, {"stuck": 4}, {"alarm": 4, "stuck": 4}], ids=str
+)
+def test_tasks_find_what_the_native_engine_finds_where_states_are_wide(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: dict[str, int]
+) -> None:
+    """Deadlocks, too."""
+    monkeypatch.setattr(by_kernel, "kernel_for", wide.dials_kernel)
+    system = DIALS.system(bounds={"apart": 9} | bounds)
     assert by_kernel.kernel_of(Model.of(system))[1].pieces > 1
-    limits = Limits(max_depth=20)
-    assert told(by_tasks(system, limits, tmp_path / "run")) == told(run("native", system, limits))
+    found = by_tasks(system, Limits(), tmp_path / "run")
+    assert told(found) == explored("reference", system)
+    deadlocks = [v.name for v in found.violations if v.name == DEADLOCK]
+    assert deadlocks == [DEADLOCK] * (bounds == {"stuck": 4})
 
 
-def test_what_some_state_should_show_is_found_in_levels_of_tasks(tmp_path: Path) -> None:
+@pytest.mark.parametrize("explore", [by_tasks, by_rules])
+def test_what_some_state_should_show_is_found_in_levels_of_tasks(
+    tmp_path: Path, explore: Any
+) -> None:
     system = REPLICATION.system(None, {"brokers": 2}).with_sanity()
     kept = [p.name for p in system.properties if type(p).__name__ == "Reachable"]
     assert kept
     system = system.with_properties(kept)
-    native = told(run("native", system, Limits()))
-    assert told(by_tasks(system, Limits(), tmp_path / "run")) == native
+    native = explored("reference", system)
+    assert told(explore(system, Limits(max_depth=7), tmp_path / "run"))["verdict"] == "inconclusive"
+    assert told(explore(system, Limits(), tmp_path / "run")) == native
+    assert told(explore(system, Limits(), tmp_path / "run")) == native
 
 
+@pytest.mark.parametrize("keep_going", [False, True])
 @pytest.mark.parametrize(
     "system",
     [
@@ -118,25 +143,58 @@ def test_what_some_state_should_show_is_found_in_levels_of_tasks(tmp_path: Path)
         TWO_PHASE_LOCK.system("one-order"),
         WATERMARKS.system(None, {"records": 3}),
         REPLICATION.system("kip-101", {"brokers": 2, "log_size": 1}),
+        DIALS.system(bounds={"stuck": 4, "alarm": 6}),
+        odd_models.SHELF.system(),
+        odd_models.SWITCH.system(),
+        odd_models.PAIR.system(),
     ],
     ids=lambda system: f"{system.model.name}-{system.variant.name}",
 )
-def test_models_without_a_kernel_are_explored_by_their_rules(
-    tmp_path: Path, system: System[Any]
+def test_models_without_a_kernel_are_explored_by_learned_rules(
+    tmp_path: Path, system: System[Any], keep_going: bool
 ) -> None:
-    wanted = told(run("reference", system, Limits()))
-    assert told(by_rules(system, Limits(), tmp_path)) == wanted
+    limits = Limits(keep_going=keep_going)
+    wanted = explored("reference", system, limits)
+    assert told(by_rules(system, limits, tmp_path / "run")) == wanted
+    assert told(by_rules(system, limits, tmp_path / "run")) == wanted  # from what is kept
+
+
+def test_the_group_is_explored_by_learned_rules(tmp_path: Path) -> None:
+    system = GROUP.system(bounds={"crashes": 0, "failovers": 0})
+    limits = Limits(max_depth=20)
+    found = by_rules(system, limits, tmp_path / "run")
+    assert told(found) == explored("learned", system, limits)
+    begun = by_rules(system, Limits(max_depth=9), tmp_path / "again")
+    assert begun.depth == 9
+    assert told(by_rules(system, limits, tmp_path / "again")) == told(found)
+
+
+def test_a_rule_that_raises_is_told_with_the_way_there(tmp_path: Path) -> None:
+    system = odd_models.BROKEN.system()
+    with pytest.raises(RuleFailed, match="rule fall raised ZeroDivisionError") as failed:
+        by_rules(system, Limits(), tmp_path / "run")
+    with pytest.raises(RuleFailed) as expected:
+        explored("reference", system)
+    assert failed.value.trace == expected.value.trace
+
+
+def test_mutants_and_what_needs_the_whole_graph_are_refused() -> None:
+    system = COUNTER.system()
+    assert_can(system)
+    with pytest.raises(SpecError, match="and no mutants"):
+        assert_can(attrs.evolve(system, rules=(system.rules[0], system.rules[0])))
 
 
 def test_either_engine_goes_on_with_what_the_other_began(tmp_path: Path) -> None:
     system = REPLICATION.system(None, {"brokers": 2})
-    whole = told(run("native", system, Limits()))
+    whole = explored("kernel", system)
     folder = tmp_path / "run"
     by_tasks(system, Limits(max_depth=6), folder)
-    middle = run("native", system, Limits(max_depth=9), 1, keep=Keep(folder, True))
+    keep = Keep(folder, resume=True)
+    middle = run(system, Options("kernel", limits=Limits(max_depth=9), workers=1, keep=keep))
     assert (middle.depth, middle.stopped_by) == (9, "max-depth 9")
     assert told(by_tasks(system, Limits(), folder)) == whole
-    assert told(run("native", system, Limits(), 2, keep=Keep(folder, True))) == whole
+    assert told(run(system, Options("kernel", workers=2, keep=keep))) == whole
 
 
 @pytest.mark.parametrize("harm", ["changed", "short", "missing"])
@@ -224,28 +282,53 @@ def test_who_comes_while_another_one_uses_it_goes_without(run_name: str) -> None
         assert again is mine
 
 
-def test_a_record_of_bytes_is_read_as_it_was_written() -> None:
-    from spark_check.plain import Codec
+# -- states as bytes ------------------------------------------------------------------------------
 
+
+def test_a_record_of_bytes_is_read_as_it_was_written() -> None:
     system = WATERMARKS.system(None, {"records": 2, "followers": 2})
     codec = Codec(system)
     states = [after for s in system.initial() for _, _, after in system.steps(s)]
     for state in [*system.initial(), *states]:
-        assert codec.decode(codec.encode(state)) == state
-        assert Codec(system).encode(state) == codec.encode(state)
+        content = codec.encode_state(state)
+        assert codec.decode_state(content) == state
+        assert Codec(system).encode_state(state) == content
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        WATERMARKS.system(None, {"records": 2, "followers": 2}),
+        TWO_PHASE_LOCK.system(),
+        odd_models.SHELF.system(),
+        odd_models.SWITCH.system(),
+    ],
+    ids=lambda system: system.model.name,
+)
+def test_states_have_the_same_bytes_however_they_are_taken_apart(system: System[Any]) -> None:
+    fine, coarse = Asking(system), Asking(system)
+    for field in {c.field for c in coarse.book.components}:
+        coarse.learnable.take_apart(field)
+    coarse.begin()
+    reached = list(system.initial())
+    for state in reached[:50]:
+        reached += [after for _, _, after in system.steps(state) if after not in reached]
+    states = [fine.codec.encode_state(state) for state in reached]
+    for asking in (fine, coarse):
+
+        def there_and_back(asking: Asking = asking) -> list[bytes]:
+            return asking.bytes_of(asking.rows_of(states))
+
+        assert asking.answer(there_and_back) == states
 
 
 @pytest.mark.parametrize("content", [b"", b"i", b"i\xff\xff\xff\xff", b"?", b"NN", b"c\x09\x00"])
 def test_bytes_that_are_no_state_are_refused(content: bytes) -> None:
-    from spark_check.plain import Codec
-
     with pytest.raises(SpecError, match="no state"):
         Codec(COUNTER.system()).decode(content)
 
 
 def test_no_class_but_those_that_states_are_made_of_is_called() -> None:
-    from spark_check.plain import class_of
-
     for name in ("os:system", "subprocess:Popen", "builtins:eval", "nowhere:Thing"):
         with pytest.raises(SpecError, match="no class of its model"):
             class_of(name)
@@ -257,11 +340,11 @@ def test_levels_are_a_table_with_a_column_for_each_field(
 ) -> None:
     limits = Limits(keep_going=True)
     if system.model is DIE_HARD:
-        verdict, read = by_rules(system, limits, tmp_path / "run"), rules_rows
-        run_of = RulesRun.what_is_run(system)
+        verdict, read = by_rules(system, limits, tmp_path / "run"), rows_of_bytes
+        run_of = by_learning.run_of(system)
     else:
         verdict, read = by_tasks(system, limits, tmp_path / "run"), kernel_rows
-        run_of = KernelRun.what_is_run(system)
+        run_of = by_kernel.run_of(system)
     manifest = read_manifest(tmp_path / "run", run_of)
     parts = tuple(level.parts for level in manifest.levels)
     job = Job("", Model.of(system), tmp_path / "run", 1, parts, None)
