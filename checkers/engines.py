@@ -40,6 +40,8 @@ class Options:
     master: str | None = None
     check_learning: bool = False
     """Ask every rule that is answered from what was learned again, and compare."""
+    kept: bool = False
+    """Keep what is learned in the user's cache folder, and begin with what is kept there."""
     on_progress: OnProgress | None = None
 
 
@@ -124,6 +126,7 @@ def explore_natively(system: System[Any], engine: str, options: Options) -> Verd
         coverage=options.coverage,
         keep=options.keep,
         check_learning=options.check_learning,
+        kept=options.kept,
         compiling=say_compiling,
     )
     if engine == "learned":

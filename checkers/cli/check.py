@@ -185,6 +185,7 @@ def check(
                     keep=keep,
                     master=master,
                     check_learning=check_learning,
+                    kept=True,
                     on_progress=on_progress,
                 ),
             )

@@ -102,8 +102,12 @@ class Book:
         self.instances: list[Instance] = []
         self.instance_numbers: dict[Any, int] = {}
         self.reads: list[int] = []
+        """Of the runs below."""
         self.runs: list[tuple[int, int, int, int]] = []
-        """Instance, where its reads begin and end, and the leaf."""
+        """Those that the tables have not taken yet: instance, where its reads begin and end, and
+        the leaf."""
+        self.taken = 0
+        """How many reads the tables have taken."""
         self.leaves: list[tuple[int, int, int, int, int]] = [(walk.NOTHING, 0, 0, 0, 0)]
         self.leaf_numbers: dict[Any, int] = {self.leaves[0]: 0}
         self.lists: list[int] = []
@@ -278,9 +282,9 @@ class Book:
         self.row = row
         self.numbers = [c.values[i] for c, i in zip(self.components, row, strict=True)]
         reads, leaf = self.run(number, instance)
-        begin = len(self.reads)
+        begin = self.taken + len(self.reads)
         self.reads += reads
-        self.runs.append((number, begin, len(self.reads), leaf))
+        self.runs.append((number, begin, begin + len(reads), leaf))
         instance.paths += 1
         self.seconds += time.perf_counter() - begun
 

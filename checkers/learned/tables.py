@@ -155,6 +155,8 @@ class Tables:
         self.keep = self.put = np.zeros((0, 0), np.int64)
         self.effects_done = 0
         self.rebuilds = 0
+        self.is_settled = True
+        """Whether nothing is half learned: an interrupt may come at any time."""
         self.sync()
 
     # -- from the book to arrays ----------------------------------------------------------------
@@ -261,8 +263,10 @@ class Tables:
     def take_runs(self) -> None:
         """Paths, into their trees."""
         book = self.book
-        self.reads.extend(book.reads[self.reads.count :])
-        self.runs.extend(book.runs[self.runs.count :])
+        self.reads.extend(book.reads)
+        self.runs.extend(book.runs)
+        book.taken += len(book.reads)
+        book.reads, book.runs = [], []
         new = len(book.instances) - self.root_at.count
         if new > 0:
             begin = int(self.sizes[0])
@@ -360,7 +364,7 @@ class Tables:
 
     def learn(self, misses: Words, rows: Words) -> None:
         """Learn what was missed: a row of `misses` each, with the state's row beside it."""
-        book = self.book
+        book, self.is_settled = self.book, False
         paths = misses[:, 0] == walk.MISSED_PATH
         if paths.any():
             some = np.flatnonzero(paths)
@@ -383,12 +387,16 @@ class Tables:
                 )
                 self.recipes.content.array[int(self.recipes.at.array[recipe]) + old] = new
         self.sync()
+        self.is_settled = True
 
     def forget(self, number: int) -> None:
         """What was learned of an instance is void: from now on it is run in a plainer way."""
         book = self.book
         book.runs = [run for run in book.runs if run[0] != number]
+        runs = self.runs.array[: self.runs.count]
+        kept = runs[runs[:, 0] != number]
         self.runs.count = 0
+        self.runs.extend(kept)
         self.start_over()
 
     def rows_of(self, words: Words) -> Words:

@@ -26,7 +26,7 @@ from checkers.native.expander import (
     bits_of_marks,
 )
 from checkers.native.worker import Found, Memory, Worker, owner_of, send
-from checkers.search import FAILED, Backend, Counts, Search, Stopped
+from checkers.search import FAILED, Backend, Counts, RuleFailed, Search, Stopped
 from checkers.verdict import DEADLOCK, Verdict
 from impl.packed.compiled import Words, compiled, made_ready
 from impl.packed.kernel import Kernel, up_to_symmetry
@@ -36,6 +36,7 @@ from traces.trace import Trace, between
 
 if TYPE_CHECKING:
     from checkers.graph import Source
+    from checkers.learned.keep import Keeping
     from checkers.learned.learning import Learning
     from checkers.learned.tables import Tables
     from checkers.native.keep import Keeper
@@ -52,6 +53,8 @@ class How:
     coverage: bool = False
     keep: Keep | None = None
     check_learning: bool = False
+    kept: bool = False
+    """Whether what is learned is kept for the next run, and used from the last."""
     compiling: Callable[[], None] | None = None
     """Called before something is compiled that is not in the cache."""
 
@@ -482,11 +485,13 @@ class ByLearning(Packed):
         pool: ThreadPoolExecutor,
         *,
         check_everything: bool = False,
+        kept_runs: int = 0,
     ) -> None:
         from checkers.learned.checking import Checking
 
         self.learning = learning
         self.checking = Checking(learning, everything=check_everything)
+        self.kept_runs = kept_runs
         coding = coding_for(learning.tables.packing.widths)
         super().__init__(system, coding, bits_of_marks(learning.bits), workers, max_memory, pool)
 
@@ -564,7 +569,8 @@ class ByLearning(Packed):
         return {
             "learned": {
                 "runs": sum(instance.runs for instance in book.instances),
-                "paths": len(book.runs),
+                "paths": tables.runs.count,
+                "kept_runs": self.kept_runs,
                 "values": len(book.values.kinds),
                 "components": {c.name: len(c.values) for c in book.components},
                 "bits": sum(tables.packing.widths),
@@ -646,7 +652,8 @@ def explore_by_learning(
     """Explore with what is learned of the rules on the way, and was before."""
     from checkers.learned.learning import Unfit
 
-    how, limits, learned = how or How(), limits or Limits(), learned or Learnable()
+    how, limits = how or How(), limits or Limits()
+    learned = learned or Learnable(kept=how.kept)
     while True:
         begun = time.perf_counter()
         try:
@@ -656,20 +663,32 @@ def explore_by_learning(
                     warm_up_learning(learning)
                 backend = ByLearning(
                     system, learning, how.workers, limits.max_memory, pool,
-                    check_everything=how.check_learning,
+                    check_everything=how.check_learning, kept_runs=learned.kept_runs,
                 )  # fmt: skip
                 backend.spent["prepare"] = time.perf_counter() - begun
-                return Search(system, backend, limits, on_progress).run()
+                verdict = Search(system, backend, limits, on_progress).run()
         except Unfit as unfit:
             learned.take_apart(unfit.field)
+        except RuleFailed:
+            learned.keep()
+            raise
+        except Exception:
+            if not learned.discard_kept():
+                raise
+        else:
+            learned.keep()
+            return verdict
 
 
 class Learnable:
     """What was learned of systems with the same states: mutants differ in one rule each."""
 
-    def __init__(self, tables: Tables | None = None) -> None:
+    def __init__(self, tables: Tables | None = None, *, kept: bool = False) -> None:
         self.tables = tables
         self.apart = set(tables.book.whole_fields) if tables else set()
+        self.kept = kept
+        """Whether it is kept from one run to the next."""
+        self.keeping: Keeping | None = None
 
     def of(self, system: System[Any]) -> Learning:
         """What is known of a system."""
@@ -677,9 +696,40 @@ class Learnable:
         from checkers.learned.learning import Learning
         from checkers.learned.tables import Tables
 
+        if self.tables is None and self.kept:
+            self.tables = self.load(system)
         if self.tables is None:
             self.tables = Tables(Book(system, self.apart))
         return Learning(system, self.tables)
+
+    def load(self, system: System[Any]) -> Tables | None:
+        """What earlier runs have learned."""
+        from checkers.learned.keep import Keeping
+
+        if self.keeping is None:
+            self.keeping = Keeping(system)
+        tables = self.keeping.load(self.apart)
+        if tables is not None:
+            self.apart |= tables.book.whole_fields
+        return tables
+
+    @property
+    def kept_runs(self) -> int:
+        """How many paths come from earlier runs."""
+        return self.keeping.loaded if self.keeping else 0
+
+    def keep(self) -> None:
+        """Keep what is known for the next run."""
+        if self.keeping and self.tables:
+            self.keeping.save(self.tables)
+
+    def discard_kept(self) -> bool:
+        """Begin anew, without what earlier runs have learned; False if there was nothing."""
+        if not self.kept_runs or self.keeping is None:
+            return False
+        self.keeping.discard()
+        self.tables = None
+        return True
 
     def take_apart(self, field: str) -> None:
         """Begin anew, with a field whose length varies as one component."""

@@ -57,10 +57,14 @@ def cache_folders() -> Iterator[Path]:
     yield Path(tempfile.gettempdir()) / f"kspec-{os.getuid()}"
 
 
-def cache_folder() -> Path | None:
-    """Where compiled code is kept, or None if there is no place where only we can write."""
+def cache_folder(name: str | None = None) -> Path | None:
+    """A folder to keep something in, by default compiled code, by its name.
+
+    None if there is no place where only we can write.
+    """
+    name = name or f"compiled-{fingerprint()}"
     for base in cache_folders():
-        folder = base / f"compiled-{fingerprint()}"
+        folder = base / name
         try:
             base.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.mkdir(exist_ok=True, mode=0o700)
@@ -78,6 +82,7 @@ def is_ours_alone(folder: Path) -> bool:
 
 
 CACHE = cache_folder()
+"""Where compiled code is kept."""
 if CACHE is not None:
     numba.config.CACHE_DIR = str(CACHE)  # type: ignore[attr-defined]
 
