@@ -208,7 +208,9 @@ def write_on_spark(
     metavar="N",
     help="Refuse a larger graph.",
 )
-@click.option("--by-rules", is_flag=True, help="Go by the rules, also where there is a kernel.")
+@click.option(
+    "--by-rules", is_flag=True, help="Run the rules themselves, without a kernel or learned rules."
+)
 @click.option("--master", metavar="URL", help="Write on this Spark master, such as local[4].")
 @json_option
 def command(
