@@ -134,6 +134,17 @@ def test_a_finished_run_tells_its_verdict_without_reading_a_level(
     assert [resume(tmp_path / "holds"), resume(tmp_path / "violated", VIOLATED)] == whole
 
 
+def test_what_some_state_shows_is_found_in_the_levels_that_are_kept(tmp_path: Path) -> None:
+    system = HOLDS.with_properties(["WeakIsr", "FollowerLearnsHw", "RecordIsCommitted"])
+    whole = explore_by_kernel(system)
+    how = How(keep=Keep(tmp_path, resume=False))
+    explore_by_kernel(system, Limits(max_depth=4), how)
+    for _ in range(2):  # in the middle of the run, and when it has ended
+        again = explore_by_kernel(system, how=How(keep=Keep(tmp_path, resume=True)))
+        assert again.witnesses == whole.witnesses
+        assert result(again) == result(whole)
+
+
 def test_killed_in_the_middle_of_a_level_it_goes_on_from_the_last_one(
     copy: Path, tmp_path: Path
 ) -> None:
