@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 
 from checkers.learned import standins, walk
+from checkers.learned.plainly import asks_for_types
 from checkers.learned.standins import ROOT, Items, Place, Trace, Unread, Untraceable
 from checkers.learned.values import SCALAR, Values, is_plain
 from spec.core import Always, Blocked, Choice, Limit, Reachable, Rule, SpecError, System
@@ -128,6 +129,8 @@ class Book:
         self.rule_numbers: dict[str, int] = {}
         self.marks: dict[str, int] = {}
         """The bit of each property."""
+        self.by_type: dict[Any, bool] = {}
+        """Rules, properties and the model: whether they call `type`."""
         self.seconds = 0.0
         self.plainer: dict[str, str] = {}
         """Instances that are not followed deeply, and why."""
@@ -220,7 +223,18 @@ class Book:
         if found is None:
             found = self.instance_numbers[key] = len(self.instances)
             self.instances.append(Instance(kind, asked, choice))
+            if self.is_asked_plainly(kind, asked):
+                self.instances[found].follow = WHOLE_STATE
+                self.plainer[self.instances[found].name] = "it calls type()"
         return found
+
+    def is_asked_plainly(self, kind: int, asked: Any) -> bool:
+        """Whether something is not to be run on stand-ins."""
+        if asked not in self.by_type:
+            parts = [asked.final] if kind == FINAL else [asked.body]
+            parts += getattr(asked, "choices", {}).values()
+            self.by_type[asked] = asks_for_types(parts)
+        return self.by_type[asked]
 
     def roots_of(self, system: System[Any]) -> tuple[list[int], list[int], int]:
         """What is asked of each state: of the rules, of the properties, and where it ends."""

@@ -12,6 +12,8 @@ from typing import Any
 
 import attrs
 
+from checkers.learned.plainly import asks_for_types
+
 SCALAR, RECORD, TUPLE, SET = range(4)
 
 COMMON = frozenset({int, str, bool, type(None)})
@@ -35,7 +37,7 @@ def is_plain(cls: type) -> bool:
     if cls.__setattr__ is object.__setattr__ or cls.__hash__ is None:
         return False
     made = (cls.__init__, cls.__eq__, cls.__hash__)
-    if not all(is_generated(method) for method in made):
+    if not all(is_generated(method) for method in made) or asks_for_types([cls]):
         return False
     return all(
         f.init and f.converter is None and f.validator is None and f.eq_key is None

@@ -91,7 +91,7 @@ def handler(group: Group, caller: Caller, request: Request, new_id: str) -> Hand
         case OffsetCommit():
             return commit(group, request, caller)
         case _:
-            raise TypeError(f"{type(request).__name__} is not handled by the group")
+            raise TypeError(f"{request!r} is not handled by the group")
 
 
 def join_handler(group: Group, caller: Caller, request: JoinGroup, new_id: str) -> Handling:
@@ -144,4 +144,4 @@ def saying(request: Request, error: Error) -> Answer:
         case OffsetCommit():
             return Committed(tuple((partition, error) for partition, _ in request.offsets))
         case _:
-            raise TypeError(f"{type(request).__name__} is not handled by the group")
+            raise TypeError(f"{request!r} is not handled by the group")

@@ -258,6 +258,26 @@ def test_a_share_is_checked_in_every_run() -> None:
     assert every.statistics["learned"]["checked"] == every.distinct
 
 
+def has_turned(dial: Dial) -> bool:
+    return type(dial) is Dial and dial.at > 0
+
+
+@rule(by="hand", dial=dials)
+def turn_back(s: Dials, dial: int) -> Step[Dials]:
+    """Asks for the class of a record, where a stand-in has another."""
+    yield "dial was turned", has_turned(s.dials[dial])
+    return evolve(s, dials=replaced(s.dials, dial, Dial()))
+
+
+def test_a_rule_that_asks_for_types_is_run_on_the_state_itself() -> None:
+    system = dials_of(turn, turn_back)
+    found = explore_by_learning(system, None, How(workers=1, check_learning=True))
+    assert told(found) == told(explore(system))
+    assert found.rules["turn_back"].fired > 0
+    assert "rule turn_back" in found.statistics["learned"]["plainer"]
+    assert "rule turn" not in found.statistics["learned"]["plainer"]
+
+
 # -- which engine explores ------------------------------------------------------------------------
 
 

@@ -1,0 +1,45 @@
+"""What cannot be run on stand-ins: code that asks for the class of a value by `type`.
+
+`isinstance` is answered as the value would answer; `type` cannot be, and a rule that asks
+`type(x) is Record` would go another way. Such a rule is run on the state itself.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from checkers.learned.source import is_library
+
+
+def asks_for_types(things: Iterable[Any]) -> bool:
+    """Whether functions, or what they call by name, call `type`."""
+    todo, seen = list(things), set()
+    while todo:
+        thing = todo.pop()
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, type):
+            todo += functions_of(thing)
+        elif not isinstance(thing, type) or not is_library(thing.__module__):
+            yield thing
+
+
+def holds(cell: types.CellType) -> bool:
+    """Whether a variable of a closure has a value."""
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False
+
+
+def functions_of(cls: type) -> Iterator[types.FunctionType]:
+    """The methods and properties that a class defines itself, as they are written."""
+    for value in vars(cls).values():
+        function = value.fget if isinstance(value, property) else value
+        function = getattr(function, "__func__", function)
+        is_function = isinstance(function, types.FunctionType)
+        if is_function and not function.__code__.co_filename.startswith("<"):
+            yield function
