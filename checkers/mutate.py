@@ -89,7 +89,7 @@ def with_part(state: Any, path: Path, value: Any) -> Any:
         return replaced(state, head, with_part(state[head], tuple(rest), value))
     part = with_part(getattr(state, head), tuple(rest), value)
     if attrs.has(kind_of(state)):
-        return evolve(state, **{attrs.fields_dict(kind_of(state))[head].alias: part})
+        return evolve(state, **{str(attrs.fields_dict(kind_of(state))[head].alias): part})
     return state._replace(**{head: part})
 
 

@@ -138,7 +138,7 @@ class Backend(ABC):
     def trace_to(self, level: int, mark: str) -> Trace:
         """A shortest behaviour to a state of a level (the first is 0) that has a mark."""
 
-    def keep(self, *, complete: bool) -> None:
+    def keep(self, *, complete: bool) -> None:  # noqa: B027 - most keep nothing
         """A level is complete, or the run ends: write down what is kept of it, if anything is."""
 
     def stands_for(self) -> int | None:

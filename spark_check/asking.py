@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from checkers.learned.book import STATE
+from checkers.learned.book import STATE, Unfit
 from checkers.learned.checking import Checking, by_rules
 from checkers.learned.expander import Learned
-from checkers.learned.learning import Learning, Unfit
+from checkers.learned.learning import Learning
 from checkers.native.expander import BATCH
 from checkers.native.search import Learnable, warm_up_learning
 from checkers.search import Counts

@@ -9,7 +9,7 @@ instance on a stand-in for it, and adds the path.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -17,7 +17,7 @@ import attrs
 from checkers.learned import standins, walk
 from checkers.learned.plainly import asks_for_types
 from checkers.learned.standins import ROOT, Items, Place, Trace, Unread, Untraceable
-from checkers.learned.values import SCALAR, Values, is_plain
+from checkers.learned.values import Values, is_plain
 from spec.core import Always, Blocked, Choice, Limit, Reachable, Rule, SpecError, System
 
 RULE, RULE_CHOICES, BEYOND, PROPERTY, PROPERTY_CHOICES, FINAL = range(6)
@@ -90,7 +90,7 @@ class Book:
         first = system.initial()
         if not first:
             raise SpecError(f"{system.model.name} has no initial state")
-        self.cls = type(first[0])
+        self.cls: Any = type(first[0])
         self.whole_fields = frozenset(apart)
         same = STATE not in self.whole_fields and all(type(s) is self.cls for s in first)
         self.is_record = same and is_plain(self.cls)
@@ -163,8 +163,8 @@ class Book:
             for name, place in zip(shape.names, self.plan, strict=True)
             if not isinstance(place, int)
         }
-        for name, (place, _) in self.items.items():
-            self.root.children[name] = place
+        for name, (whole, _) in self.items.items():
+            self.root.children[name] = whole
         self.single = [
             (index, place) for index, place in enumerate(self.plan) if isinstance(place, int)
         ]
@@ -438,7 +438,8 @@ class Book:
             else:
                 if not isinstance(value, tuple) or len(value) != len(place):
                     raise Unfit(name)
-                items = value.items if type(value) is Items else value
+                kind: type = type(value)
+                items: Any = value.items if kind is Items else value  # type: ignore[attr-defined]
                 own = dict(self.items[name][1])
                 for k, item in zip(place, items, strict=True):
                     if type(item) is not Unread or item.place is not own[k]:
@@ -495,5 +496,3 @@ class Plainer(Exception):
         super().__init__(instance)
         self.instance = instance
 
-
-__all__ = ["SCALAR", "Book", "Callable"]

@@ -137,5 +137,3 @@ def grown(counts: Words, size: int) -> Words:
     larger[: len(counts)] = counts
     return larger
 
-
-__all__ = ["Any", "Learned"]

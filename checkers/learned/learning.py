@@ -1,4 +1,4 @@
-"""One system, learned while it is explored: the book, its tables, and what compiled code is given."""
+"""One system, learned while it is explored: the book, its tables, what compiled code is given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from checkers.learned import walk
-from checkers.learned.book import Book, Unfit
+from checkers.learned.book import Book
 from checkers.learned.tables import Tables
 from checkers.learned.values import RECORD, SCALAR, SET, Values
 from impl.packed.compiled import Words
@@ -165,5 +165,3 @@ def canonical(values: Values, number: int) -> str:
     name = values.shape_of(number).cls.__name__ if kind == RECORD else ""
     return f"{name}({','.join(parts)})"
 
-
-__all__ = ["Learning", "Unfit"]

@@ -23,6 +23,29 @@ def asks_for_types(things: Iterable[Any]) -> bool:
         seen.add(id(thing))
         if isinstance(thing, type):
             todo += functions_of(thing)
+        elif isinstance(thing, types.FunctionType) and not is_library(thing.__module__):
+            names = set(names_in(thing.__code__))
+            if "type" in names and thing.__globals__.get("type", type) is type:
+                return True
+            todo += called(names, thing)
+    return False
+
+
+def names_in(code: types.CodeType) -> Iterator[str]:
+    """The names that code, and code within it, looks up."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from names_in(constant)
+
+
+def called(names: set[str], function: types.FunctionType) -> Iterator[Any]:
+    """What names stand for: functions and classes, also those of modules of one's own."""
+    cells = [cell.cell_contents for cell in function.__closure__ or () if holds(cell)]
+    found = [function.__globals__[name] for name in names if name in function.__globals__]
+    for thing in [*found, *cells]:
+        if isinstance(thing, types.ModuleType) and not is_library(thing.__name__):
+            yield from (vars(thing)[name] for name in names if name in vars(thing))
         elif not isinstance(thing, type) or not is_library(thing.__module__):
             yield thing
 
@@ -38,7 +61,7 @@ def holds(cell: types.CellType) -> bool:
 def functions_of(cls: type) -> Iterator[types.FunctionType]:
     """The methods and properties that a class defines itself, as they are written."""
     for value in vars(cls).values():
-        function = value.fget if isinstance(value, property) else value
+        function: Any = value.fget if isinstance(value, property) else value
         function = getattr(function, "__func__", function)
         is_function = isinstance(function, types.FunctionType)
         if is_function and not function.__code__.co_filename.startswith("<"):

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, cast
 
 import attrs
 
-from checkers.learned.values import RECORD, SCALAR, SET, TUPLE, Shape, Values, is_plain
+from checkers.learned.values import RECORD, TUPLE, Shape, Values, is_plain
 
 SHAPE, WHOLE, SIZE, HAS, EQUALS = range(5)
 """What a probe asks."""
@@ -209,7 +209,7 @@ numbers of its parts, and the fields that are not compared."""
 
 def new_standin(cls: type, about: About, changes: dict[str, Any] | None) -> Any:
     """An instance of a stand-in's class, of which no field has been read."""
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     fill = object.__setattr__
     fill(made, "_kspec_about", about)
     fill(made, "_kspec_changes", changes)
@@ -369,7 +369,7 @@ class Items:
     """A stand-in for a tuple of known length."""
 
     __slots__ = ("items", "origin", "trace")
-    __class__ = property(lambda self: tuple)  # type: ignore[assignment] # for isinstance
+    __class__ = property(lambda self: tuple)  # for isinstance
 
     def __init__(
         self, trace: Trace, items: list[Any], origin: tuple[Place, int] | None = None
@@ -509,7 +509,7 @@ class Members:
 
     __slots__ = ("less", "more", "origin", "trace")
     _kspec_of = frozenset
-    __class__ = property(lambda self: frozenset)  # type: ignore[assignment] # for isinstance
+    __class__ = property(lambda self: frozenset)  # for isinstance
 
     def __init__(
         self,
@@ -618,7 +618,8 @@ class Members:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Set):
             return False
-        if type(other) is not Members and not (self.more or self.less) and is_known(other):
+        kind: type = type(other)
+        if kind is not Members and not (self.more or self.less) and is_known(other):
             return equals(self, other)
         return bool(real(self) == real(other))
 
@@ -704,7 +705,8 @@ def whole_root(trace: Trace, state: Any) -> Any:
 def number_of(trace: Trace, value: Any) -> int:
     """The number of a value that may be, or have, stand-ins; what that takes is read."""
     recipe = recipe_of(trace, value)
-    return recipe if type(recipe) is int else settled(trace, recipe, None)  # type: ignore[return-value]
+    number: int = recipe if type(recipe) is int else settled(trace, recipe, None)
+    return number
 
 
 Recipe = Any
@@ -739,12 +741,12 @@ def recipe_of(trace: Trace, value: Any) -> Recipe:
         changes = value._kspec_changes
         if not changes:
             return ("copy", place, number)
-        parts = tuple(
+        changed = tuple(
             (index, recipe_of(trace, changes[name]))
             for name, index in shape.index.items()
             if name in changes
         )
-        return ("evolve", place, number, parts)
+        return ("evolve", place, number, changed)
     if id(value) in values.by_identity:
         return values.by_identity[id(value)]
     if cls is tuple:
@@ -759,8 +761,7 @@ def recipe_of(trace: Trace, value: Any) -> Recipe:
             return values.record_of(shape, parts, apart)
         return ("record", shape, apart, parts)
     if issubclass(cls, tuple) and hasattr(cls, "_make"):
-        parts = [values.value(number_of(trace, part)) for part in value]
-        return values.number(cls._make(parts))
+        return values.number(cls._make([values.value(number_of(trace, part)) for part in value]))
     if issubclass(cls, int | str | float | bytes | Enum) or not trace.has_standins:
         return values.number(value)
     raise Untraceable(f"a {cls.__name__}")
@@ -876,5 +877,3 @@ def applied(values: Values, recipe: Recipe, number: int) -> int:
         return values.record_of(recipe[1], parts, recipe[2])
     return with_members(values, values.at(number, recipe[1]), recipe[2], recipe[3])
 
-
-__all__ = ["SET", "Trace"]

@@ -10,8 +10,6 @@ import numpy as np
 
 from checkers.learned import walk
 from checkers.learned.book import (
-    PROPERTY_CHOICES,
-    RULE_CHOICES,
     Book,
     Impure,
     Plainer,
@@ -97,13 +95,11 @@ def packing_for(counts: Sequence[int]) -> Packing:
     words, shifts = np.zeros(len(bits), np.int64), np.zeros(len(bits), np.int64)
     widths: list[int] = []
     for k in sorted(range(len(bits)), key=lambda k: -bits[k]):
-        for word, used in enumerate(widths):
-            if used + bits[k] <= WORD_BITS:
-                break
-        else:
-            word, used = len(widths), 0
+        word = next((w for w, used in enumerate(widths) if used + bits[k] <= WORD_BITS), -1)
+        if word < 0:
+            word = len(widths)
             widths.append(0)
-        words[k], shifts[k] = word, used
+        words[k], shifts[k] = word, widths[word]
         widths[word] += bits[k]
     room = np.array([1 << b for b in bits], np.int64)
     return Packing(words, shifts, room - 1, tuple(widths), room)
@@ -358,7 +354,7 @@ class Tables:
         lanes = [value for value in vars(self).values() if isinstance(value, Lanes)]
         rows += [row for lane in lanes for row in (lane.content, lane.at, lane.room)]
         others = [self.keys, self.numbers, self.counts, self.keep, self.put]
-        return sum(row.array.nbytes for row in rows) + sum(a.nbytes for a in others)
+        return int(sum(row.array.nbytes for row in rows) + sum(a.nbytes for a in others))
 
     # -- learning -------------------------------------------------------------------------------
 
@@ -412,5 +408,3 @@ class Tables:
             words[int(packing.words[k])] |= int(number) << int(packing.shifts[k])
         return words
 
-
-__all__ = ["PROPERTY_CHOICES", "RULE_CHOICES", "Tables"]

@@ -22,11 +22,16 @@ COMMON = frozenset({int, str, bool, type(None)})
 Template = tuple[Any, ...]
 
 
-@cache
-def is_plain(cls: type) -> bool:
+def is_plain(cls: Any) -> bool:
     """Whether instances are no more than their fields: an attrs class without code of its own
-    for making, comparing or looking them up.
+    for making, comparing or looking them up, and none that calls `type`.
     """
+    return is_plain_class(cls)
+
+
+@cache
+def is_plain_class(cls: Any) -> bool:
+    """The same, found out once for each class."""
     if not attrs.has(cls) or issubclass(cls, BaseException | tuple):
         return False
     own_code = ("__attrs_post_init__", "__attrs_pre_init__", "__getattr__", "__getattribute__")
@@ -118,7 +123,7 @@ class Values:
         found = self.numbers.get(key)
         if found is None:
             equal: Any = "scalar", value
-            if isinstance(value, tuple) and cls.__eq__ is tuple.__eq__:
+            if isinstance(value, tuple) and getattr(cls, "__eq__", None) is tuple.__eq__:
                 # a named tuple equals a tuple of the same parts
                 equal = TUPLE, tuple([self.same[self.number(part)] for part in value])
             found = self.add(key, SCALAR, (), len(self.kinds), equal, (), value)

@@ -8,11 +8,17 @@ component for one value stand side by side in `answers`.
 
 from __future__ import annotations
 
+# mypy: ignore-errors
+# Every argument is an array or an index: their types are Numba's, found when it compiles.
+from typing import Any
+
 import numpy as np
 
 from checkers.native.prefetch import prefetch
-from impl.packed.compiled import compiled
+from impl.packed import compiled as kept
 from impl.packed.pointer import pointer_to
+
+compiled: Any = kept.compiled
 
 UNKNOWN = -1
 LEAF = -2
@@ -213,10 +219,10 @@ def add_paths(
 @compiled
 def any_skipped_that_tells_apart(skipped, counts, probe_count):
     """Whether a probe that was skipped has another answer by now."""
+    found = False
     for q in range(probe_count):
-        if skipped[q] and counts[q] > 1:
-            return True
-    return False
+        found |= skipped[q] != 0 and counts[q] > 1
+    return found
 
 
 @compiled
@@ -320,9 +326,7 @@ def mark(
 
     A state that is missed has the mask 0.
     """
-    ids_ = np.empty(len(at_word), np.int64)
     rows_ = np.empty(len(at_word), np.int64)
-    ids = pointer_to(ids_)
     rows = pointer_to(rows_)
     tree = pointer_to(tree_)
     answers = pointer_to(answers_)
@@ -367,7 +371,7 @@ def mark(
             mask = 0
         masks[i] = mask
     miss_count[0] = nmiss
-    return stop, lost + 0 * (len(ids_) + len(rows_))
+    return stop, lost + 0 * len(rows_)
 
 
 @compiled

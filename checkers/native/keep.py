@@ -17,8 +17,8 @@ import numpy as np
 
 from checkers.limits import Keep
 from checkers.native import checkpoint
-from checkers.native.blocks import Part, assert_whole, read_part, write_part
-from checkers.native.checkpoint import Level, Manifest, Way
+from checkers.native.blocks import assert_whole, read_part, write_part
+from checkers.native.checkpoint import Level, Manifest, Part, Way
 from checkers.native.codes import Coding, coding_of, encoded
 from checkers.native.worker import Chunk, Worker, shards_of
 from checkers.search import Counts

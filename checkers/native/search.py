@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from functools import partial, reduce
+from itertools import pairwise
 from operator import or_
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -267,7 +268,6 @@ class Packed(Backend):
         for worker in self.all:
             worker.ask_level(self.level)
             worker.begin_level()
-            worker.unsent = 0, 0
             worker.recent, worker.recent_highs = nothing_recent_for(self.coding)
             worker.outboxes[0].counts[:] = worker.outboxes[1].counts[:] = 0
 
@@ -306,7 +306,7 @@ class Packed(Backend):
         return shown | self.least.keys()
 
     def look_for(self, names: Sequence[str]) -> None:
-        """Ask the specification about every state of the last level: which shows these?
+        """Ask the specification which states of the last level show these properties.
 
         That is as slow as the specification; but what can be shown is mostly shown early.
         """
@@ -376,7 +376,7 @@ class Packed(Backend):
     def told(self, way: list[tuple[int, ...]], mark: str) -> Trace:
         """A way as a behaviour of the specification."""
         states = [self.state(words) for words in way]
-        steps = [between(self.system, a, b) for a, b in zip(states, states[1:], strict=False)]
+        steps = [between(self.system, a, b) for a, b in pairwise(states)]
         return Trace(self.system, tuple(states), tuple(steps), mark)
 
     def source(self) -> Source[Any]:
@@ -444,7 +444,7 @@ class ByHand(Packed):
     ) -> None:
         self.kernel = kernel
         self.how = how
-        bits = {name: bit for bit, name in enumerate(kernel.properties) if name != DEADLOCK}
+        bits = {name: bit for bit, name in enumerate(kernel.properties)}
         super().__init__(system, coding, bits_of_marks(bits), how.workers, max_memory, pool)
 
     def expander(self) -> Expander:
@@ -650,7 +650,7 @@ def explore_by_learning(
     learned: Learnable | None = None,
 ) -> Verdict:
     """Explore with what is learned of the rules on the way, and was before."""
-    from checkers.learned.learning import Unfit
+    from checkers.learned.book import Unfit
 
     how, limits = how or How(), limits or Limits()
     learned = learned or Learnable(kept=how.kept)
