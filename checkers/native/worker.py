@@ -158,6 +158,7 @@ class Worker:
         """Be ready to ask about a level from its beginning."""
         self.level, self.position, self.found = level, (0, 0), 0
         self.aside, self.again = [], []
+        self.unsent = 0, 0  # of a level whose expansion was cut short
 
     def found_last(self) -> int:
         """How many states the last level has."""

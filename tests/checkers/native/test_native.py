@@ -139,6 +139,22 @@ def test_a_limit_on_states_ends_it() -> None:
     assert 100_000 <= verdict.distinct < 737_794
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_limit_ends_it_while_outboxes_are_full(
+    workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was found and not sent is dropped; what was taken in is checked, and ends the run."""
+    monkeypatch.setattr("checkers.native.worker.OUTBOX", 1 << 8)
+    system = REPLICATION.system("truncate-to-hw")
+    limits = Limits(max_states=30_000, keep_going=True)
+    verdict = explore_by_kernel(system, limits, How(workers=workers))
+    assert verdict.stopped_by == "max-states 30000"
+    assert 30_000 <= verdict.distinct < 31_000
+    assert lengths(verdict) == {"WeakIsr": 9, "StrongIsr": 9}
+    whole = explore_by_kernel(system, Limits(keep_going=True), How(workers=workers))
+    assert whole.distinct == PINNED["truncate-to-hw"][0]
+
+
 def test_a_limit_on_depth_ends_it_before_the_next_level() -> None:
     system = REPLICATION.system("kip-320")
     verdict = explore_by_kernel(system, Limits(max_depth=5))
