@@ -38,7 +38,6 @@ from checkers.learned.book import (
     RULE,
     RULE_CHOICES,
     Book,
-    Component,
     Instance,
 )
 from checkers.learned.source import Sources, environment
@@ -812,4 +811,4 @@ def numbered(names: Iterable[Any]) -> dict[str, int]:
     return {str(name): number for number, name in enumerate(names)}
 
 
-__all__ = ["Component", "Keeping"]
+__all__ = ["Keeping"]

@@ -304,7 +304,9 @@ def CACHED() -> None:
 
 def is_generated(method: types.FunctionType) -> bool:
     """Whether attrs or namedtuple wrote a method, by what else is known of the class."""
-    return method.__code__.co_filename.startswith(("<attrs generated", "<string>"))
+    if method.__code__.co_filename.startswith("<attrs generated"):
+        return True
+    return str(method.__globals__.get("__name__")).startswith("namedtuple_")
 
 
 # -- libraries ------------------------------------------------------------------------------------
