@@ -40,8 +40,8 @@ def test_a_worker_whose_python_has_no_packages_works_from_the_archive(
     given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     done = subprocess.run(
         [spark_submit[0], "--master", cluster.master, *given, "--archives", f"{archive}#kspec",
-         str(ROOT / "spark_check" / "explore.py"), "watermarks", "--set=records=5",
-         "--set=followers=3", "--max-depth=10", "--json", "--checkpoint", str(tmp_path / "run")],
+         str(ROOT / "spark_check" / "explore.py"), "watermarks", "--set=records=8",
+         "--set=followers=3", "--max-depth=13", "--json", "--checkpoint", str(tmp_path / "run")],
         capture_output=True,
         text=True,
         check=False,
@@ -50,8 +50,8 @@ def test_a_worker_whose_python_has_no_packages_works_from_the_archive(
     )  # fmt: skip
     assert done.returncode == 4, done.stderr  # what --max-depth ended is inconclusive
     found = json.loads(done.stdout[done.stdout.index("{") :])
-    system = WATERMARKS.system(None, {"records": 5, "followers": 3})
+    system = WATERMARKS.system(None, {"records": 8, "followers": 3})
     assert found["levels"] == list(
-        run(system, Options("reference", limits=Limits(max_depth=10))).levels
+        run(system, Options("learned", limits=Limits(max_depth=13))).levels
     )
     assert found["seconds"]["start"] > 0  # the last level was worth a job
