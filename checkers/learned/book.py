@@ -495,4 +495,3 @@ class Plainer(Exception):
     def __init__(self, instance: int) -> None:
         super().__init__(instance)
         self.instance = instance
-

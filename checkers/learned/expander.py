@@ -136,4 +136,3 @@ def grown(counts: Words, size: int) -> Words:
     larger: Words = np.zeros(size, np.int64)
     larger[: len(counts)] = counts
     return larger
-

@@ -164,4 +164,3 @@ def canonical(values: Values, number: int) -> str:
         return "{" + ",".join(sorted(parts)) + "}"
     name = values.shape_of(number).cls.__name__ if kind == RECORD else ""
     return f"{name}({','.join(parts)})"
-

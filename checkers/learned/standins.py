@@ -876,4 +876,3 @@ def applied(values: Values, recipe: Recipe, number: int) -> int:
         parts = tuple([applied(values, part, number) for part in recipe[3]])
         return values.record_of(recipe[1], parts, recipe[2])
     return with_members(values, values.at(number, recipe[1]), recipe[2], recipe[3])
-

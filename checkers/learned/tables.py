@@ -407,4 +407,3 @@ class Tables:
         for k, number in enumerate(row):
             words[int(packing.words[k])] |= int(number) << int(packing.shifts[k])
         return words
-

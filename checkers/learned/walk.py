@@ -347,9 +347,7 @@ def mark(
         before = nmiss
         mask = 0
         for x in range(len(roots)):
-            leaf = walk(
-                tree[roots_[roots[x]]], roots[x], rows, tree, answers, misses, nmiss, i
-            )
+            leaf = walk(tree[roots_[roots[x]]], roots[x], rows, tree, answers, misses, nmiss, i)
             if leaf < 0:
                 nmiss += 1
                 continue
@@ -454,8 +452,17 @@ def expand(
                     if x < 0:
                         x = short_used[0]
                         short_used[0] = shorten(
-                            k, rows[k], group, groups[g, 1], groups[g, 2], roots_, tree, answers,
-                            leaves, short, x,
+                            k,
+                            rows[k],
+                            group,
+                            groups[g, 1],
+                            groups[g, 2],
+                            roots_,
+                            tree,
+                            answers,
+                            leaves,
+                            short,
+                            x,
                         )
                         short_at[cell] = x
                     short[x + 3] += 1
@@ -504,9 +511,7 @@ def expand(
                         node = np.int64(tree[roots_[instance]])
                         y += 1
             if nmiss == before and steps == 0 and mask == 0:
-                leaf = walk(
-                    tree[roots_[final]], final, rows, tree, answers, misses, nmiss, i
-                )
+                leaf = walk(tree[roots_[final]], final, rows, tree, answers, misses, nmiss, i)
                 is_open = False
                 if leaf < 0:
                     nmiss += 1

@@ -110,7 +110,7 @@ def add(s):
 
 RULES, INITIAL = [add], [State(frozenset())]
 """,
-    "a named tuple among tuples": '''
+    "a named tuple among tuples": """
 class Pair(NamedTuple):
     a: int
     b: int
@@ -127,7 +127,7 @@ def count(s):
     return evolve(s, n=s.n + 1)
 
 RULES, INITIAL = [count], [State(frozenset({(1, 2)}))]
-''',
+""",
     "asdict and astuple, which look at types": """
 @attrs.frozen
 class Item:
