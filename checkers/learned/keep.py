@@ -192,8 +192,8 @@ class Keeping:
             arrays = Writing(self, tables).arrays()
             if sum(array.nbytes for array in arrays.values()) <= LARGEST:
                 self.write(self.path, arrays)
-        except (Unkeepable, OSError, TypeError, ValueError):
-            pass  # it is learned again
+        except Exception:  # the verdict stands, and what is not kept is learned again
+            return
         finally:
             self.seconds += time.perf_counter() - begun
 

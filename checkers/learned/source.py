@@ -101,7 +101,7 @@ class Sources:
         """The fingerprint of a function, a class or a value; None if it has none."""
         try:
             return self.digest(thing)
-        except (Unkeyable, RecursionError):
+        except (Unkeyable, RecursionError, ValueError):  # such as an int of too many digits
             return None
 
     def digest(self, thing: Any) -> str:
@@ -335,18 +335,23 @@ def library(name: str) -> str:
     return f"{name} {version(top)}"
 
 
-@cache
 def is_library(name: str) -> bool:
     """Whether a module is of the standard library, of an installed package, or of the core."""
     module = sys.modules.get(name)
-    if module is None:
+    origin = getattr(getattr(module, "__spec__", None), "origin", None)
+    return is_from_library(name, getattr(module, "__file__", None) or origin)
+
+
+@cache
+def is_from_library(name: str, path: str | None) -> bool:
+    """Whether a module that was read from there is."""
+    top = name.partition(".")[0]
+    if path is None:
         return False
+    if path in ("built-in", "frozen"):
+        return top in sys.stdlib_module_names
     if name.startswith(tuple(f"{core}." for core in CORE)) or name in CORE:
         return True
-    top = name.partition(".")[0]
-    path = getattr(module, "__file__", None)
-    if path is None:
-        return top in sys.stdlib_module_names
     if top in OURS:
         return False
     place = Path(path)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import queue
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from checkers.learned.source import Sources, environment, fingerprint_of
-from checkers.models import BUILT_IN, find_model
+from checkers.models import BUILT_IN, find_model, from_file, load
 from spec.core import Always, Reachable
 
 HELPERS = """
@@ -257,6 +259,22 @@ def test_code_that_cannot_be_followed_has_no_fingerprint(statement: str) -> None
 def test_local_imports_of_the_standard_library_are_followed() -> None:
     edit = ("    local = 10\n", "    local = 10\n    from operator import itemgetter\n")
     assert fingerprint_of(module(edit).f) not in (None, fingerprint_of(module().f))
+
+
+def test_a_module_named_as_one_of_the_standard_library_is_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert fingerprint_of(queue.Queue.qsize)
+    found = []
+    for size in (1, 2):
+        path = tmp_path / str(size) / "queue.py"
+        path.parent.mkdir()
+        path.write_text(f"def f(s):\n    return {size}\n")
+        monkeypatch.setitem(sys.modules, "queue", queue)
+        found.append(fingerprint_of(load(str(path), from_file).f))
+    assert None not in found
+    assert found[0] != found[1]
 
 
 def test_methods_of_code_from_a_string_count() -> None:
