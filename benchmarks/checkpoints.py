@@ -22,10 +22,10 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from checkers.limits import Keep
+from checkers.limits import Keep, Limits
 from checkers.native.blocks import assert_whole, read_part, write_part
 from checkers.native.codes import SHARDS
-from checkers.native.search import explore
+from checkers.native.search import How, explore_by_kernel
 from impl.packed.compiled import Words
 from spec.replication import REPLICATION
 
@@ -89,12 +89,13 @@ def exploration(folder: Path, repeat: int) -> Table:
     """The same exploration without a checkpoint, with one, and taken up again near its end."""
     system = REPLICATION.system("kip-320", BOUNDS)
     new, ended = folder / "new", folder / "ended"
-    found = explore(system, keep=Keep(ended, resume=False), max_depth=28)
+    nearly_all = Limits(max_depth=28)
+    found = explore_by_kernel(system, nearly_all, How(keep=Keep(ended, resume=False)))
     cpu: dict[str, list[float]] = {"without": [], "with": []}
 
     def counted(name: str, keep: Keep | None) -> None:
         before = time.process_time()
-        explore(system, keep=keep)
+        explore_by_kernel(system, None, How(keep=keep))
         cpu[name].append(time.process_time() - before)
 
     def keep_new() -> None:
@@ -102,7 +103,7 @@ def exploration(folder: Path, repeat: int) -> Table:
         counted("with", Keep(new, resume=False))
 
     def take_up() -> None:
-        explore(system, keep=Keep(ended, resume=True), max_depth=28)
+        explore_by_kernel(system, nearly_all, How(keep=Keep(ended, resume=True)))
 
     without, kept, taken_up = best(repeat, lambda: counted("without", None), keep_new, take_up)
     table = Table(title=f"kip-320, {BOUNDS}: {found.distinct:,} states in 28 levels")
