@@ -268,7 +268,6 @@ class Packed(Backend):
         for worker in self.all:
             worker.ask_level(self.level)
             worker.begin_level()
-            worker.recent, worker.recent_highs = nothing_recent_for(self.coding)
             worker.outboxes[0].counts[:] = worker.outboxes[1].counts[:] = 0
 
     def end_of_expanding(self) -> set[str]:
@@ -419,13 +418,6 @@ class Packed(Backend):
         if self.keeper:
             return {**self.spent, "checkpoint": self.keeper.seconds}
         return self.spent
-
-
-def nothing_recent_for(coding: Coding) -> tuple[Words, Words]:
-    """As `nothing_recent`, of the size that workers have."""
-    from checkers.native.worker import RECENT, nothing_recent
-
-    return nothing_recent(RECENT, coding.rows)
 
 
 class ByHand(Packed):

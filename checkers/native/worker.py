@@ -128,6 +128,8 @@ class Worker:
         self.table = Table(coding.high_bits, machine_bytes() // workers)
         self.levels: list[list[Chunk]] = []
         """The states found, by level; the last level may still be growing."""
+        self.held = 0
+        """Bytes of all chunks."""
         self.found = 0
         """The mask of what is marked in the level that is asked."""
         self.outboxes = Outbox(workers, coding.rows), Outbox(workers, coding.rows)
@@ -174,7 +176,7 @@ class Worker:
     @property
     def bytes(self) -> int:
         """What its states take of memory."""
-        return self.table.bytes + sum(c.bytes for level in self.levels for c in level)
+        return self.table.bytes + self.held
 
     def next_batch(self) -> tuple[Words, int]:
         """States that are to be asked, as columns, and how many they are."""
@@ -264,6 +266,7 @@ class Worker:
             if not level or level[-1].count == len(level[-1].codes):
                 size = min(CHUNK, max(1 << 10, self.found_last()))
                 level.append(Chunk.empty(size, self.coding.pieces))
+                self.held += level[-1].bytes
                 self.memory.ask(0)
             chunk = level[-1]
             begin, new = insert(
