@@ -52,9 +52,9 @@ LARGEST = 200 << 20
 """A file is not larger than this, in bytes."""
 ALL = 500 << 20
 """All files together are not larger than this."""
-DROPPED = 1000
-"""If so many paths more than those that are left were dropped, nothing in the file is used: it
-holds too much that nobody needs."""
+UNUSED = 10_000
+"""If a file has so many leaves more than three times those that its paths lead to, nothing in it
+is used: what former versions of rules have left behind is too much."""
 LEAST_SECONDS = 0.3
 """Less learning than this is not worth a file."""
 
@@ -104,8 +104,6 @@ class Keeping:
         self.seconds = 0.0
         self.loaded = 0
         """How many paths came from the file."""
-        self.dropped = 0
-        """How many paths were dropped since the file was begun."""
 
     def find_path(self) -> Path | None:
         """The file, or None if nothing can be kept."""
@@ -174,7 +172,7 @@ class Keeping:
         if self.path is not None:
             with suppress(OSError):
                 self.path.unlink()
-        self.loaded = self.dropped = 0
+        self.loaded = 0
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -350,7 +348,6 @@ class Writing:
             "rules": list(book.rule_numbers),
             "recipes": recipes,
             "plainer": book.plainer,
-            "dropped": keeping.dropped,
             "classes": self.classes,
         }
         counts = tables.component_count
@@ -733,10 +730,9 @@ class Reading:
         check(runs[:, 1:3] % 2 == 0, within(runs[:, 3], len(book.leaves)))
         check(runs[1:, 1] >= runs[:-1, 2])
         alive = self.alive[runs[:, 0]]
-        dropped = self.about["dropped"] + int((~alive).sum())
-        check(dropped <= DROPPED + int(alive.sum()))
         if not alive.all():
             runs, reads = without_gaps(runs[alive], reads)
+        check(len(book.leaves) <= 3 * len(np.unique(runs[:, 3])) + UNUSED)
         kind = self.kinds[runs[:, 0]]
         says = self.leaves[runs[:, 3], 0]
         allowed = np.zeros((FINAL + 1, walk.MARK + 1), bool)
@@ -757,7 +753,6 @@ class Reading:
         for number, paths in enumerate(np.bincount(runs[:, 0], minlength=1).tolist()):
             if paths:
                 book.instances[number].paths = paths
-        self.keeping.dropped = dropped
         return runs, reads
 
     def check_names(self, runs: Array, says: Array) -> None:

@@ -495,15 +495,23 @@ def test_a_file_that_is_too_large_is_not_kept(
     assert not files(folder)
 
 
-def test_a_file_with_many_dropped_paths_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keep, "DROPPED", 0)
+def test_a_file_with_much_that_is_unused_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     run(tanks().system())
-    seen = 0
-    for number in range(8):
-        edits = [
-            ("return tank.can_hold(1)", f"return tank.can_hold(1) and tank.level < {number + 9}")
-        ]
-        found = run(tanks(*edits).system())
-        seen += found.kept == 0
-        assert found.said == expected(tanks(*edits).system())
-    assert seen
+    monkeypatch.setattr(keep, "UNUSED", -1000)
+    again = run(tanks().system())
+    assert again.kept == 0
+    assert again.said == expected(tanks().system())
+
+
+def test_an_edit_that_is_undone_leaves_nothing_behind(folder: Path) -> None:
+    first = run(tanks().system())
+    (path,) = files(folder)
+    edit = ('yield "left is higher", ', 'yield "left is higher", True and ')
+    sizes = set()
+    for edits in ([edit], [], [edit], []):
+        again = run(tanks(*edits).system())
+        assert again.said == first.said
+        assert again.asked <= {"rule right_fills"}
+        with np.load(path) as file:
+            sizes.add((len(file["leaves"]), len(file["kinds"]), len(file["probes"])))
+    assert len(sizes) == 1
