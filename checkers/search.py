@@ -39,6 +39,9 @@ from checkers.verdict import (
 from spec.core import Always, Reachable, SpecError, System
 from traces.trace import Trace
 
+TOLD_EVERY = 0.2
+"""Seconds between two reports of progress, at least."""
+
 FAILED = "failed"
 """The mark of a state in which a rule or a property raises an exception."""
 
@@ -286,7 +289,7 @@ class Search:
     def go_on(self, queue: int) -> None:
         """Tell how far it is, and raise Stopped where the run is to end at once."""
         now = time.perf_counter()
-        if self.on_progress and now - self.reported > 0.2:
+        if self.on_progress and now - self.reported > TOLD_EVERY:
             self.reported = now
             found, seconds = self.backend.distinct, now - self.started
             self.on_progress(Progress(len(self.levels), found, queue, seconds))

@@ -184,7 +184,10 @@ def test_killed_before_anything_was_kept_it_begins(tmp_path: Path) -> None:
 # -- interruption ---------------------------------------------------------------------------------
 
 
-def test_ctrl_c_ends_it_with_what_was_found(tmp_path: Path) -> None:
+def test_ctrl_c_ends_it_with_what_was_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.search.TOLD_EVERY", 0.0)  # however fast the machine is
     system = REPLICATION.system("kip-320", {"max_epoch": 2})
     told: list[Progress] = []
 
@@ -200,7 +203,8 @@ def test_ctrl_c_ends_it_with_what_was_found(tmp_path: Path) -> None:
     assert sum(resume(tmp_path, system)["levels"]) == 737_794
 
 
-def test_ctrl_c_twice_ends_it_at_once() -> None:
+def test_ctrl_c_twice_ends_it_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkers.search.TOLD_EVERY", 0.0)  # however fast the machine is
     told: list[Progress] = []
 
     def press(progress: Progress) -> None:

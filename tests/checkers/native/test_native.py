@@ -180,7 +180,8 @@ def test_what_a_limit_left_unexpanded_is_checked() -> None:
         assert_real(verdict)
 
 
-def test_it_says_how_far_it_is() -> None:
+def test_it_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkers.search.TOLD_EVERY", 0.0)  # however fast the machine is
     told: list[Progress] = []
     system = REPLICATION.system("kip-320", {"max_epoch": 2})
     explore_by_kernel(system, how=How(workers=1), on_progress=told.append)
