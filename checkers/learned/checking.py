@@ -54,8 +54,13 @@ def by_rules(system: System[Any], state: Any, *, properties: bool) -> Answers:
         if violated or (isinstance(prop, Reachable) and prop.body(state)):
             marks.add(prop.name)
     ends = not steps and not system.is_final(state)
-    if ends and system.is_deadlock(state):
-        marks.add(DEADLOCK)
+    if ends:
+        try:
+            deadlock = system.is_deadlock(state)
+        except Exception:  # beyond its limits a rule need not be fit for a state
+            deadlock = False
+        if deadlock:
+            marks.add(DEADLOCK)
     return Answers(steps, blocked, frozenset(marks), ends and DEADLOCK not in marks)
 
 

@@ -536,10 +536,14 @@ def expand(
                         if one < 0:
                             nmiss += 1
                         elif leaves[one * LEAF_SIZE] == MARK:
-                            is_open = True
+                            if leaves[one * LEAF_SIZE + 1] == FAILED_BIT:
+                                mask |= np.int64(1) << FAILED_BIT
+                            else:
+                                is_open = True
                     if is_open and nmiss == before:
+                        mask = np.int64(0)  # the specification asks no further than this
                         ends[0] += 1
-                if not is_open and nmiss == before:
+                if not is_open and mask == 0 and nmiss == before:
                     mask |= np.int64(1) << DEADLOCK_BIT
             masks[i] = mask
             if nmiss != before:
