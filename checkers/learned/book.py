@@ -252,8 +252,14 @@ class Book:
         return rules, properties, self.instance(FINAL, system.model)
 
     def bit(self, name: str) -> int:
-        """The bit of a property in masks."""
-        return self.marks.setdefault(name, len(self.marks))
+        """The bit of a property in masks; SpecError where there are more than there are bits."""
+        found = self.marks.setdefault(name, len(self.marks))
+        if found >= walk.FINAL_BIT:
+            raise SpecError(
+                f"the learned engine checks {walk.FINAL_BIT} properties at a time: name some of "
+                "them with --property, or use --engine reference"
+            )
+        return found
 
     # -- runs -----------------------------------------------------------------------------------
 

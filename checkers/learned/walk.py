@@ -33,9 +33,8 @@ DEADLOCK_BIT = 62
 """Of a mask: no rule is enabled, limits aside, and this is no end."""
 FAILED_BIT = 61
 """A rule or a property raised an exception here."""
-OPEN_BIT = 60
-"""A rule is enabled but for the limits, or a behaviour may end here."""
 FINAL_BIT = 59
+"""Of a leaf: a behaviour may end here. Properties have the bits below."""
 
 LABEL_BITS = 32
 """Of an origin: the instance that a successor came of."""

@@ -17,8 +17,10 @@ from checkers.models import BUILT_IN, find_model
 from checkers.native.search import How, explore_by_learning
 from checkers.verdict import HOLDS, Verdict
 from spec.core import (
+    Always,
     LeadsTo,
     Model,
+    SpecError,
     Step,
     System,
     Variant,
@@ -276,6 +278,15 @@ def test_a_rule_that_asks_for_types_is_run_on_the_state_itself() -> None:
     assert found.rules["turn_back"].fired > 0
     assert "rule turn_back" in found.statistics["learned"]["plainer"]
     assert "rule turn" not in found.statistics["learned"]["plainer"]
+
+
+def test_more_properties_than_there_are_bits_are_refused_in_one_line() -> None:
+    system = dials_of(turn)
+    many = [Always(f"P{number}", lambda s: True) for number in range(60)]
+    with pytest.raises(SpecError, match="59 properties at a time"):
+        explore_by_learning(attrs.evolve(system, properties=(*many,)), None, How(workers=1))
+    most = attrs.evolve(system, properties=(*many[:59],))
+    assert explore_by_learning(most, None, How(workers=1)).verdict == HOLDS
 
 
 # -- which engine explores ------------------------------------------------------------------------
