@@ -1,11 +1,11 @@
-"""Our assignors beside Kafka's own and kafka-python's, at the sizes Kafka tests its own with.
+"""kspec's assignors beside Kafka's and kafka-python's, at the sizes of Kafka's own benchmarks.
 
     python -m benchmarks.assignors [--kafka-clients JAR] [--picture growth.svg]
 
-Ours and Kafka's are warmed up and then measured in turn, a few calls of the one and a few of the
-other, so that both share the noise of the machine; what is printed is the best and the median of
-each, and how many times as long as we Kafka takes by both. kafka-python is measured once. Fresh:
-nobody owns anything. Again: everybody owns what it got, but for one member.
+kspec's and Kafka's are warmed up and then measured alternately, a few calls at a time, so that
+both share the noise of the machine. The tables show the best and the median time of each, and the
+ratio of Kafka's time to kspec's by both. kafka-python is measured once. Fresh: no member owns a
+partition. Again: the next round, in which all but one member own what they were assigned.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rich.table import Table
 
 from benchmarks.peers.kafka_java import HOW_TO_GET, KafkaJava, find_jar
 from benchmarks.picture import Line, log_log
-from checkers.clients import kafka_python
+from checkers.groups.clients import kafka_python
 from impl.assignors import ASSIGNORS
 from spec.assignors import Member, kafka_order
 
@@ -37,7 +37,7 @@ Asked = tuple[Mapping[str, int | None], dict[str, Member]]
 
 @attrs.frozen
 class Times:
-    """How long one thing took, measured several times."""
+    """The time of one call, measured several times."""
 
     best: float
     median: float
@@ -74,7 +74,7 @@ def half_and_half(topics: int = 100, size: int = 200, members: int = 500) -> Ask
 
 
 def few_topics_each() -> Asked:
-    """Forty small topics, two hundred members with a few random ones each."""
+    """Forty small topics, and two hundred members with a few random topics each."""
     r = random.Random(1)
     partitions = {f"topic-{number:02d}": r.randint(1, 10) for number in range(40)}
     topics = list(partitions)
@@ -99,7 +99,7 @@ def leave_some(members: dict[str, Member]) -> dict[str, Member]:
 
 
 def again(strategy: str, asked: Asked) -> Asked:
-    """The next round: all but the first member own what they got, since generation 1."""
+    """The next round: all but the first member own what they were assigned in generation 1."""
     partitions, members = asked
     assignment = ASSIGNORS[strategy](partitions, members)
     first = min(members)
@@ -114,12 +114,12 @@ def again(strategy: str, asked: Asked) -> Asked:
 
 
 class Stopped(Exception):
-    """A peer took longer than it was given."""
+    """A peer exceeded its time limit."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Give a peer that is written in Python so much time, and no more."""
+    """Interrupt a peer that is written in Python after this time."""
 
     def stop(*_: object) -> None:
         raise Stopped
@@ -134,7 +134,7 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def timed(call: Callable[[], Any]) -> float:
-    """How long one call takes; what it returns is let go of afterwards."""
+    """The time of one call, without the time to free its result."""
     begin = time.perf_counter()
     result = call()
     seconds = time.perf_counter() - begin
@@ -144,17 +144,17 @@ def timed(call: Callable[[], Any]) -> float:
 
 @attrs.define
 class Peers:
-    """Who is measured beside us."""
+    """The implementations that kspec is compared with."""
 
     java: KafkaJava | None
     python: Mapping[str, Any]
     repeat: int
     patience: float
-    """How many seconds kafka-python is given for one call."""
+    """The time limit of one call of kafka-python, in seconds."""
     given_up: set[tuple[str, str]] = attrs.field(factory=set)
 
     def measure(self, strategy: str, asked: Asked, size: str) -> dict[str, Times]:
-        """How long each takes, in turn; what takes little time is measured more often."""
+        """The times of each, measured alternately; quick calls are measured more often."""
         ours = [timed(lambda: ASSIGNORS[strategy](*asked)) for _ in range(2)]
         calls = max(1, min(100, round(0.05 / min(ours))))
         if self.java is not None:
@@ -175,7 +175,7 @@ class Peers:
             except Stopped:
                 self.given_up.add((strategy, size))
             except Exception:
-                pass  # it fails on some of these: see `kspec conform kafka-python`
+                pass  # it raises on some of these: see `kspec conform kafka-python`
         return times
 
 
@@ -223,7 +223,7 @@ def compare(peers: Peers, sizes: Mapping[str, Callable[[], Asked]], console: Con
                 print(".", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     console.print(table)
-    console.print("best / median; ratio: how many times as long as we Kafka takes.")
+    console.print("best / median; ratio: Kafka's time by kspec's.")
 
 
 def growth(peers: Peers, console: Console, picture: Path) -> None:

@@ -1,9 +1,9 @@
-"""What checkpoints cost: two shapes of their rows, and an exploration with and without.
+"""The cost of checkpoints: two shapes of their rows, and an exploration with and without one.
 
     python -m benchmarks.checkpoints [--states 10000000] [--repeat 3]
 
-All in one run; of each, the best time is told. A state a row is what a plain table would be,
-with a column a word; a block a row is what checkpoints have.
+Everything is measured in one run; the tables show best times. One state per row, with a column
+for each word, is the shape of a plain table; one block per row is that of checkpoints.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from checkers.limits import Keep, Limits
-from checkers.native.blocks import assert_whole, read_part, write_part
-from checkers.native.codes import SHARDS
-from checkers.native.search import How, explore_by_kernel
+from checkers.engine.options import Options
+from checkers.engine.packed.blocks import as_rows, assert_whole, read_part, write_rows
+from checkers.engine.packed.by_kernel import explore_by_kernel
+from checkers.engine.packed.codes import SHARDS
 from impl.packed.compiled import Words
 from spec.replication import REPLICATION
 
@@ -34,7 +35,7 @@ PIECES = 1
 
 
 def best(repeat: int, *tasks: Callable[[], object]) -> list[float]:
-    """The least seconds of each task, which take turns; the first turn warms up."""
+    """The best time of each task; tasks take turns, and the first turn warms up."""
     seconds: list[list[float]] = [[] for _ in tasks]
     for _ in range(repeat + 1):
         for task, taken in zip(tasks, seconds, strict=True):
@@ -45,33 +46,38 @@ def best(repeat: int, *tasks: Callable[[], object]) -> list[float]:
 
 
 def shapes(folder: Path, states: int, repeat: int) -> Table:
-    """Write and read as many states in both shapes, on the disk and checked."""
+    """Write and read the same number of states in both shapes, synced and checked."""
     rng = np.random.default_rng(0)
     codes: Words = rng.integers(-(1 << 63), (1 << 63) - 1, states)
     pieces = rng.integers(0, 1 << 6, (states, PIECES)).astype(np.uint16)
     plain = folder / "rows.parquet"
 
-    def write_rows() -> None:
+    def write_states() -> None:
         rows = pa.table({"low": codes, "high": pieces[:, 0].astype(np.int64)})
         with plain.open("wb") as file:
             pq.write_table(rows, file, compression="none", use_dictionary=False)
             os.fsync(file.fileno())
 
-    def read_rows() -> None:
+    def read_states() -> None:
         for column in pq.read_table(plain).columns:
             column.to_numpy()
 
     def write_blocks() -> None:
-        write_part(folder, "blocks.parquet", codes, pieces)
+        write_rows(folder, "blocks.parquet", as_rows(codes, pieces), len(codes))
 
     def read_blocks() -> None:
         for _ in read_part(folder / "blocks.parquet", range(SHARDS), PIECES):
             pass
 
     write_blocks()
-    part = write_part(folder, "blocks.parquet", codes, pieces)
+    part = write_rows(folder, "blocks.parquet", as_rows(codes, pieces), len(codes))
     times = best(
-        repeat, write_rows, read_rows, write_blocks, read_blocks, lambda: assert_whole(folder, part)
+        repeat,
+        write_states,
+        read_states,
+        write_blocks,
+        read_blocks,
+        lambda: assert_whole(folder, part),
     )
     table = Table(title=f"{states:,} states")
     for name in ("rows", "write, s", "read, s", "check, s", "bytes a state"):
@@ -86,24 +92,24 @@ def shapes(folder: Path, states: int, repeat: int) -> Table:
 
 
 def exploration(folder: Path, repeat: int) -> Table:
-    """The same exploration without a checkpoint, with one, and taken up again near its end."""
+    """The same exploration without a checkpoint, with one, and resumed near its end."""
     system = REPLICATION.system("kip-320", BOUNDS)
     new, ended = folder / "new", folder / "ended"
-    nearly_all = Limits(max_depth=28)
-    found = explore_by_kernel(system, nearly_all, How(keep=Keep(ended, resume=False)))
+    nearly_all = Options(max_depth=28, checkpoint=ended)
+    found = explore_by_kernel(system, nearly_all)
     cpu: dict[str, list[float]] = {"without": [], "with": []}
 
-    def counted(name: str, keep: Keep | None) -> None:
+    def counted(name: str, checkpoint: Path | None) -> None:
         before = time.process_time()
-        explore_by_kernel(system, None, How(keep=keep))
+        explore_by_kernel(system, Options(checkpoint=checkpoint))
         cpu[name].append(time.process_time() - before)
 
     def keep_new() -> None:
         shutil.rmtree(new, ignore_errors=True)
-        counted("with", Keep(new, resume=False))
+        counted("with", new)
 
     def take_up() -> None:
-        explore_by_kernel(system, nearly_all, How(keep=Keep(ended, resume=True)))
+        explore_by_kernel(system, attrs.evolve(nearly_all, resume=True))
 
     without, kept, taken_up = best(repeat, lambda: counted("without", None), keep_new, take_up)
     table = Table(title=f"kip-320, {BOUNDS}: {found.distinct:,} states in 28 levels")

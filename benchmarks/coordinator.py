@@ -1,10 +1,10 @@
-"""How much a coordinator can take: heartbeats, a rebalance of many members, memory for each.
+"""The coordinator's speed and memory: heartbeats, rebalances of many members, bytes per member.
 
     python -m benchmarks.coordinator [--members 1000] [--rounds 7] [--json]
 
-Everything goes through `GroupCoordinator.handle`, `fire` and `stored`, under real timers. What is
-counted is processor time of one core, as others may use the machine; of several rounds, the best
-and the median. Making the requests is not counted.
+Every call goes through `GroupCoordinator.handle`, `fire` and `stored`, with real timers. The
+figures are processor time of one core, best and median of several rounds, without the time to
+create the requests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from impl.coordinator import Deadlines, GroupCoordinator, Outcome
-from spec.messages import Heartbeat, Joined, JoinGroup, Protocol, Settings, SyncGroup
+from spec.messages import Heartbeat, JoinGroup, JoinGroupResponse, Protocol, Settings, SyncGroup
 
 GROUP = "readers"
 PROTOCOLS = (Protocol("range", b"range"), Protocol("cooperative-sticky", b"sticky"))
@@ -31,7 +31,7 @@ PROTOCOLS = (Protocol("range", b"range"), Protocol("cooperative-sticky", b"stick
 
 @attrs.frozen
 class Figure:
-    """One thing that was measured."""
+    """One measured figure."""
 
     what: str
     unit: str
@@ -40,31 +40,31 @@ class Figure:
 
     @classmethod
     def of(cls, what: str, unit: str, values: Sequence[float], *, most: bool = False) -> Figure:
-        """The best and the median; the most is best of a rate, the least of all else."""
+        """Best and median; the best rate is the highest, the best of anything else the lowest."""
         return cls(what, unit, max(values) if most else min(values), statistics.median(values))
 
 
 class Members:
-    """A coordinator, and clients that do what it says."""
+    """A coordinator, and clients that follow the protocol."""
 
     def __init__(self, number: int) -> None:
         self.timers = Deadlines()
         self.coordinator = GroupCoordinator(Settings(), self.timers)
         self.number = number
         self.spent = 0.0
-        """Seconds of processor time that the coordinator took."""
-        self.joined: dict[object, Joined] = {}
-        """What each client was answered last."""
+        """The coordinator's processor time, in seconds."""
+        self.joined: dict[object, JoinGroupResponse] = {}
+        """The latest response to each client."""
 
     def timed(self, calls: Callable[[], list[Outcome]]) -> list[Outcome]:
-        """Count what the coordinator does here."""
+        """Call the coordinator, and count its processor time."""
         start = time.process_time()
         outcomes = calls()
         self.spent += time.process_time() - start
         return outcomes
 
     def ask_all(self, requests: Sequence[JoinGroup | SyncGroup]) -> list[Outcome]:
-        """Each client asks one thing."""
+        """Each client sends one request."""
         handle = self.coordinator.handle
         outcomes = self.timed(lambda: [handle(GROUP, i, r) for i, r in enumerate(requests)])
         self._read(outcomes)
@@ -72,12 +72,12 @@ class Members:
 
     def _read(self, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
-            for caller, answer in outcome.answers:
-                if isinstance(answer, Joined):
+            for caller, answer in outcome.responses:
+                if isinstance(answer, JoinGroupResponse):
                     self.joined[caller] = answer
 
-    def come(self) -> None:
-        """All join, with an id that they are given first; then the initial delay passes."""
+    def join(self) -> None:
+        """All clients join, with ids issued first, and the initial delay ends."""
         self.ask_all([JoinGroup(protocols=PROTOCOLS) for _ in range(self.number)])
         self.rejoin()
         advance = self.timers.advance
@@ -88,7 +88,7 @@ class Members:
         raise AssertionError("the initial delay does not end")
 
     def rejoin(self) -> None:
-        """All join, under the ids that they have."""
+        """All members join again."""
         self.ask_all([JoinGroup(self.joined[i].member, protocols=PROTOCOLS) for i in self.everyone])
 
     @property
@@ -97,7 +97,7 @@ class Members:
         return range(self.number)
 
     def sync(self) -> None:
-        """All sync, the leader with the assignments, and those are stored."""
+        """All members sync, the leader with the assignments, which are stored."""
         ids = [self.joined[i].member for i in self.everyone]
         leader, generation = self.joined[0].leader, self.joined[0].generation
         assigned = tuple((member, member.encode()) for member in ids)
@@ -107,10 +107,10 @@ class Members:
         tickets = [outcome.pending for outcome in outcomes if outcome.pending is not None]
         (ticket,) = tickets
         (stored,) = self.timed(lambda: [self.coordinator.stored(ticket)])
-        assert len(stored.answers) == self.number
+        assert len(stored.responses) == self.number
 
     def beat(self, times: int) -> float:
-        """Heartbeats a second, of all members in turn."""
+        """Heartbeats per second, one from each member in turn."""
         handle = self.coordinator.handle
         beats = [Heartbeat(a.member, a.generation) for a in self.joined.values()]
         start = time.process_time()
@@ -121,15 +121,15 @@ class Members:
 
 
 def memory(number: int) -> float:
-    """Bytes for each member of a stable group, its timers and assignment included."""
+    """Bytes per member of a stable group, including its timers and assignment."""
     gc.collect()
     tracemalloc.start()
     try:
         members = Members(number)
         before = tracemalloc.get_traced_memory()[0]
-        members.come()
+        members.join()
         members.sync()
-        members.joined.clear()  # what the clients know is not the coordinator's
+        members.joined.clear()  # the clients' memory does not count
         gc.collect()
         return (tracemalloc.get_traced_memory()[0] - before) / number
     finally:
@@ -142,7 +142,7 @@ def measure(number: int, rounds: int) -> list[Figure]:
     for _ in range(rounds):
         gc.collect()
         members = Members(number)
-        members.come()
+        members.join()
         members.sync()
         first.append(1000 * members.spent)
         members.spent = 0
@@ -152,14 +152,14 @@ def measure(number: int, rounds: int) -> list[Figure]:
         beats.append(members.beat(max(1, 200_000 // number)))
     return [
         Figure.of("heartbeats", "a second", beats, most=True),
-        Figure.of(f"{number:,} members come, from joins to syncs", "ms", first),
-        Figure.of(f"{number:,} members rebalance, from joins to syncs", "ms", again),
-        Figure.of("memory for a member", "bytes", [memory(number)]),
+        Figure.of(f"{number:,} members join a new group", "ms", first),
+        Figure.of(f"{number:,} members rebalance", "ms", again),
+        Figure.of("memory per member", "bytes", [memory(number)]),
     ]
 
 
 def in_words(value: float) -> str:
-    """A number, as precisely as it can be read."""
+    """A number, with a sensible precision."""
     return f"{value:,.1f}" if value < 1000 else f"{value:,.0f}"
 
 
@@ -167,7 +167,7 @@ def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--members", type=int, default=1000, help="in the group (1000)")
-    parser.add_argument("--rounds", type=int, default=7, help="how often all is measured (7)")
+    parser.add_argument("--rounds", type=int, default=7, help="number of rounds (7)")
     parser.add_argument("--json", action="store_true", help="print one JSON object, no table")
     options = parser.parse_args()
     figures = measure(options.members, options.rounds)

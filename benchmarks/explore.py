@@ -2,11 +2,10 @@
 
     python -m benchmarks.explore [--large] [--json] [--picture growth.svg]
 
-Both explore Kafka's replication (kip-320), each as often as the other and in turns; what is
-printed is the best time of each. On a machine that does other work the ratio says little: there
-both lose, and not equally. rumur checks one property, we check all three. `shell` is from the
-shell's prompt to its return; `explore` is the exploration alone. Compiling stands apart: we
-compile once, for all bounds, and rumur for each.
+Both explore Kafka's replication (kip-320) alternately, equally often; the tables show the best
+time of each. Ratios mean little on a machine that does other work. rumur checks one property,
+kspec all three. `shell` is from the shell's prompt to its return; `explore` is the exploration
+alone. Compiling is listed separately: kspec compiles once for all bounds, rumur for each.
 """
 
 from __future__ import annotations
@@ -46,16 +45,16 @@ LARGE = bounds(3, 3, 3, 3)
 GROWTH = (bounds(2, 3, 3, 3), bounds(3, 1, 1, 2), bounds(3, 2, 2, 1), bounds(3, 1, 1, 3))
 """Further sizes for the picture."""
 PATIENCE = 60
-"""A size that has taken so many seconds is not run again."""
+"""A size that has taken this many seconds is not run again."""
 
 
 # -- running --------------------------------------------------------------------------------------
 
 
 def kspec(size: Bounds, workers: int, *options: str, **environment: str) -> tuple[Ran, Any]:
-    """`kspec check` as at the prompt, and what it answers."""
+    """Run `kspec check` as at the prompt, and return its JSON."""
     given = [f"--set={name}={value}" for name, value in size.items()]
-    command = [sys.executable, "-m", "checkers.cli", "check", "replication", *given, *options]
+    command = [sys.executable, "-m", "checkers", "check", "replication", *given, *options]
     run = measured([*command, "--engine=native", f"--workers={workers}", "--json"], **environment)
     return run, json.loads(run.said)
 
@@ -72,7 +71,7 @@ class Measured:
     shell: float
     """Seconds from the prompt to its return."""
     cpu: float
-    """Seconds of all cores together, from the prompt to its return."""
+    """Processor seconds, from the prompt to its return."""
     load: float
     """Seconds of reading compiled code."""
     peak_bytes: int
@@ -102,7 +101,7 @@ def best(runs: Sequence[Measured]) -> Measured:
 
 
 def run_kspec(size: Bounds, workers: int, *options: str) -> Measured:
-    """One run of ours."""
+    """One run of kspec."""
     run, answer = kspec(size, workers, *options)
     assert answer["verdict"] == "holds", answer["verdict"]
     spent = answer["seconds"]
@@ -120,7 +119,7 @@ def run_kspec(size: Bounds, workers: int, *options: str) -> Measured:
 
 
 def run_rumur(size: Bounds, workers: int, verifier: Path) -> Measured:
-    """One run of rumur's verifier; the C compiler has done its work before."""
+    """One run of rumur's verifier, which is already compiled."""
     run = measured([verifier])
     found = rumur.states(run.said)
     return Measured(
@@ -138,18 +137,18 @@ def run_rumur(size: Bounds, workers: int, verifier: Path) -> Measured:
 
 @attrs.frozen
 class Size:
-    """What was measured on one size."""
+    """The measurements of one size."""
 
     ours: Measured
     theirs: Measured | None
     seconds_to_build: float
-    """What rumur and the C compiler took to make the verifier."""
+    """Seconds in which rumur and the C compiler build the verifier."""
     reduced: Measured | None = None
-    """Ours up to symmetry, where that was asked for."""
+    """kspec up to symmetry, if requested."""
 
 
 def measure(size: Bounds, workers: int, repeat: int, folder: Path, *, reduce: bool) -> Size:
-    """Measure both on one size, in turns."""
+    """Measure both on one size, alternately."""
     verifier, to_build = None, 0.0
     if rumur.is_here():
         verifier, to_build = rumur.build(size, workers, folder / name_of(size))
@@ -214,7 +213,7 @@ def show(sizes: Sequence[Size], seconds_first_run: float | None, console: Consol
 
 
 def draw(sizes: Sequence[Size], file: Path, console: Console) -> None:
-    """How time and memory grow with the states, one picture beside the other."""
+    """Draw how time and memory grow with the number of states, side by side."""
     seconds: dict[str, list[tuple[float, float]]] = {}
     memory: dict[str, list[tuple[float, float]]] = {}
     for size in sizes:

@@ -2,11 +2,11 @@
 
     python -m benchmarks.learned [--only group] [--reference-states 20000] [--json]
 
-Cold: nothing is learned yet; compiled code is loaded. Warm: everything is learned in the run
-before, in the same process. The reference engine explores the nearest states only (so many as
---reference-states), and its rate is taken for the whole; where it could do all of them, its rate
-would be lower, since later states tend to be larger. On a machine that does other work the
-ratios say little, the one of two workers to one least of all.
+Cold: nothing is learned yet; compiled code is loaded. Warm: everything was learned in the run
+before, in the same process. The reference engine explores only the nearest states
+(--reference-states), and its rate is taken for the whole graph. That flatters it, since later
+states tend to be larger. Ratios mean little on a machine that does other work, least of all the
+one of two workers to one.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from checkers.explore import explore
-from checkers.limits import Limits
-from checkers.models import find_model
-from checkers.native.search import ByLearning, Learnable, warm_up_learning
-from checkers.search import Search
-from checkers.verdict import Verdict
+from checkers.engine.learned.search import ByLearning, Learnable, warm_up_learning
+from checkers.engine.options import Options
+from checkers.engine.reference import explore
+from checkers.engine.search import Search
+from checkers.engine.verdict import Verdict
+from checkers.models.find import find_model
 from spec.core import System
 
 CASES: Sequence[tuple[str, str | None, Mapping[str, int]]] = (
@@ -37,7 +37,7 @@ CASES: Sequence[tuple[str, str | None, Mapping[str, int]]] = (
     ("group", "cooperative", {"crashes": 0}),
     ("delivery", None, {"partitions": 2}),
     ("offsets-topic", None, {"writes": 4}),
-    ("benchmarks/peers/two_phase_commit.py", None, {"managers": 8}),
+    ("examples/two_phase_commit.py", None, {"managers": 8}),
 )
 
 
@@ -51,12 +51,12 @@ class Row:
     distinct: int
     generated: int
     runs: int
-    """How often rules were run to learn them."""
+    """The number of runs of rules to learn them."""
     reference_rate: float
     """Distinct states a second by the reference engine, among the nearest."""
     cold: float
     learning: float
-    """Seconds of the cold run that went into running rules."""
+    """Seconds of the cold run in which rules were run."""
     warm_one: float
     warm_two: float
     table_bytes: int
@@ -64,24 +64,24 @@ class Row:
 
     @property
     def speedup(self) -> float:
-        """Of a cold run, over the reference engine."""
+        """How many times as fast as the reference engine a cold run is."""
         return self.distinct / self.cold / self.reference_rate
 
 
 def explored(system: System[Any], learned: Learnable, workers: int) -> Verdict:
-    """Explore to the end, with what is learned."""
+    """Explore to the end, with what is already learned."""
     learning = learned.of(system)
     warm_up_learning(learning)
     with ThreadPoolExecutor(workers) as pool:
-        backend = ByLearning(system, learning, workers, None, pool)
-        return Search(system, backend, Limits(keep_going=True)).run()
+        options = Options(keep_going=True, workers=workers)
+        return Search(system, ByLearning(learning, options, pool), options).run()
 
 
 def measure(model: str, variant: str | None, bounds: Mapping[str, int], states: int) -> Row:
     """One case."""
     system = find_model(model).system(variant, bounds)
     explored(find_model("counter").system(), Learnable(), 2)  # compiled code is loaded
-    reference = explore(system, Limits(keep_going=True, max_states=states))
+    reference = explore(system, Options(keep_going=True, max_states=states))
     learned = Learnable()
     cold = explored(system, learned, 2)
     learning = cold.seconds["learn"]

@@ -1,10 +1,10 @@
-"""A replica at real sizes: appends and fetches a second, and bytes a record.
+"""A replica at real sizes: appends and fetches per second, and bytes per record.
 
     python -m benchmarks.partition
 
-Prints one table. A leader writes a million records in batches, in so many epochs; a follower
-then fetches all of it, and each of its fetches is validated by the leader's epoch cache.
-What is counted is processor time of one core, as others may use the machine.
+A leader writes a million records in batches, over a number of epochs; a follower then fetches all
+of them, and the leader checks each fetch against its epoch cache. The table shows processor time
+of one core, since others may use the machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def lead(replica: Replica, epoch: int) -> Leader:
 
 
 def measure(records: int, epochs: int, batch: int) -> tuple[float, float, float]:
-    """Appends a second, fetch answers a second, bytes a record."""
+    """Appends per second, fetches per second, and bytes per record."""
     leader, follower = Replica(0), Replica(1)
     batches = records // batch
     ids = [range(n * batch, (n + 1) * batch) for n in range(batches)]

@@ -15,7 +15,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
 
 @attrs.frozen
 class Line:
-    """One thing that was measured."""
+    """One series of measurements."""
 
     name: str
     points: Sequence[tuple[float, float]]
@@ -36,8 +36,10 @@ def log_log(lines: Sequence[Line], *, across: str, up: str) -> str:
         )
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
-        'font-family="sans-serif" font-size="12">',
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+            'font-family="sans-serif" font-size="12">'
+        ),
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
     ]
     for power in range(low_x, high_x + 1):
@@ -55,7 +57,7 @@ def log_log(lines: Sequence[Line], *, across: str, up: str) -> str:
         spots = [place(x, y) for x, y in sorted(line.points)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        # A spot for each point: a line of one point would not be seen.
+        # A dot for each point, since a line of one point is invisible.
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in spots]
         key = TOP + 20 + 20 * number
         edge = WIDTH - RIGHT + 15

@@ -1,4 +1,4 @@
-"""Running a process to its end, and what that took."""
+"""Run a process to its end, and measure it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import attrs
 
 @attrs.frozen
 class Ran:
-    """A process that ended well."""
+    """A process that succeeded."""
 
     seconds: float
     cpu: float
-    """Seconds of all its cores together."""
+    """Its processor seconds."""
     peak_bytes: int
     said: str
 

@@ -2,13 +2,13 @@
 
     python -m benchmarks.two_phase_commit [--managers 8] [--threads 2] [--engine auto]
 
-The model for kspec is plain Python as a user writes it (`peers/two_phase_commit.py`). Those of the
-peers are compact: bit sets in Rust, enumerations and arrays in Murphi. All check one property.
+The model for kspec is plain Python as a user writes it (`examples/two_phase_commit.py`). Those of
+the peers are compact: bit sets in Rust, enumerations and arrays in Murphi. All check one property.
 `explore` is the exploration alone, as kspec and Stateright report it; for rumur it is the whole
 run of the verifier. `shell` is from the shell's prompt to its return. The ratios compare with
-kspec: 2 is twice its time. Compiling stands apart: cargo compiles once for all bounds (and not
-again in a later run), rumur for each. What kspec spends on compiled code before it explores is part
-of its `shell`. Peers that are not installed are left out.
+kspec: 2 is twice its time. Compiling is listed separately: cargo compiles once for all bounds (and
+not again in a later run), rumur for each. The time in which kspec loads compiled code is part of
+its `shell`. Peers that are not installed are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rich.table import Table
 from benchmarks.peers import rumur, stateright
 from benchmarks.processes import measured
 
-MODEL = Path(__file__).parent / "peers" / "two_phase_commit.py"
+MODEL = Path(__file__).parents[1] / "examples" / "two_phase_commit.py"
 
 
 @attrs.frozen
@@ -42,7 +42,7 @@ class Measured:
     shell: float
     """Seconds from the prompt to its return."""
     cpu: float
-    """Seconds of all cores together, from the prompt to its return."""
+    """Processor seconds, from the prompt to its return."""
     peak_bytes: int
     compiling: float = 0
     """Seconds of compiling before the run; of kspec, of preparing compiled code in the run."""
@@ -50,7 +50,7 @@ class Measured:
 
 def run_kspec(managers: int, threads: int, engine: str) -> Measured:
     """`kspec check` as at the prompt."""
-    command = [sys.executable, "-m", "checkers.cli", "check", str(MODEL), "--json"]
+    command = [sys.executable, "-m", "checkers", "check", str(MODEL), "--json"]
     given = [f"--set=managers={managers}", f"--engine={engine}", f"--workers={threads}"]
     run = measured([*command, *given])
     answer = json.loads(run.said)
@@ -68,7 +68,7 @@ def run_kspec(managers: int, threads: int, engine: str) -> Measured:
 
 
 def run_stateright(managers: int, threads: int, release: str, compiling: float) -> Measured:
-    """One run of one release; cargo has done its work before."""
+    """One run of one release, which is already compiled."""
     bounds = {"managers": managers}
     run = stateright.run(stateright.TWO_PHASE_COMMIT, bounds, threads, release)
     return Measured(
@@ -83,7 +83,7 @@ def run_stateright(managers: int, threads: int, release: str, compiling: float) 
 
 
 def run_rumur(verifier: Path, compiling: float) -> Measured:
-    """One run of rumur's verifier; the C compiler has done its work before."""
+    """One run of rumur's verifier, which is already compiled."""
     run = measured([verifier])
     return Measured(
         who="rumur",
@@ -111,12 +111,14 @@ def best(runs: Sequence[Measured]) -> Measured:
 def measure(
     managers: int, threads: int, engine: str, repeat: int, folder: Path, console: Console
 ) -> list[Measured]:
-    """The best runs of each checker that is installed, in turns, kspec first."""
+    """The best runs of each installed checker, measured alternately, kspec first."""
     checkers = [partial(run_kspec, managers, threads, engine)]
     if stateright.is_here():
         compiling = stateright.build()
-        for release in stateright.RELEASES:
-            checkers.append(partial(run_stateright, managers, threads, release, compiling))
+        checkers += [
+            partial(run_stateright, managers, threads, release, compiling)
+            for release in stateright.RELEASES
+        ]
     else:
         console.print(f"Stateright is left out: needs cargo ({stateright.HOW_TO_GET})")
     if rumur.is_here():

@@ -1,1 +1,1 @@
-"""What asks questions of a specification, and the command line."""
+"""The checkers of a specification, and the command line."""

@@ -1,24 +1,24 @@
-"""One archive with all that a machine needs beside Python to work for kspec."""
+"""One archive with everything that a Spark worker needs beside Python."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import zipfile
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from checkers.start import PACKAGES, ROOT
 from spec.core import SpecError
 
-PACKAGES = ("spec", "impl", "checkers", "traces", "spark_check")
-ROOT = Path(__file__).parents[1]
 NEEDED = ("attrs", "click", "networkx", "numba", "numpy", "pandas", "pyarrow", "rich")
-"""What workers import, directly or not; pyspark they have."""
+"""What workers import, directly or not; they have pyspark already."""
 
 
 def our_files() -> Iterator[Path]:
-    """The files of this project's packages, relative to where they are."""
+    """The files of kspec's packages, relative to the folder that they are in."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
@@ -26,7 +26,7 @@ def our_files() -> Iterator[Path]:
 
 
 def code_version() -> str:
-    """The text of all code, as a short name: machines that work together have the same."""
+    """A digest of all code, which must be equal on machines that work together."""
     digest = hashlib.sha256()
     for path in our_files():
         if path.suffix == ".py":
@@ -35,24 +35,28 @@ def code_version() -> str:
 
 
 def write_bundle(path: Path, with_dependencies: bool = False) -> int:
-    """Write the archive; answers how many files it has."""
+    """Write the archive; the number of files in it."""
     files = {str(file): ROOT / file for file in our_files()}
     if with_dependencies:
         for name in needed():
             for file in distribution(name).files or ():
                 if ".." not in file.parts and "__pycache__" not in file.parts:
                     files[str(file)] = Path(str(file.locate()))
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
             for name, place in sorted(files.items()):
                 archive.write(place, name)
+        beside.replace(path)
     except OSError as error:
         raise SpecError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
     return len(files)
 
 
 def needed() -> list[str]:
-    """What workers import, and what that needs, of what is installed here."""
+    """The packages that workers import, with their requirements, as installed here."""
     found: dict[str, None] = {}
     open_ones = list(NEEDED)
     while open_ones:

@@ -1,1 +1,1 @@
-"""The questions that outgrow one machine, as PySpark jobs."""
+"""Model checking that outgrows one machine, as PySpark jobs."""

@@ -1,8 +1,6 @@
-"""What one process has learned of a model, and what it answers about states as bytes.
+"""What one process has learned of a model, and its answers for states as bytes.
 
-A state is a row of numbers here, one for each component, as in `checkers.learned`. The bytes of
-each component are made once for each of its values; so a row becomes bytes, or bytes a row,
-by looking up its components.
+As in `checkers.engine.learned`, a state is a row of numbers here, one for each component.
 """
 
 from __future__ import annotations
@@ -12,22 +10,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from checkers.learned.book import STATE, Unfit
-from checkers.learned.checking import Checking, by_rules
-from checkers.learned.expander import Learned
-from checkers.learned.learning import Learning
-from checkers.native.expander import BATCH
-from checkers.native.search import Learnable, warm_up_learning
-from checkers.search import Counts
+from checkers.engine.learned.book import Unfit
+from checkers.engine.learned.checking import Checking
+from checkers.engine.learned.expander import Learned
+from checkers.engine.learned.frames import Frames
+from checkers.engine.learned.learning import Learning
+from checkers.engine.learned.plain import Codec
+from checkers.engine.learned.search import Learnable, warm_up_learning
+from checkers.engine.packed.expander import BATCH
+from checkers.engine.search import Counts
 from impl.packed.compiled import Words, made_ready
-from spark_check.plain import COUNT, Codec, end_of_frame, end_of_item
 from spec.core import System
 
 T = TypeVar("T")
 
 
 class Asking:
-    """One model in one process."""
+    """The learned rules of one model in one process."""
 
     def __init__(self, system: System[Any]) -> None:
         self.system = system
@@ -36,27 +35,21 @@ class Asking:
         self.begin()
 
     def begin(self) -> None:
-        """Know nothing yet."""
+        """Start with nothing learned."""
         with made_ready("learned", None):
             self.learning = self.learned()
         self.book, self.tables = self.learning.book, self.learning.tables
         self.expander = Learned(self.learning)
         self.counted = Counts()
-        count = len(self.book.components)
-        self.numbers: list[dict[bytes, int]] = [{} for _ in range(count)]
-        """By component: the number of each value, by its bytes."""
-        self.pieces: list[list[bytes]] = [[] for _ in range(count)]
-        """By component: the bytes of each value, with what stands before them."""
-        items = [place for place in self.book.plan if not isinstance(place, int)]
-        self.items = frozenset(k for place in items for k in place)
-        """The components that are items of a tuple."""
-        self.headers = {place[0]: b"(" + COUNT.pack(len(place)) for place in items}
-        """By component that is the first item of a tuple: how the tuple begins."""
-        self.last: tuple[Sequence[bytes], Words] = (), np.zeros((0, count), np.int64)
-        """The states that were turned into rows last: they are asked for again in the next task."""
+        self.frames = Frames(self.codec, self.book)
+        self.last: tuple[Sequence[bytes], Words] = (
+            (),
+            np.zeros((0, len(self.book.components)), np.int64),
+        )
+        """The states that were converted to rows last; the next task asks for them again."""
 
     def learned(self) -> Learning:
-        """A beginning, with components that fit the first states."""
+        """New tables, with components that fit the initial states."""
         while True:
             try:
                 learning = self.learnable.of(self.system)
@@ -67,7 +60,7 @@ class Asking:
                 return learning
 
     def answer(self, ask: Callable[[], T]) -> T:
-        """What is asked; from the beginning, where components turn out not to fit."""
+        """The result of a function; it runs again if components turn out not to fit."""
         while True:
             try:
                 return ask()
@@ -81,81 +74,23 @@ class Asking:
         """States as rows."""
         if self.last[0] is states:
             return self.last[1]
+        lengths = np.fromiter(map(len, states), np.int64, len(states))
         before = self.tables.component_count.sum()
-        rows = np.array([self.row_of(state) for state in states], np.int64)
+        rows = self.frames.rows_of(b"".join(states), lengths)
         if sum(len(component.values) for component in self.book.components) > before:
             self.tables.sync()
             self.take_up(outgrown=self.tables.is_outgrown)
-        rows = rows.reshape(len(states), len(self.book.components))
         self.last = states, rows
         return rows
 
-    def row_of(self, state: bytes) -> list[int]:
-        """A state as a row."""
-        if not self.book.is_record:
-            return [self.number_of(0, state)]
-        if not state.startswith(self.codec.head):
-            raise Unfit(STATE)
-        row = []
-        at = len(self.codec.head)
-        for k, known in enumerate(self.numbers):
-            if k in self.headers:
-                header = self.headers[k]
-                if not state.startswith(header, at):
-                    raise Unfit(self.book.components[k].field)
-                at += len(header)
-            end = end_of_item(state, at) if k in self.items else end_of_frame(state, at)
-            number = known.get(state[at:end])
-            row.append(self.number_of(k, state[at:end]) if number is None else number)
-            at = end
-        return row
-
-    def number_of(self, component: int, content: bytes) -> int:
-        """The number of a component's value, given its bytes."""
-        number = self.numbers[component].get(content)
-        if number is None:
-            codec = self.codec
-            if not self.book.is_record:
-                value = codec.decode_state(content)
-            elif component in self.items:
-                value = codec.decode(content[COUNT.size :])
-            else:
-                value = codec.unframe(content)
-            number = self.book.id_of(component, self.book.values.number(value))
-            self.numbers[component][content] = number
-        return number
-
     def bytes_of(self, rows: Words) -> list[bytes]:
         """Rows as states."""
-        columns = []
-        for k, component in enumerate(self.book.components):
-            pieces = self.pieces[k]
-            before = self.codec.head if k == 0 and self.book.is_record else b""
-            before += self.headers.get(k, b"")
-            for number in component.values[len(pieces) :]:
-                value = self.book.values.value(number)
-                if not self.book.is_record:
-                    content = self.codec.encode_state(value)
-                elif k in self.items:
-                    content = self.codec.item(value)
-                else:
-                    content = self.codec.frame(value)
-                pieces.append(before + content)
-            columns.append(map(pieces.__getitem__, rows[:, k].tolist()))
-        return list(map(b"".join, zip(*columns, strict=True)))
+        return self.frames.snapshot().states(rows.astype(np.int64))
 
     # -- answers --------------------------------------------------------------------------------
 
-    def words_of(self, rows: Words) -> Words:
-        """Rows as columns of words."""
-        packing = self.tables.packing
-        words: Words = np.zeros((len(packing.widths), len(rows)), np.int64)
-        for k, (word, shift) in enumerate(zip(packing.words, packing.shifts, strict=True)):
-            words[word] |= rows[:, k] << shift
-        return words
-
     def take_up(self, *, outgrown: bool) -> None:
-        """Go on with what was learned."""
+        """Continue with what was learned."""
         if outgrown:
             self.counted.add(self.expander.take_counts())
             self.learning.repack()
@@ -166,15 +101,15 @@ class Asking:
     def asked(
         self, rows: Words, ask: Callable[[Learned, Words], tuple[int, int]]
     ) -> Iterator[tuple[Words, int]]:
-        """Ask about states, batch by batch: which were asked, and how many successors they have.
+        """Ask about states in batches: yields the batch, and the number of successors.
 
-        What is missed is learned, and asked again.
+        Missed states are learned, and asked about again.
         """
         todo = [np.arange(at, min(at + BATCH, len(rows))) for at in range(0, len(rows), BATCH)]
         while todo:
             places = todo.pop()
             expander = self.expander
-            stop, successors = ask(expander, self.words_of(rows[places]))
+            stop, successors = ask(expander, self.tables.columns_of(rows[places]))
             lost = places[expander.lost]
             yield places[:stop], successors
             if stop < len(places):
@@ -186,7 +121,7 @@ class Asking:
                 todo.append(lost)
 
     def masks_of(self, rows: Words) -> Words:
-        """What marks each state has."""
+        """The marks of each state."""
         masks: Words = np.zeros(len(rows), np.int64)
         ask = lambda expander, words: (expander.mark(words, 0, words.shape[1]), 0)  # noqa: E731
         for places, _ in self.asked(rows, ask):
@@ -194,8 +129,8 @@ class Asking:
         return masks
 
     def expand(self, rows: Words) -> Iterator[tuple[Words, Words, Words, Words]]:
-        """Batch by batch: which states were expanded, and their masks; the successors, as columns
-        of words, and the place of the state that each comes from.
+        """In batches: the states expanded, and their marks; the successors as columns of words,
+        and the index of the state that each comes from.
         """
         ask = lambda expander, words: expander.expand(words, 0, words.shape[1])  # noqa: E731
         for places, count in self.asked(rows, ask):
@@ -205,7 +140,7 @@ class Asking:
             yield places, masks, expander.successors[:, :count], places[origins]
 
     def successors_of(self, rows: Words) -> tuple[Words, int]:
-        """The successors of some states, each once, and what marks expanding has shown."""
+        """The distinct successors of some states, and the marks found by expanding."""
         found, mask = [rows[:0].astype(np.int32)], 0
         for _, masks, successors, _ in self.expand(rows):
             mask |= int(np.bitwise_or.reduce(masks, initial=0))
@@ -214,17 +149,14 @@ class Asking:
         return np.unique(np.concatenate(found), axis=0), mask
 
     def take_counts(self) -> Counts:
-        """What was counted since the last time."""
+        """The counts since the last call."""
         counts, self.counted = self.counted, Counts()
         counts.add(self.expander.take_counts())
         return counts
 
     def check(self, rows: Words) -> None:
-        """Compare what was learned of some states with what the rules say of them."""
+        """Compare the learned answers for some states with those of the rules."""
         checking = Checking(self.learning, everything=False)
         learned = Learned(self.learning)
         for row in rows:
-            state = self.book.state_of(row.tolist())
-            found, properties = checking.by_learning(learned, self.words_of(row[None]))
-            if found is not None:
-                checking.compare(state, found, by_rules(self.system, state, properties=properties))
+            checking.check(learned, self.tables.columns_of(row[None]))

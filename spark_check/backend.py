@@ -1,4 +1,4 @@
-"""What holds the states of a search on Spark: the files of a checkpoint, and Spark's jobs."""
+"""The search's backend on Spark: the files of a checkpoint, and the jobs that make them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial, reduce
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
 import pyarrow as pa
 
-from checkers.native import checkpoint
-from checkers.native.behaviour import behaviour
-from checkers.native.checkpoint import Level, Manifest, Way
-from checkers.native.search import Packed, cannot_keep
-from checkers.search import FAILED, Backend, Counts, Stopped
-from checkers.verdict import DEADLOCK
+from checkers.engine.learned.checking import ONE_IN
+from checkers.engine.options import Options
+from checkers.engine.packed import checkpoint
+from checkers.engine.packed.behaviour import behaviour
+from checkers.engine.packed.checkpoint import Counterexample, Level, Manifest
+from checkers.engine.packed.search import Packed, cannot_keep
+from checkers.engine.search import FAILED, Backend, Counts, Stopped
+from checkers.engine.verdict import DEADLOCK
 from spark_check.errors import DISK_FULL
 from spark_check.jobs import Job, Model, Sought, files_beside, this_partition
 from spark_check.levels import folder_of, make_here, make_on_spark, parts_of
@@ -35,10 +37,10 @@ T = TypeVar("T")
 
 
 class OnSpark(Backend):
-    """Levels in the files of a checkpoint. Tasks make them: on Spark from the first level on that
-    is worth it, and in this process before.
+    """Holds levels in the files of a checkpoint. Tasks make them: in this process while levels are
+    small, and on Spark from the first level on that is worth a job.
 
-    With `here`, that backend makes the levels before, and keeps them in the same checkpoint.
+    If `here` is given, that backend makes the small levels, and keeps them in the same checkpoint.
     """
 
     engine = "spark"
@@ -47,44 +49,44 @@ class OnSpark(Backend):
         self,
         system: System[Any],
         tasks: ModuleType,
-        folder: Path,
+        options: Options,
         manifest: Manifest,
         *,
-        master: str | None,
         worth: int,
-        max_memory: int | None = None,
         here: Packed | None = None,
         hand_over: int | None = None,
     ) -> None:
         self.system = system
         self.tasks = tasks
-        """What workers do: `by_kernel` or `by_learning`."""
-        self.folder = folder.resolve()
+        """The module with the tasks: `by_kernel` or `by_learning`."""
+        assert options.checkpoint, "levels are in files"
+        self.folder = options.checkpoint.resolve()
         self.manifest = manifest
-        self.master = master
+        self.master = options.master
         self.worth = worth
-        self.max_memory = max_memory
+        self.max_memory = options.max_memory
+        self.one_in = 1 if options.check_learning else ONE_IN
         self.here = here
         self.hand_over_at = worth if hand_over is None else hand_over
         self.model = Model.of(system)
         self.name = uuid.uuid4().hex[:12]
         self.counts = Counts()
         self.levels: list[Level] = []
-        """Those that were taken from the checkpoint, or made."""
+        """The levels loaded from the checkpoint or made."""
         self.next: Level | None = None
-        """What the last level was expanded into."""
+        """The level that the last one was expanded into."""
         self.made: Level | None = None
         """The same, until it is in the manifest."""
         self.owned: tuple[int, ...] | None = None
-        """How many states of the last level each owner has, if this run has made it."""
+        """By owner: the number of its states in the last level, if this run made it."""
         self.wanted: tuple[str, ...] = ()
         self.shown: set[str] | None = None
-        """The marks of the last level, where the tasks that made it have told them."""
-        self.ways: list[Way] = []
+        """The marks of the last level, if the tasks that made it reported them."""
+        self.ways: list[Counterexample] = []
         self.bytes = 0
-        """What owners take of memory."""
+        """Bytes of memory that owners use."""
         self.spent: dict[str, float] = {"start": 0.0}
-        """In what the workers' Python spent the time of processors, all of them together."""
+        """Processor seconds of the workers' Python, summed, by purpose."""
         self.stack = ExitStack()
         if here:
             self.workers = here.workers
@@ -93,7 +95,7 @@ class OnSpark(Backend):
 
     @cached_property
     def spark(self) -> SparkSession:
-        """Spark, from when it is first needed until the run ends."""
+        """The Spark session, started when first needed."""
         begun = time.perf_counter()
         app = f"kspec: {self.system.model.name}, {self.system.variant.name}"
         spark = self.stack.enter_context(session(self.master, app, folder=self.folder))
@@ -104,12 +106,12 @@ class OnSpark(Backend):
 
     @cached_property
     def owners(self) -> int:
-        """Among how many the states are shared out: a partition, and a task, for each core."""
+        """The number of owners: one partition, and task, for each core."""
         self.workers = self.spark.sparkContext.defaultParallelism
         return self.workers
 
     def on_spark(self, what: str, work: Callable[[], T], go_on: Callable[[], None]) -> T:
-        """Have Spark do something; `go_on` is called meanwhile, and may raise to end it."""
+        """Run something on Spark; `go_on` is called meanwhile, and may raise to end it."""
         context = self.spark.sparkContext
         of = f"{self.system.model.name}, {self.system.variant.name}"
 
@@ -135,17 +137,19 @@ class OnSpark(Backend):
                 raise OSError(0, full, str(self.folder)) from error
 
     def job(self, owners: int) -> Job:
-        """What tasks are told now."""
+        """The description of a job for its tasks."""
         parts = tuple(level.parts for level in self.levels)
         owned = self.owned if self.owned and len(self.owned) == owners else None
-        return Job(self.name, self.model, self.folder, owners, parts, owned, self.wanted)
+        return Job(
+            self.name, self.model, self.folder, owners, parts, owned, self.wanted, self.one_in
+        )
 
     def is_worth(self, level: int) -> bool:
-        """Whether a level, or one before it, is worth a job."""
+        """Whether a level, or an earlier one, is worth a job."""
         return max(of.states for of in self.levels[: level + 1]) >= self.worth
 
     def ask(self, what: str, level: int, task: Callable[[Job, int, int], Any]) -> list[Any]:
-        """What a task answers about the states of a level, for each owner."""
+        """A task's answer about the states of a level, for each owner."""
         if not self.is_worth(level):
             return [task(self.job(1), level, 0)]
         rows = self.spark.range(self.owners, numPartitions=self.owners).mapInArrow(
@@ -206,7 +210,7 @@ class OnSpark(Backend):
         return self.here.cut_short() if self.here else set()
 
     def hand_over(self, here: Packed) -> None:
-        """Go on from the levels that a backend of the native engine has kept."""
+        """Continue from the levels that a native backend has made."""
         assert here.keeper, "it keeps its levels"
         here.keep(complete=False)
         self.counts = here.counts
@@ -214,7 +218,7 @@ class OnSpark(Backend):
         self.here = None
 
     def make_level(self, go_on: Callable[[int], None]) -> set[str]:
-        """Have the last level expanded into the next one."""
+        """Expand the last level into the next one."""
         last = len(self.levels) - 1
         states, name = self.levels[last].states, folder_of(last + 1, self.name)
         if self.is_worth(last):
@@ -229,8 +233,7 @@ class OnSpark(Backend):
             add(self.spent, note["seconds"])
             if "fired" in note:
                 shown |= {*note["shown"]}
-                add(self.counts.fired, note["fired"])
-                self.counts.edge_of_bounds += note["edge_of_bounds"]
+                self.counts.add(counts_in(note))
         if FAILED in shown:
             return shown
         made = {note["owner"]: note for note in notes if "states" in note}
@@ -241,7 +244,7 @@ class OnSpark(Backend):
         self.shown = {mark for note in made.values() for mark in note["marks"]}
         self.bytes = max(self.bytes, sum(note["bytes"] for note in made.values()))
         is_local = (self.master or "local").startswith("local")
-        if is_local and self.max_memory and self.bytes > self.max_memory:
+        if is_local and self.bytes > self.max_memory:
             raise MemoryError
         return shown
 
@@ -249,14 +252,8 @@ class OnSpark(Backend):
         """The next level, with these files."""
         states = sum(part.states for part in parts)
         first = self.levels[0].states if self.levels else states
-        fired = {rule.name: self.counts.fired.get(rule.name, 0) for rule in self.system.rules}
-        return Level(
-            states=states,
-            generated=self.counts.generated + first,
-            rules={name: {"fired": times} for name, times in fired.items()},
-            parts=parts,
-            edge_of_bounds=self.counts.edge_of_bounds,
-        )
+        level = Level.of(self.system, self.counts, first, states)
+        return attrs.evolve(level, parts=parts)
 
     def marks(self, wanted: Sequence[str]) -> set[str]:
         self.wanted = tuple(wanted)
@@ -264,10 +261,10 @@ class OnSpark(Backend):
             return self.here.marks(wanted)
         level = len(self.levels) - 1
         if self.shown is None:
-            ways = self.ways_of(level)
+            ways = self.violations_in(level)
             told = {*ways} if ways or level + 1 < len(self.manifest.levels) else None
             reachable = {p.name for p in self.system.properties if isinstance(p, Reachable)}
-            if told is not None:  # the run that kept the level has asked for all violations
+            if told is not None:  # the run that kept the level evaluated all properties
                 self.wanted = tuple(name for name in wanted if name in reachable)
             if self.wanted:
                 asked = self.ask("ask for marks", level, self.tasks.marks)
@@ -280,16 +277,16 @@ class OnSpark(Backend):
     def trace_to(self, level: int, mark: str) -> Trace:
         if self.here:
             return self.here.trace_to(level, mark)
-        kept = self.ways_of(level).get(mark)
+        kept = self.violations_in(level).get(mark)
         way = [tuple(words) for words in kept.states] if kept else self.way_to(level, mark)
         reachable = {p.name for p in self.system.properties if isinstance(p, Reachable)}
         if mark not in reachable and mark != FAILED:
-            self.ways.append(Way(mark, way))
+            self.ways.append(Counterexample(mark, way))
         states, steps = behaviour(self.system, partial(self.tasks.pack, self.model), way)
         return Trace(self.system, tuple(states), tuple(steps), mark)
 
     def way_to(self, level: int, mark: str) -> list[tuple[int, ...]]:
-        """The states of a shortest behaviour, as words, found backwards through the levels."""
+        """The words of a shortest behaviour's states, found backwards through the levels."""
         sought, way = Sought(mark=mark), []
         for before in reversed(range(level + 1)):
             task = partial(sought_by, self.tasks, sought)
@@ -301,20 +298,18 @@ class OnSpark(Backend):
 
     # -- what is kept ---------------------------------------------------------------------------
 
-    def ways_of(self, level: int) -> dict[str, Way]:
-        """The violations that a level is known to show, by name."""
-        return {way.name: way for way in self.manifest.violations if way.level == level}
+    def violations_in(self, level: int) -> dict[str, Counterexample]:
+        """The violations in a level, by name."""
+        return {v.name: v for v in self.manifest.violations if v.level == level}
 
     def take_kept_level(self) -> set[str] | None:
-        """Take the next level from the checkpoint, and what expanding has shown, if it has it."""
+        """Load the next level and the marks of expanding from the checkpoint, if it has them."""
         if len(self.levels) == len(self.manifest.levels):
             return None
         self.next = self.manifest.levels[len(self.levels)]
         self.owned = self.shown = None
-        self.counts = Counts()
-        self.counts.fired = {name: of["fired"] for name, of in self.next.rules.items()}
-        self.counts.edge_of_bounds = self.next.edge_of_bounds
-        return {DEADLOCK} & self.ways_of(len(self.levels) - 1).keys()
+        self.counts = self.next.counts
+        return {DEADLOCK} & self.violations_in(len(self.levels) - 1).keys()
 
     def keep(self, *, complete: bool) -> None:
         if self.here:
@@ -325,8 +320,8 @@ class OnSpark(Backend):
         if made:
             manifest.levels.append(made)
         depth = sum(level.states > 0 for level in manifest.levels)
-        ways = {way.name: way for way in self.ways if way.level < depth}
-        others = [way for way in manifest.violations if way.name not in ways]
+        ways = {v.name: v for v in self.ways if v.level < depth}
+        others = [v for v in manifest.violations if v.name not in ways]
         changed = [*ways.values(), *others] != manifest.violations
         manifest.violations = [*ways.values(), *others]
         if made or changed:
@@ -342,15 +337,23 @@ class OnSpark(Backend):
         return {"spark": {"bytes": self.bytes}}
 
 
+def counts_in(note: Mapping[str, Any]) -> Counts:
+    """The counts in a task's note."""
+    counts = Counts()
+    counts.fired, counts.blocked = note["fired"], note.get("blocked", {})
+    counts.edge_of_bounds = note["edge_of_bounds"]
+    return counts
+
+
 def add(to: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Add by name."""
+    """Add values by name."""
     for name, much in more.items():
         to[name] = to.get(name, 0) + much
 
 
 @contextmanager
 def stops_if_full() -> Iterator[None]:
-    """Have a disk that is full, or fails otherwise, end the run."""
+    """End the run if the disk is full, or fails otherwise."""
     try:
         yield
     except OSError as error:
@@ -365,7 +368,7 @@ def sought_by(tasks: ModuleType, sought: Sought, job: Job, level: int, owner: in
 def answers(
     task: Callable[[Job, int, int], Any], job: Job, level: int, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """What a task answers for its owner, as a row."""
+    """A task's answer for its owner, as a row."""
     for _ in batches:
         pass
     answer = json.dumps(task(job, level, this_partition()))

@@ -1,4 +1,4 @@
-"""What Spark's workers do with packed states: expand them, drop what is known, look back."""
+"""Spark tasks on packed states: expand them, drop known ones, look back."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.native.blocks import ROWS_TOGETHER, as_rows, as_states, assert_whole, read_part
-from checkers.native.codes import PIECE_BITS, PIECES, Coding, Pieces, coding_of
-from checkers.native.expander import DEADLOCK_BIT, FAILED_BIT, ByKernel
-from checkers.native.keep import run_of as run_of_kernel
-from checkers.native.search import warm_up
-from checkers.native.worker import Chunk, Memory, Worker, nothing_recent, send, shards_of
-from checkers.search import FAILED
-from checkers.verdict import DEADLOCK
+from checkers.engine.packed.blocks import ROWS_TOGETHER, as_rows, as_states, assert_whole, read_part
+from checkers.engine.packed.codes import PIECE_BITS, PIECES, Coding, Pieces, coding_of
+from checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT, ByKernel
+from checkers.engine.packed.keep import run_of as run_of_kernel
+from checkers.engine.packed.search import warm_up
+from checkers.engine.packed.worker import Chunk, Memory, Worker, nothing_recent, send, shards_of
+from checkers.engine.search import FAILED
+from checkers.engine.verdict import DEADLOCK
 from impl.packed.compiled import Words, made_ready
 from impl.packed.kernel import Kernel
 from impl.packed.kernels import kernel_for
@@ -36,22 +36,22 @@ from spark_check.known import Known, known
 from spec.core import Reachable, SpecError, System
 
 OUTBOX_BITS = 19
-"""A task sends its candidates when it has about so many, as a power of two."""
+"""A task sends its candidates when it has about this many, as a power of two."""
 RECENT_BITS = 20
-"""It remembers so many, as a power of two, so as not to send them again."""
+"""The number of recently sent candidates that are remembered, as a power of two."""
 BITS = {DEADLOCK: DEADLOCK_BIT, FAILED: FAILED_BIT}
-"""The marks that expanding shows."""
+"""The marks that expanding finds."""
 
 
 @cache
 def system_of(model: Model) -> System[Any]:
-    """The system, once for each process."""
+    """The system, created once per process."""
     return model.system()
 
 
 @cache
 def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
-    """The compiled kernel, once for each process."""
+    """The compiled kernel, created once per process."""
     kernel = kernel_for(system_of(model))
     coding = coding_of(kernel.layout)
     with made_ready("engine", None):
@@ -62,14 +62,14 @@ def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
 
 @cache
 def worker_for(model: Model) -> Worker:
-    """Room to expand states in, once for each process."""
+    """The worker that expands states, created once per process."""
     kernel, coding = kernel_of(model)
     expander = ByKernel(kernel, system_of(model), coverage=False)
     return Worker(0, 1, expander, coding, Memory(0, None))
 
 
 def run_of(system: System[Any]) -> dict[str, Any]:
-    """What two runs must agree in: the same as for the native engine."""
+    """What two runs must agree on: the same as for the native engine."""
     return run_of_kernel(system, kernel_for(system))
 
 
@@ -83,7 +83,7 @@ def pack(model: Model, state: Any) -> tuple[int, ...]:
 
 
 def row(owner: int, codes: Words, pieces: Pieces) -> pa.RecordBatch:
-    """States of one owner; nothing is copied."""
+    """States of one owner as a row, without copying."""
     return pa.RecordBatch.from_arrays(
         [
             pa.array([owner], pa.int32()),
@@ -96,13 +96,13 @@ def row(owner: int, codes: Words, pieces: Pieces) -> pa.RecordBatch:
 
 
 def short_column(content: Words | Pieces) -> pa.Array:
-    """One value: an array's bytes."""
+    """A column of one value: an array's bytes."""
     offsets = pa.py_buffer(np.array([0, content.nbytes], np.int32))
     return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, pa.py_buffer(content)])
 
 
 def as_pieces(highs: Words, pieces: int) -> Any:
-    """High bits as they are stored: what is of one state stands side by side."""
+    """High bits as stored: those of one state are adjacent."""
     rows, places = np.divmod(np.arange(pieces), PIECES)
     return (highs[rows].T >> PIECE_BITS * places).astype(np.uint16, order="C")
 
@@ -111,7 +111,7 @@ def as_pieces(highs: Words, pieces: int) -> Any:
 
 
 def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The successors of an owner's states of the last level, to whom they belong."""
+    """The successors of an owner's states of the last level, by their owners."""
     for _ in batches:
         pass
     begun = clock()
@@ -172,7 +172,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def frontier(job: Job, owner: int, memory: Known, coding: Coding) -> list[Chunk]:
-    """An owner's states of the last level: as they are kept here, or from their files."""
+    """An owner's states of the last level, from memory or from their files."""
     if job.counts and memory.level == job.last and memory.last == job.counts[owner]:
         count = memory.last
         return [Chunk(memory.codes[:count], memory.pieces[:count], count)] if count else []
@@ -191,14 +191,14 @@ def chunks_of(job: Job, level: int, shards: range, coding: Coding) -> list[Chunk
 def read_level(
     job: Job, level: int, shards: range, coding: Coding
 ) -> Iterator[tuple[Words, Words]]:
-    """The states of some shards of a level; SpecError names a file that is damaged."""
+    """The states of some shards of a level; SpecError names a damaged file."""
     for part in job.levels[level]:
         assert_whole(job.folder, part)
         yield from read_part(job.folder / part.name, shards, coding.pieces)
 
 
 def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of the states sent to an owner, those that it has not known."""
+    """The states sent to an owner that it did not know."""
     begun = clock()
     owner = this_partition()
     _, coding = kernel_of(job.model)
@@ -228,17 +228,17 @@ def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
         chunks = [Chunk(memory.codes[:count], memory.pieces[:count], count)] if count else []
         shown = marked(job, chunks)
         seconds["mark"] = clock() - done
-        says = {"owner": owner, "states": count, "rows": len(rows), "bytes": memory.bytes}
-    yield note_row(WRITTEN, {**says, "marks": shown, "seconds": seconds})
+        summary = {"owner": owner, "states": count, "rows": len(rows), "bytes": memory.bytes}
+    yield note_row(WRITTEN, {**summary, "marks": shown, "seconds": seconds})
 
 
 def catch_up(job: Job, owner: int, memory: Known) -> None:
-    """Have an owner know all levels so far, and be ready for the next one."""
+    """Load all levels so far into an owner's memory, and prepare it for the next one."""
     if memory.level == job.last + 1:
-        return  # somebody has begun, or done, what this task does: it goes on, to the same end
+        return  # another attempt has begun or finished this task: continue, with the same result
     shards = shards_of(owner, job.owners)
     if memory.level > job.last:
-        raise SpecError("a task of a level that is done already was started again")
+        raise SpecError("a task of a completed level was started again")
     first = memory.level + 1
     if memory.level == job.last and not (job.counts and memory.last == job.counts[owner]):
         first = job.last
@@ -249,9 +249,7 @@ def catch_up(job: Job, owner: int, memory: Known) -> None:
             memory.take_in(codes, highs)
     if job.counts and memory.last != job.counts[owner]:
         names = ", ".join(str(job.folder / part.name) for part in job.levels[job.last])
-        raise SpecError(
-            f"{names}: {memory.last:,} states, and there should be {job.counts[owner]:,}"
-        )
+        raise SpecError(f"{names}: {memory.last:,} states instead of {job.counts[owner]:,}")
     memory.begin_level(job.last + 1)
 
 
@@ -259,7 +257,7 @@ def catch_up(job: Job, owner: int, memory: Known) -> None:
 
 
 def least(job: Job, level: int, sought: Sought, owner: int) -> tuple[int, ...] | None:
-    """Of an owner's states of a level that are sought, the one with the least words."""
+    """The least of an owner's states of a level that are sought."""
     kernel, coding = kernel_of(job.model)
     worker = worker_for(job.model)
     worker.levels = [chunks_of(job, level, shards_of(owner, job.owners), coding)]
@@ -278,16 +276,16 @@ def least(job: Job, level: int, sought: Sought, owner: int) -> tuple[int, ...] |
 
 
 def marks(job: Job, level: int, owner: int) -> list[str]:
-    """Which of the job's marks an owner's states of a level have."""
+    """The job's marks among an owner's states of a level."""
     _, coding = kernel_of(job.model)
     return marked(job, chunks_of(job, level, shards_of(owner, job.owners), coding))
 
 
 def marked(job: Job, level: list[Chunk]) -> list[str]:
-    """Which of the job's marks some states have.
+    """The job's marks among some states.
 
-    Only the specification can tell what some state should show. That is slow, but what can be
-    shown is mostly shown early.
+    Only the specification evaluates reachability properties. That is slow, but witnesses are
+    usually found early.
     """
     kernel, _ = kernel_of(job.model)
     worker = worker_for(job.model)

@@ -1,16 +1,13 @@
-"""What Spark's workers do where a model has no kernel: they ask learned rules, about bytes.
+"""Spark tasks for models without a kernel: they ask learned rules about states as bytes.
 
-The same rows are exchanged as with a kernel, but `codes` are states as bytes (`plain`), and
-`highs` are their lengths. So are the levels in the checkpoint. Each process learns for itself
-(`asking`); what it answers does not depend on that.
+The rows are those of `by_kernel`, but `codes` are states as bytes (`plain`) and `highs` are their
+lengths, as in the levels of the checkpoint. Each process learns for itself (`asking`); its answers
+do not depend on what it has learned.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
 import json
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
@@ -18,19 +15,17 @@ from pathlib import Path
 from time import process_time as clock
 from typing import Any
 
-import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from checkers.learned.checking import ONE_IN
-from checkers.native.blocks import ROWS_TOGETHER, SCHEMA, assert_whole, write_rows
-from checkers.native.checkpoint import Part
-from checkers.native.codes import SHARDS
-from checkers.native.expander import DEADLOCK_BIT, FAILED_BIT
-from checkers.native.worker import shards_of
-from checkers.search import FAILED
-from checkers.verdict import DEADLOCK
+from checkers.engine.learned.levels import bytes_in
+from checkers.engine.packed.blocks import ROWS_TOGETHER, SCHEMA, assert_whole, read_rows, write_rows
+from checkers.engine.packed.checkpoint import Part
+from checkers.engine.packed.codes import SHARDS
+from checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
+from checkers.engine.packed.worker import shards_of
+from checkers.engine.search import FAILED
+from checkers.engine.verdict import DEADLOCK
 from impl.packed.compiled import Words
 from spark_check.asking import Asking
 from spark_check.jobs import (
@@ -43,34 +38,18 @@ from spark_check.jobs import (
     note_row,
     this_partition,
 )
-from spec.core import System
 
-LAYOUT = "states as bytes, 2"
 TOGETHER = 4096
-"""How many states are sent or written as a row, at most."""
+"""The most states in a row."""
 BITS = {DEADLOCK: DEADLOCK_BIT, FAILED: FAILED_BIT}
 
 
 @cache
 def asking_of(model: Model) -> Asking:
-    """What is learned of the model, once for each process."""
+    """What is learned of the model, created once per process."""
     asking = Asking(model.system())
     keep_what_is_loaded()
     return asking
-
-
-def run_of(system: System[Any]) -> dict[str, Any]:
-    """What two runs must agree in: the text of the rules, and how states are written, too."""
-    modules = {rule.body.__module__ for rule in system.rules}
-    texts = [inspect.getsource(sys.modules[name]) for name in sorted(modules)]
-    return {
-        "model": system.model.name,
-        "variant": system.variant.name,
-        "bounds": attrs.asdict(system.bounds),
-        "properties": sorted(p.name for p in system.properties),
-        "rules": hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16],
-        "layout": LAYOUT,
-    }
 
 
 def pack(model: Model, state: Any) -> tuple[int, ...]:
@@ -79,7 +58,7 @@ def pack(model: Model, state: Any) -> tuple[int, ...]:
 
 
 def write_initial(model: Model, folder: Path, name: str) -> tuple[Part, ...]:
-    """Write the initial states as a level; there may be none."""
+    """Write the initial states as a level, which may be empty."""
     asking = asking_of(model)
     states = [asking.codec.encode_state(state) for state in asking.system.initial()]
     (folder / name).mkdir()
@@ -98,7 +77,7 @@ def shard_of(state: bytes) -> int:
 def in_rows(
     groups: Iterable[tuple[int, Sequence[bytes]]], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """States as rows: those of an owner or a shard together, but not too many."""
+    """States as rows: those of an owner or shard together, up to a limit."""
     columns: list[list[Any]] = [[] for _ in schema]
     for number, states in groups:
         for begin in range(0, len(states), TOGETHER):
@@ -115,7 +94,7 @@ def in_rows(
 
 
 def batch_of(columns: Sequence[list[Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows, given their columns."""
+    """Rows from their columns."""
     arrays = [pa.array(c, field.type) for c, field in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -130,33 +109,29 @@ def by_shard(states: Iterable[bytes], schema: pa.Schema) -> Iterator[pa.RecordBa
 
 def states_in(rows: pa.RecordBatch) -> Iterator[bytes]:
     """The states of some rows."""
-    for codes, highs in zip(rows.column("codes"), rows.column("highs"), strict=True):
-        content, at = codes.as_py(), 0
-        for length in np.frombuffer(highs.as_py(), "<u4").tolist():
-            yield content[at : at + length]
-            at += length
+    content, lengths = bytes_in(rows)
+    at = 0
+    for length in lengths.tolist():
+        yield bytes(content[at : at + length])
+        at += length
 
 
 def read_level(job: Job, level: int, shards: range) -> Iterator[bytes]:
-    """The states of some shards of a level; SpecError names a file that is damaged."""
+    """The states of some shards of a level; SpecError names a damaged file."""
     for part in job.levels[level]:
         assert_whole(job.folder, part)
-        with pq.ParquetFile(job.folder / part.name) as file:
-            for rows in file.iter_batches():
-                at = rows.column("shard").to_numpy()
-                yield from states_in(
-                    rows.filter(pa.array((at >= shards.start) & (at < shards.stop)))
-                )
+        for rows in read_rows(job.folder / part.name, shards):
+            yield from states_in(rows)
 
 
 # -- a level --------------------------------------------------------------------------------------
 
 KNOWN: dict[tuple[str, int], tuple[int, set[bytes], list[bytes]]] = {}
-"""By run and owner: the states of all levels up to one, and what was found for the next."""
+"""By run and owner: a level, the states of all levels up to it, and those found for the next."""
 
 
 def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The successors of an owner's states of the last level, to whom they belong."""
+    """The successors of an owner's states of the last level, by their owners."""
     for _ in batches:
         pass
     begun = clock()
@@ -175,7 +150,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     found, mask = asking.answer(successors)
     counted = asking.take_counts()
     if not mask >> FAILED_BIT & 1:
-        asking.answer(lambda: asking.check(asking.rows_of(states[::ONE_IN])))
+        asking.answer(lambda: asking.check(asking.rows_of(states[:: job.one_in])))
     expanded = clock()
     boxes: list[list[bytes]] = [[] for _ in range(job.owners)]
     for state in found:
@@ -190,6 +165,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     note = {
         "shown": [name for name, bit in BITS.items() if mask >> bit & 1],
         "fired": counted.fired,
+        "blocked": counted.blocked,
         "edge_of_bounds": counted.edge_of_bounds,
         "sent": len(found),
         "seconds": seconds,
@@ -198,7 +174,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
 
 
 def frontier(job: Job, owner: int) -> list[bytes]:
-    """An owner's states of the last level: as they are kept here, or from their files."""
+    """An owner's states of the last level, from memory or from their files."""
     level, _, found = KNOWN.get((job.run, owner), (-1, set(), []))
     if level == job.last - 1 and job.counts and len(found) == job.counts[owner]:
         return found
@@ -206,7 +182,7 @@ def frontier(job: Job, owner: int) -> list[bytes]:
 
 
 def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Of the states sent to an owner, those that it has not known."""
+    """The states sent to an owner that it did not know."""
     begun = clock()
     owner = this_partition()
     for other in [key for key in KNOWN if key[0] != job.run]:
@@ -243,17 +219,17 @@ def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
         "mark": asked - taken,
         "hand on": clock() - asked,
     }
-    says = {"owner": owner, "states": len(found), "rows": rows, "bytes": size}
-    yield note_row(WRITTEN, {**says, "marks": shown, "seconds": seconds})
+    summary = {"owner": owner, "states": len(found), "rows": rows, "bytes": size}
+    yield note_row(WRITTEN, {**summary, "marks": shown, "seconds": seconds})
 
 
 def marks(job: Job, level: int, owner: int) -> list[str]:
-    """Which of the job's marks an owner's states of a level have."""
+    """The job's marks among an owner's states of a level."""
     return marked(job, list(read_level(job, level, shards_of(owner, job.owners))))
 
 
 def marked(job: Job, states: Sequence[bytes]) -> list[str]:
-    """Which of the job's marks some states have."""
+    """The job's marks among some states."""
     if not job.marks:
         return []
     asking = asking_of(job.model)
@@ -268,7 +244,7 @@ def marked(job: Job, states: Sequence[bytes]) -> list[str]:
 
 
 def least(job: Job, level: int, sought: Sought, owner: int) -> tuple[int, ...] | None:
-    """Of an owner's states of a level that are sought, the one with the least bytes."""
+    """The state with the least bytes among an owner's states of a level that are sought."""
     asking = asking_of(job.model)
     states = list(read_level(job, level, shards_of(owner, job.owners)))
 

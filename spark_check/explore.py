@@ -1,10 +1,10 @@
-"""Exploration on Spark, level by level: the checkpoint of the native engine, made by many.
+"""Exploration on Spark, level by level, with the checkpoint format of the native engine.
 
-While levels are small they are explored in the driver, by the native engine if the model has a
-kernel. A level that is worth it is expanded by a Spark job of two stages: the owners of its
-states expand them and send what they find to its owners, who drop what they know and write the
-rest. Spark commits what they write, and then the level becomes part of the checkpoint; so at any
-moment either engine can go on.
+While levels are small, the driver explores them, with the native engine if the model has a kernel.
+Larger levels are expanded by Spark jobs of two stages: the owners of a level's states expand them
+and send the successors to their owners, which drop known states and write the rest. Spark commits
+the files, and then the level becomes part of the checkpoint, so at any moment either engine can
+continue.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 if __name__ == "__main__":
-    # As a script: the modules beside it have their folder before their names.
+    # As a script: the modules beside it are found by its folder, not by package.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from checkers.engines import Options, cores, say_compiling
-from checkers.limits import Keep
-from checkers.search import Search
-from checkers.verdict import Verdict
+from checkers.engine.options import Options
+from checkers.engine.search import Search
+from checkers.engine.verdict import Verdict
 from impl.packed.kernel import NoKernel
 from spark_check.needs import assert_can_begin
 from spec.core import Always, Reachable, SpecError, System
@@ -33,86 +34,68 @@ if TYPE_CHECKING:
     from spark_check.backend import OnSpark
 
 WORTH, WORTH_BY_LEARNING = 200_000, 20_000
-"""A level of fewer states is explored in the driver, as long as none before it had more."""
+"""Smaller levels are explored in the driver, as long as no earlier one was larger."""
 
 
 def explore(system: System[Any], options: Options, *, worth: int | None = None) -> Verdict:
-    """Explore on a Spark master; without a checkpoint the levels go to a temporary folder."""
+    """Explore on a Spark master; without a checkpoint, levels are kept in a temporary folder."""
     assert_can_begin(options.master)
     assert_can(system)
-    with folder_for(options.keep) as keep, backend_for(system, options, keep, worth) as backend:
-        return Search(system, backend, options.limits, options.on_progress).run()
+    with with_checkpoint(options) as kept, backend_for(system, kept, worth) as backend:
+        return Search(system, backend, options).run()
 
 
 def assert_can(system: System[Any]) -> None:
-    """SpecError where this cannot be asked without the whole graph."""
+    """Reject leads-to properties, which need the whole graph, and mutants."""
     for prop in system.properties:
         if not isinstance(prop, Always | Reachable):
             raise SpecError(f"the spark engine cannot check {prop.name}; use --engine reference")
     if system.rules != system.variant.rules:
-        raise SpecError("the spark engine explores rules as they are, and no mutants")
+        raise SpecError("the spark engine cannot explore mutants")
 
 
 @contextmanager
-def backend_for(
-    system: System[Any], options: Options, keep: Keep, worth: int | None
-) -> Iterator[OnSpark]:
-    """By the model's kernel if it has one, or else by learned rules."""
-    from checkers.native.keep import opened
-    from checkers.native.search import How, packed_by_kernel
+def backend_for(system: System[Any], options: Options, worth: int | None) -> Iterator[OnSpark]:
+    """The backend of a kernel if the model has one, and of learned rules otherwise."""
+    from checkers.engine.learned.levels import run_of
+    from checkers.engine.packed.by_kernel import packed_by_kernel
+    from checkers.engine.packed.keep import opened
     from spark_check import by_kernel, by_learning
     from spark_check.backend import OnSpark
 
-    limits = options.limits
     with ExitStack() as stack:
-        how = How(workers=options.workers or cores(), keep=keep, compiling=say_compiling)
         try:
-            here = stack.enter_context(packed_by_kernel(system, limits, how))
+            here = stack.enter_context(packed_by_kernel(system, options))
         except NoKernel:
-            manifest = stack.enter_context(opened(keep, by_learning.run_of(system)))
-            backend = OnSpark(
-                system,
-                by_learning,
-                keep.folder,
-                manifest,
-                master=options.master,
-                worth=worth or WORTH_BY_LEARNING,
-                max_memory=limits.max_memory,
-            )
+            manifest = stack.enter_context(opened(options, run_of(system)))
+            worth = worth or WORTH_BY_LEARNING
+            backend = OnSpark(system, by_learning, options, manifest, worth=worth)
         else:
+            if options.check_learning:
+                raise SpecError("--check-learning requires learned rules, and a kernel uses none")
             assert here.keeper
-            backend = OnSpark(
-                system,
-                by_kernel,
-                keep.folder,
-                here.keeper.manifest,
-                master=options.master,
-                worth=worth or WORTH,
-                max_memory=limits.max_memory,
-                here=here,
-            )
+            manifest = here.keeper.manifest
+            backend = OnSpark(system, by_kernel, options, manifest, worth=worth or WORTH, here=here)
         with backend.stack:
             yield backend
 
 
 @contextmanager
-def folder_for(keep: Keep | None) -> Iterator[Keep]:
-    """Where the levels are kept; if nobody asked for it, only until the end."""
-    if keep:
-        if keep.resume and not keep.folder.is_dir():
-            raise SpecError(f"there is no checkpoint at {keep.folder}")
-        yield keep
+def with_checkpoint(options: Options) -> Iterator[Options]:
+    """Options with a checkpoint folder: a temporary one if none is given."""
+    if options.checkpoint:
+        yield options
         return
     folder = Path(tempfile.mkdtemp(prefix="kspec-"))
     try:
-        yield Keep(folder, resume=False)
+        yield attrs.evolve(options, checkpoint=folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def main(arguments: Sequence[str]) -> None:
     """`kspec check` on Spark, as a script: `spark-submit spark_check/explore.py MODEL …`."""
-    from checkers.cli import main as kspec
+    from checkers.cli.main import main as kspec
 
     kspec(["check", *arguments, "--engine", "spark"])
 

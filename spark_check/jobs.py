@@ -1,9 +1,9 @@
-"""What Spark's tasks are told, and the rows that they exchange.
+"""The description of a job for Spark's tasks, and the rows that they exchange.
 
-A row of candidates is states of one owner as arrays, so that it is a megabyte and not a state. A
-row of a level is a block of the checkpoint. What a task has to say beside its states (how often
-each rule fired, which properties are violated) goes the same way, as a row with a `note`; so it
-is counted once, however often Spark has to try.
+A row of candidates holds arrays of states of one owner, so a row is a megabyte and not a single
+state. A row of a level is a block of the checkpoint. Everything else that a task reports (how
+often each rule was enabled, which properties are violated) is a row with a `note`, so that it is
+counted once, however often Spark repeats a task.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from checkers.native.blocks import SCHEMA
-from checkers.native.checkpoint import Part
+from checkers.engine.learned.checking import ONE_IN
+from checkers.engine.packed.blocks import SCHEMA
+from checkers.engine.packed.checkpoint import Part
+from checkers.models.find import BUILT_IN, find_model
 from spec.core import SpecError, System
 
 SENT = pa.schema(
@@ -30,17 +32,17 @@ WRITTEN = SCHEMA.append(pa.field("note", pa.binary()))
 
 @attrs.frozen
 class Model:
-    """What is explored, in words that find it again in another process."""
+    """A system by name, so that another process can find it."""
 
     place: str
-    """The module of the model, and its name there."""
+    """The model, as `find_model` accepts it."""
     variant: str
     bounds: tuple[tuple[str, int], ...]
     properties: tuple[str, ...]
 
     @classmethod
     def of(cls, system: System[Any]) -> Model:
-        """The words for a system."""
+        """The description of a system."""
         return cls(
             place_of(system.model),
             system.variant.name,
@@ -50,27 +52,29 @@ class Model:
 
     def system(self) -> System[Any]:
         """The system."""
-        from checkers.models import find_model
-
         system = find_model(self.place).system(self.variant, dict(self.bounds))
         return system.with_properties(self.properties)
 
 
 def place_of(model: Any) -> str:
-    """`module:name` of a model that stands in a module."""
+    """The name of a model of kspec's, or `module:name` of a model that a module defines."""
+    if model.name in BUILT_IN and model is find_model(model.name):
+        return str(model.name)
     for name, module in list(sys.modules.items()):
         if name != "__main__":
             for attribute, value in list(getattr(module, "__dict__", {}).items()):
                 if value is model:
                     return f"{name}:{attribute}"
-    raise SpecError(f"Spark's workers cannot find the model {model.name}: it stands in no module")
+    raise SpecError(f"Spark's workers cannot find the model {model.name}: no module defines it")
 
 
 def files_beside(place: str) -> list[Path]:
-    """The files of a model that stands in a file of its own, and of what it imports from there.
+    """The files of a model in a file of its own, and of the modules beside it that it imports.
 
-    They are sent to workers; a package of one's own is installed on them, or sent by hand.
+    They are sent to workers; a package must be installed on them, or sent by the user.
     """
+    if place in BUILT_IN:
+        return []
     name = place.partition(":")[0]
     own = getattr(sys.modules[name], "__file__", None)
     if "." in name or own is None:
@@ -86,36 +90,38 @@ def files_beside(place: str) -> list[Path]:
 
 @attrs.frozen
 class Job:
-    """What all tasks of a job are told."""
+    """The description of a job, for all its tasks."""
 
     run: str
-    """Names this run of the engine, and no other."""
+    """A unique name of this run of the engine."""
     model: Model
     folder: Path
     owners: int
     levels: tuple[tuple[Part, ...], ...]
-    """The files of each level so far; the job expands the last one."""
+    """The files of each level so far; the job expands the last level."""
     counts: tuple[int, ...] | None
-    """How many states of the last level each owner has, if this run has made it."""
+    """By owner: the number of its states in the last level, if this run made it."""
     marks: tuple[str, ...] = ()
-    """The properties that the states of the next level are asked for."""
+    """The properties to evaluate in the states of the next level."""
+    one_in: int = ONE_IN
+    """One in this many states has its learned answers compared with the rules."""
 
     @property
     def last(self) -> int:
-        """The level that is expanded."""
+        """The level to expand."""
         return len(self.levels) - 1
 
 
 @attrs.frozen
 class Sought:
-    """What is looked for in a level: a state with a mark, or one that leads to a given state."""
+    """The state sought in a level: one with a mark, or a predecessor of a given state."""
 
     mark: str = ""
     leads_to: tuple[int, ...] = ()
 
 
 def note_row(schema: pa.Schema, note: Mapping[str, Any], owner: int = -1) -> pa.RecordBatch:
-    """What a task has to say beside its states."""
+    """A row with a task's report."""
     values = [[owner], [b""], [b""], [json.dumps(note).encode()]]
     return pa.RecordBatch.from_arrays(
         [pa.array(value, field.type) for value, field in zip(values, schema, strict=True)],
@@ -124,17 +130,17 @@ def note_row(schema: pa.Schema, note: Mapping[str, Any], owner: int = -1) -> pa.
 
 
 def this_partition() -> int:
-    """The number of this task's partition, which is its owner."""
+    """The number of this task's partition, which is its owner's number."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
-    return context.partitionId() if context else 0  # in the driver there is one for all
+    return context.partitionId() if context else 0  # the driver uses one for all partitions
 
 
 def keep_what_is_loaded() -> None:
-    """Spare a worker of Spark from going through all modules after each task.
+    """Exclude loaded modules from garbage collection.
 
-    It looks for garbage then, which takes longer than a small task.
+    A Spark worker collects garbage after each task, which takes longer than a small task.
     """
     from pyspark import TaskContext
 

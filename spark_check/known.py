@@ -1,18 +1,18 @@
-"""What one owner knows, kept in memory from level to level, for any process of this machine.
+"""The states that one owner knows, shared from level to level by the processes of a machine.
 
-Spark gives a task to any of its Python processes. So what is kept lies in memory that they
-share: an anonymous file, which a link in the folder for temporary files leads to. It lives as
-long as a process that has used it, and leaves nothing behind.
+Spark gives a task to any of its Python processes. So the states are in shared memory: an anonymous
+file, found through a link in the folder for temporary files. It lives as long as a process that
+has used it, and leaves nothing behind.
 
-What is kept never decides what a task answers, only how fast. It holds the states of the levels
-up to `level`, which are a function of the model alone, and `last` of them are of that level. A
-task that is tried again, or twice at the same time, finds memory that
+The memory never affects a task's result, only its speed. It holds the states of the levels up to
+`level`, which are a function of the model alone; `last` of them are of that level. A task that is
+retried, or runs twice at the same time, may find memory that
 
-- another one uses at the moment: it goes without, and reads the levels from their files;
-- another one left in the middle of an insertion: it is not used any more;
-- has only some of the states of its level, since another one ended early: inserting all of them
-  again completes it. Whoever relies on a level compares their number with that of the committed
-  level: some of its states, as many as it has, are all of them.
+- another process is using: it then reads the levels from their files instead;
+- another process left in the middle of an insertion: it is discarded;
+- has only some states of its level, since another process ended early: inserting all states
+  again completes it. A reader compares their number with that of the committed level: if they
+  are equal, the level is complete.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from typing import Any
 
 import numpy as np
 
-from checkers.memory import machine_bytes
-from checkers.native.codes import Coding
-from checkers.native.table import Table, insert
+from checkers.engine.memory import machine_bytes
+from checkers.engine.packed.codes import Coding
+from checkers.engine.packed.table import Table, insert
 from impl.packed.compiled import Words, is_ours_alone
 
-HEADER_BYTES = 1 << 21  # a huge page, so that all regions begin with one
+HEADER_BYTES = 1 << 21  # a huge page, so that every region begins with one
 MAGIC = 0x6B73706563
 IS_OURS, LEVEL, LAST, BUSY, BUCKETS, COUNT = range(6)
-"""What the words of the header are."""
+"""The words of the header."""
 NONE = -1
-"""The level of an owner that knows nothing yet."""
+"""The level of an owner that knows no states yet."""
 
 
 def mapped(handle: int | None) -> mmap.mmap:
-    """Addresses for four regions, as large as is allowed; memory follows with their use."""
+    """Addresses for four regions, as large as allowed; memory is used when touched."""
     size = os.fstat(handle).st_size if handle is not None else 0
     if size and handle is not None:
         return mmap.mmap(handle, size)
@@ -61,7 +61,7 @@ def mapped(handle: int | None) -> mmap.mmap:
 
 
 class Known:
-    """The states that an owner knows, and those of its last level in their order."""
+    """The states that an owner knows, and those of its last level in order."""
 
     def __init__(self, handle: int | None, coding: Coding) -> None:
         memory = mapped(handle)
@@ -89,26 +89,26 @@ class Known:
 
     @property
     def level(self) -> int:
-        """The level up to which it knows the states."""
+        """The level up to which the states are known."""
         return int(self.header[LEVEL])
 
     @property
     def last(self) -> int:
-        """How many states of that level it has."""
+        """The number of states of that level."""
         return int(self.header[LAST])
 
     @property
     def bytes(self) -> int:
-        """What the states take of memory."""
+        """The bytes of memory that the states use."""
         return self.table.bytes + self.last * (8 + 2 * self.coding.pieces)
 
     def begin_level(self, level: int) -> None:
-        """What is taken in from now on is of this level."""
+        """Start a level: states inserted from now on belong to it."""
         self.header[LAST] = 0
         self.header[LEVEL] = level
 
     def take_in(self, codes: Words, highs: Words) -> None:
-        """Insert states, and note those that are new."""
+        """Insert states, and append the new ones to the level."""
         header, table = self.header, self.table
         table.buckets, table.count = int(header[BUCKETS]), int(header[COUNT])
         begin = 0
@@ -128,12 +128,12 @@ class Known:
 
 
 KEPT: dict[str, Known] = {}
-"""What this process has used, by run and owner."""
+"""The memory that this process has used, by run and owner."""
 
 
 @contextmanager
 def known(run: str, owner: int, coding: Coding) -> Iterator[Known]:
-    """What an owner knows; to be used by nobody else meanwhile."""
+    """An owner's known states, locked for this process."""
     name = f"{run}-{owner}"
     for other in [other for other in KEPT if not other.startswith(f"{run}-")]:
         forget(other)
@@ -153,16 +153,16 @@ def known(run: str, owner: int, coding: Coding) -> Iterator[Known]:
         if found.handle is not None:
             fcntl.flock(found.handle, fcntl.LOCK_UN)
             if KEPT.get(name) is not found:
-                os.close(found.handle)  # nobody finds it again
+                os.close(found.handle)  # other processes cannot find it any more
 
 
 def anonymous(name: str) -> int | None:
-    """A file without a place, if there is such a thing here."""
+    """A file without a name, if the system supports that."""
     return os.memfd_create(name, os.MFD_CLOEXEC) if hasattr(os, "memfd_create") else None
 
 
 def locked(found: Known) -> bool:
-    """Whether nobody else uses it from now on."""
+    """Lock the memory; returns whether that succeeded."""
     if found.handle is None:
         return True
     try:
@@ -173,7 +173,7 @@ def locked(found: Known) -> bool:
 
 
 def forget(name: str) -> None:
-    """Give memory back, unless another process uses it too."""
+    """Release the memory, unless another process uses it too."""
     found = KEPT.pop(name)
     if found.handle is not None:
         os.close(found.handle)
@@ -181,7 +181,7 @@ def forget(name: str) -> None:
 
 
 def link(name: str) -> Path:
-    """What leads to an owner's memory."""
+    """The path of the link to an owner's memory."""
     folder = Path(tempfile.gettempdir()) / f"kspec-known-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if not is_ours_alone(folder):
@@ -190,24 +190,24 @@ def link(name: str) -> Path:
 
 
 def there_already(name: str, coding: Coding) -> Known | None:
-    """What another process keeps, if that one lives."""
+    """The memory of another process, if that process is alive."""
     try:
         handle = os.open(link(name), os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
     if not str(Path(f"/proc/self/fd/{handle}").readlink()).startswith(f"/memfd:{name}"):
-        os.close(handle)  # the process is gone, and another one has its number
+        os.close(handle)  # the process has ended, and its number was reused
         return None
     return Known(handle, coding)
 
 
 def begun(name: str, coding: Coding) -> Known:
-    """Memory of a new owner, where others find it if that is possible."""
+    """Memory for a new owner, with a link for other processes if possible."""
     handle = anonymous(name)
     found = KEPT[name] = Known(handle, coding)
     if handle is None:
         return found
-    with suppress(OSError):  # without a link, this process alone has use of it
+    with suppress(OSError):  # without a link, only this process uses it
         place = link(name)
         beside = place.with_name(f"{name}.{os.getpid()}")
         beside.symlink_to(f"/proc/{os.getpid()}/fd/{handle}")

@@ -1,4 +1,4 @@
-"""A level: made by the tasks of Spark, or here, and then part of the checkpoint."""
+"""Make a level, by Spark tasks or in this process, and its entry in the checkpoint."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from checkers.native.blocks import write_rows
-from checkers.native.checkpoint import Part
+from checkers.engine.packed.blocks import write_rows
+from checkers.engine.packed.checkpoint import Part
 from spark_check.jobs import SENT, WRITTEN, Job
 from spec.core import SpecError
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PARQUET = {
-    "compression": "none",  # codes look like chance
+    "compression": "none",  # codes look random
     "parquet.enable.dictionary": "false",
-    "parquet.page.write-checksum.enabled": "false",  # the manifest has one of the file
+    "parquet.page.write-checksum.enabled": "false",  # the manifest has one for each file
     "parquet.column.statistics.enabled#codes": "false",
     "parquet.column.statistics.enabled#highs": "false",
 }
@@ -33,16 +33,16 @@ PART = re.compile(r"part-(\d+)-")
 
 
 def folder_of(level: int, run: str) -> str:
-    """The name of a level's folder; no other run writes there, be it late."""
+    """The name of a level's folder; no other run ever writes to it."""
     return f"level-{level:05}-{run}"
 
 
 def parts_of(
     folder: Path, name: str, states: Mapping[int, int], rows: Mapping[int, int]
 ) -> tuple[Part, ...]:
-    """The files of a level, given how many states and rows each task has written.
+    """The files of a level, from each task's number of states and rows.
 
-    They are on the disk then. Whoever reads them later compares their checksums.
+    They are on the disk by then. Their readers compare the checksums.
     """
     parts = []
     for path in sorted((folder / name).glob("part-*.parquet")):
@@ -56,8 +56,8 @@ def parts_of(
             parts.append(Part(f"{name}/{path.name}", states[owner], rows[owner], size, digest))
     if sum(part.states for part in parts) != sum(states.values()):
         raise SpecError(
-            f"{folder} is no folder that the workers share with the driver: what they wrote is "
-            "not there; name one with --checkpoint"
+            f"{folder} is not shared by the workers and the driver: the workers' files are "
+            "missing; name a shared folder with --checkpoint"
         )
     return tuple(parts)
 
@@ -65,7 +65,7 @@ def parts_of(
 def make_on_spark(
     spark: SparkSession, tasks: ModuleType, job: Job, folder: Path
 ) -> list[dict[str, Any]]:
-    """Have Spark write a level; answers what its tasks have noted."""
+    """Write a level by Spark tasks; returns their notes."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
     from pyspark.sql.pandas.types import from_arrow_schema
@@ -82,7 +82,7 @@ def make_on_spark(
 
 
 def make_here(tasks: ModuleType, job: Job, name: str) -> list[dict[str, Any]]:
-    """Do the same in this process, for a level that is not worth a job."""
+    """Write a level in this process, if it is not worth a job."""
     rows = list(tasks.drop_known(job, tasks.expand(job, iter(()))))
     notes = [json.loads(note.as_py()) for row in rows for note in row["note"].drop_null()]
     states = [row.drop_columns(["note"]) for row in rows if row["note"].null_count]

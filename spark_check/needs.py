@@ -1,6 +1,6 @@
-"""What Spark needs, and what is cheap to find out before it starts.
+"""Check what Spark needs before it starts.
 
-Spark itself takes minutes to give up, and says so in pages.
+Spark itself takes minutes to give up, and reports failures in pages.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from spec.core import SpecError
 
 OLDEST_JAVA = 17
 ANSWER_SECONDS = 5
-"""How long a master may take to accept a connection."""
+"""Seconds to wait for a master to accept a connection."""
 
 
 def assert_can_begin(master: str | None) -> None:
-    """SpecError where a session on this master could not begin, as far as that is soon known."""
+    """Raise SpecError if a session on this master cannot start, as far as a quick check shows."""
     pyspark = assert_pyspark()
     if pyspark.SparkContext._active_spark_context or "PYSPARK_GATEWAY_PORT" in os.environ:
         return
@@ -30,7 +30,7 @@ def assert_can_begin(master: str | None) -> None:
 
 
 def assert_pyspark() -> Any:
-    """The pyspark module, or SpecError."""
+    """The pyspark module; SpecError if it is missing or too old."""
     try:
         import pyarrow  # noqa: F401
         import pyspark
@@ -39,12 +39,12 @@ def assert_pyspark() -> Any:
             raise
         raise SpecError(f"Spark needs {error.name}: pip install 'kspec[spark]'") from None
     if tuple(int(n) for n in pyspark.__version__.split(".")[:2]) < (4, 1):
-        raise SpecError(f"this needs pyspark 4.1 or newer, and {pyspark.__version__} is installed")
+        raise SpecError(f"Spark needs pyspark 4.1 or newer, and {pyspark.__version__} is installed")
     return pyspark
 
 
 def assert_java() -> None:
-    """SpecError where there is no Java, or an old one."""
+    """Raise SpecError if Java is missing or too old."""
     home = os.environ.get("JAVA_HOME")
     java = shutil.which("java", path=f"{home}/bin" if home else None)
     if java is None:
@@ -58,7 +58,7 @@ def assert_java() -> None:
         raise SpecError(f"{java} does not run; Spark needs Java {OLDEST_JAVA} or newer") from None
     found = re.search(r'version "(?:1\.)?(\d+)', ran.stderr + ran.stdout)
     if ran.returncode or not found:
-        raise SpecError(f"{java} does not say its version; Spark needs Java {OLDEST_JAVA} or newer")
+        raise SpecError(f"{java} reports no version; Spark needs Java {OLDEST_JAVA} or newer")
     if int(found[1]) < OLDEST_JAVA:
         raise SpecError(
             f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {found[1]}: "
@@ -67,7 +67,7 @@ def assert_java() -> None:
 
 
 def assert_answers(master: str) -> None:
-    """SpecError where nobody listens at a master's address; of several, one is enough."""
+    """Raise SpecError if none of a master's addresses accepts a connection."""
     kind, _, rest = master.partition("://")
     if kind == "spark":
         places = [urlsplit(f"spark://{place}") for place in rest.split(",")]
@@ -83,7 +83,7 @@ def assert_answers(master: str) -> None:
         return
     else:
         raise SpecError(
-            f"{master} is no master: say local[2], spark://HOST:PORT, yarn, or k8s://HOST:PORT"
+            f"{master} is not a master: use local[2], spark://HOST:PORT, yarn, or k8s://HOST:PORT"
         )
     why = ""
     for place in places:

@@ -1,4 +1,4 @@
-"""How long others may take."""
+"""Time limits for calls that may block."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import TypeVar
 T = TypeVar("T")
 
 REGISTER_SECONDS = 20
-"""How long a standalone master may take to take an application, and its workers to work for it."""
+"""Seconds for a standalone master to accept an application, and for its workers to register."""
 WORKERS_SECONDS = 180
-"""How long other clusters may take: they start machines or containers first."""
+"""Seconds for other clusters, which start machines or containers first."""
 
 
 def within(seconds: float, work: Callable[[], T], slow: Callable[[], bool] | None = None) -> T:
-    """Do something in so many seconds, or raise TimeoutError and leave it behind.
+    """Run a function within this many seconds; TimeoutError abandons it.
 
-    Where `slow` then says that it is under way, it gets more time.
+    If `slow` then reports that it is under way, it gets more time.
     """
     result: list[T] = []
     failure: list[BaseException] = []

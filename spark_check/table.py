@@ -1,8 +1,8 @@
-"""The levels of a checkpoint as a plain table: a row a state, a column a field.
+"""The levels of a checkpoint as a plain table: one row per state, one column per field.
 
     spark-submit spark_check/table.py run states.parquet replication --set max_epoch=2
 
-With a kernel, a column is a lane of the layout (`hw_0`, `hw_1`, …), a number; without, it is a
+With a kernel, a column is a lane of the layout (`hw_0`, `hw_1`, …), a number; otherwise it is a
 field of the state as ITF writes it, a text.
 """
 
@@ -18,21 +18,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if __name__ == "__main__":
-    # As a script: the modules beside it have their folder before their names.
+    # As a script: the modules beside it are found by its folder, not by package.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.native import checkpoint
-from checkers.native.codes import SHARDS, decode
+from checkers.engine.learned import levels
+from checkers.engine.learned.plain import Codec
+from checkers.engine.packed import checkpoint
+from checkers.engine.packed.codes import SHARDS, decode
 from impl.packed.kernel import NoKernel
 from impl.packed.kernels import kernel_for
 from spark_check import by_kernel, by_learning
 from spark_check.jobs import Job, Model, this_partition
-from spark_check.plain import Codec
 from spark_check.session import session
 from spec.core import SpecError, System
+from spec.core.schema import names_of
 from traces.itf import variables
 
 if TYPE_CHECKING:
@@ -42,11 +44,11 @@ TOGETHER = 1 << 16
 
 
 def columns_of(system: System[Any]) -> list[str]:
-    """The table's columns, after the level."""
+    """The table's columns after the level."""
     try:
         layout = kernel_for(system).layout
     except NoKernel:
-        return list(variables(system.initial()[0]))
+        return list(names_of(type(system.initial()[0])) or ["state"])
     return [f"{f.name}_{lane}" for f in layout.fields.values() for lane in range(f.lanes)]
 
 
@@ -56,7 +58,7 @@ def states_table(spark: SparkSession, system: System[Any], folder: Path) -> Data
         kernel_for(system)
         run_of, kind, read = by_kernel.run_of(system), "long", kernel_rows
     except NoKernel:
-        run_of, kind, read = by_learning.run_of(system), "string", rows_of_bytes
+        run_of, kind, read = levels.run_of(system), "string", rows_of_bytes
     manifest = checkpoint.read_manifest(folder, run_of)
     files = [
         (depth, (part,)) for depth, level in enumerate(manifest.levels) for part in level.parts
@@ -82,7 +84,7 @@ def rows_of_file(
 
 
 def kernel_rows(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
-    """Packed states, a column for each lane."""
+    """Packed states, one column per lane."""
     kernel, coding = by_kernel.kernel_of(job.model)
     for chunk in by_kernel.chunks_of(job, index, range(SHARDS), coding):
         for begin in range(0, chunk.count, TOGETHER):
@@ -100,13 +102,13 @@ def kernel_rows(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
 
 
 def rows_of_bytes(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
-    """States as bytes, a column for each field."""
+    """States as bytes, one column per field."""
     codec = Codec(by_kernel.system_of(job.model))
     states = [codec.decode_state(s) for s in by_learning.read_level(job, index, range(SHARDS))]
-    told = [variables(state) for state in states]
-    if told:
-        texts = [[json.dumps(one[name], ensure_ascii=False) for one in told] for name in told[0]]
-        yield len(told), [pa.array(column, pa.string()) for column in texts]
+    rows = [variables(state) for state in states]
+    if rows:
+        texts = [[json.dumps(one[name], ensure_ascii=False) for one in rows] for name in rows[0]]
+        yield len(rows), [pa.array(column, pa.string()) for column in texts]
 
 
 @click.command()
@@ -126,13 +128,13 @@ def main(
     properties: tuple[str, ...],
     master: str | None,
 ) -> None:
-    """Write all states of CHECKPOINT, kept of a run of MODEL, to OUT as Parquet."""
+    """Write all states in CHECKPOINT, from a run of MODEL, to OUT as Parquet."""
     from checkers.cli.options import find_system
 
     try:
         system = find_system(model, variant, settings, properties)
         if out.exists():
-            raise SpecError(f"{out} is there already")
+            raise SpecError(f"{out} exists already")
         with session(master, f"kspec: table of {model}", folder=checkpoint.resolve()) as spark:
             place = out.resolve().as_uri()
             states_table(spark, system, checkpoint).write.parquet(place)

@@ -1,4 +1,4 @@
-"""What workers are asked before they work: what they say of themselves, and what they are sent."""
+"""Check the workers' versions before they work, and send them code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from checkers.bundle import PACKAGES, code_version, write_bundle
+from checkers.bundle import code_version, write_bundle
+from checkers.start import PACKAGES
 from spark_check.patience import REGISTER_SECONDS, WORKERS_SECONDS, within
 from spec.core import SpecError
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MUST_AGREE = ("numpy", "pyarrow")
-"""Packages whose versions are told beside Python's: a worker without one says so."""
+"""Packages whose versions workers report in addition to Python's."""
 
 
 def about_worker(
     folder: Path | None, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The versions here, and whether a folder is seen, as one row."""
+    """The versions here, and whether a folder exists, as one row."""
     for _ in batches:
         pass
     minor = ".".join(platform.python_version_tuple()[:2])
@@ -41,18 +42,18 @@ def about_worker(
 
 
 def assert_workers(spark: SparkSession, folder: Path | None) -> None:
-    """SpecError where no worker answers, or one with another Python, or without what we need.
+    """Raise SpecError if no worker answers, or one has other versions or lacks a package.
 
-    Where kspec is missing or another one, ours is sent.
+    Workers without kspec, or with another version of it, are sent this one.
     """
     context = spark.sparkContext
     master = context.master or ""
     if master.startswith("local") and os.environ.get("PYSPARK_PYTHON") == sys.executable:
-        return  # they are this process's own children
+        return  # they are child processes of this one
     ours = next(about_worker(None, iter(()))).column(0)[0].as_py()
     try:
-        told = ask_workers(spark, folder)
-        other = {theirs.split("kspec ")[0] for theirs, _ in told if theirs != ours}
+        reports = ask_workers(spark, folder)
+        other = {theirs.split("kspec ")[0] for theirs, _ in reports if theirs != ours}
         ship = other == {ours.split("kspec ")[0]}
     except Exception as error:
         if not re.search(rf"No module named '({'|'.join(PACKAGES)})", str(error)):
@@ -60,19 +61,19 @@ def assert_workers(spark: SparkSession, folder: Path | None) -> None:
         ship = True
     if ship and not master.startswith("local"):
         send_code(spark)
-        told = ask_workers(spark, folder)
-    for theirs, sees in told:
+        reports = ask_workers(spark, folder)
+    for theirs, sees in reports:
         if theirs != ours:
             raise SpecError(f"a worker has {theirs}, and the driver {ours}")
         if not sees:
             raise SpecError(
-                f"the workers do not see {folder}: keep the levels, with --checkpoint, in a folder "
-                "that all machines share"
+                f"the workers cannot see {folder}: name a folder that all machines share "
+                "with --checkpoint"
             )
 
 
 def ask_workers(spark: SparkSession, folder: Path | None) -> list[tuple[str, bool]]:
-    """What workers say of themselves, or SpecError if none does."""
+    """The reports of the workers; SpecError if there are none."""
     context = spark.sparkContext
     master = context.master or ""
     seconds = REGISTER_SECONDS if master.startswith("spark://") else WORKERS_SECONDS
@@ -85,7 +86,7 @@ def ask_workers(spark: SparkSession, folder: Path | None) -> list[tuple[str, boo
         return workers.mapInArrow(ask, "versions string, sees boolean").distinct().collect()
 
     def some_have_come() -> bool:
-        """Executors, that is; the driver is counted too."""
+        """Whether executors have registered; the driver counts as one."""
         return len(context._jsc.sc().statusTracker().getExecutorInfos()) > 1
 
     try:
@@ -93,16 +94,16 @@ def ask_workers(spark: SparkSession, folder: Path | None) -> list[tuple[str, boo
     except TimeoutError:
         context.cancelAllJobs()
         raise SpecError(
-            f"{master} gave no workers in {seconds} seconds: are there any with free cores and "
+            f"{master} provided no workers in {seconds} seconds: are there any with free cores and "
             "enough memory (spark.executor.memory)?"
         ) from None
 
 
 def send_code(spark: SparkSession) -> None:
-    """Send this kspec to the workers, before whatever is installed there."""
+    """Send this kspec to the workers, to take precedence over an installed one."""
     with tempfile.TemporaryDirectory() as folder:
         archive = Path(folder) / "kspec.zip"
         write_bundle(archive)
         spark.sparkContext.addArchive(f"{archive}#kspec-sent")
         includes: Any = spark.sparkContext._python_includes
-        includes.append("kspec-sent")  # as addPyFile does, which takes no folders
+        includes.append("kspec-sent")  # as addPyFile does, which accepts no folders

@@ -1,7 +1,70 @@
-"""What Kafka does: pure functions from state to state.
+"""An executable specification of Kafka's replication and consumer-group protocols.
 
-`core` has the words that everything else is written in. `replication` is the protocol between
-the replicas of a partition, and `log`, `leader_epochs` and `watermarks` are its parts.
-`assignors` says who in a group gets which partitions, and `placement` where a group or a key
-belongs; `java` and `vocabulary` are what they share. `toys` are small models with known answers.
+Pure functions, which you may call from your own tests:
+
+- `log`, `leader_epochs`, `watermarks`: a replica's log, where it truncates, what is committed
+- `in_sync`, `serving`: who is in sync, and what a broker answers to Fetch and Produce, and when
+- `durability`: how many failures a partition survives
+- `placement`: the partition of a key, and the coordinator of a group
+- `assignors`: the partitions that each member of a group gets
+- `coordinator`, `messages`: a group's coordinator, and the requests that it answers
+- `consumer`: a consumer's subscription, positions, offset resets and rebalance listener
+
+Models, which `kspec check` explores:
+
+- `partition`: one partition as Kafka runs it, fetch by fetch and version by version
+- `replication`: leader, followers, ISR, high watermark and truncation of one partition
+- `watermarks`: how a leader and its followers learn what is committed
+- `group`: a consumer group, its coordinator and its members
+- `offsets_topic`: what a coordinator writes, and what compaction and retention leave of it
+- `delivery`: the ways of committing, and which records each skips or processes twice
+
+What all of them are made of:
+
+- `core`: rules, properties, bounds, variants, models
+- `lemmas`: statements about all numbers, and how to write them
+- `java`: 32-bit arithmetic, string hashes, the order of hash maps
+- `vocabulary`: types that the specification shares with the implementations compared with it
+
+Each is imported when it is first used: `import spec`, then `spec.log.Log()`.
 """
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+MODULES = (
+    "assignors",
+    "consumer",
+    "coordinator",
+    "core",
+    "delivery",
+    "durability",
+    "group",
+    "in_sync",
+    "java",
+    "leader_epochs",
+    "lemmas",
+    "log",
+    "messages",
+    "offsets_topic",
+    "partition",
+    "placement",
+    "replication",
+    "serving",
+    "vocabulary",
+    "watermarks",
+)
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A module of the specification, imported on first use."""
+    if name in MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The modules, whether they are imported yet or not."""
+    return sorted({*globals(), *MODULES})

@@ -1,7 +1,7 @@
-"""What is true of a function of plain numbers for all of them: lemmas, stated beside it.
+"""Lemmas: statements about all numbers, proved by `kspec prove` and tested on random numbers.
 
-A **lemma** is written as a property is, with numbers in the place of a state: it yields claims,
-each what it says and whether it is true of these numbers.
+A **lemma** is written like a property, with numbers in place of a state: it yields claims, each
+with a text and whether it is true of these numbers.
 
     @lemma(remainder_first, h=JAVA_INT, n=POSITIVE_JAVA_INT)
     def remainder_first_gives_a_partition(h: int, n: int) -> Claims:
@@ -9,13 +9,13 @@ each what it says and whether it is true of these numbers.
         partition = remainder_first(h, n)
         yield f"partition {partition} of {n}", 0 <= partition < n
 
-What a lemma takes for granted comes first, as `yield provided("the HW is in the log"), hw <= leo`.
+Its conditions come first: `yield provided("the HW is in the log"), hw <= leo`.
 
-Next to it stands a **false neighbour**: a statement about the same numbers that one could take
-for the lemma, and that is wrong. It shows that the lemma says something.
+Every lemma has a **false neighbour**: a similar statement about the same numbers that is wrong.
+It shows that the lemma is not vacuous.
 
-A lemma is plain Python and calls the function that runs. Whoever has numbers can ask about them
-(`Lemma.failure`), which is how tests read it; `kspec prove` reads it for all numbers at once.
+A lemma is plain Python and calls the function that it is about. Tests evaluate it for some
+numbers (`Lemma.failure`); `kspec prove` proves it for all numbers at once.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from spec.core.text import first_paragraph, guards_in_text
 
 @attrs.frozen
 class Numbers:
-    """The numbers that a variable of a lemma stands for: integers, all between two bounds."""
+    """The domain of a lemma's variable: all integers between two bounds."""
 
     words: str
-    """Which they are, in words."""
+    """The domain in words."""
     low: int | None = None
-    """The least of them, if there is one."""
+    """The lower bound, or None."""
     high: int | None = None
-    """The greatest of them, if there is one."""
+    """The upper bound, or None."""
 
 
 INTEGER = Numbers("any integer")
@@ -50,42 +50,42 @@ POSITIVE_JAVA_INT = Numbers("any 32-bit int from 1", 1, 2**31 - 1)
 
 
 class Provided(str):
-    """The name of a condition: where it is not met, a lemma claims nothing."""
+    """The name of a condition: where it is false, the lemma claims nothing."""
 
     __slots__ = ()
 
 
 def provided(name: str) -> Provided:
-    """Mark a condition, where the lemma names it."""
+    """Mark a claim of a lemma as a condition."""
     return Provided(name)
 
 
 @attrs.frozen(eq=False)
 class Lemma:
-    """A statement about all numbers of its domain."""
+    """A statement about all numbers of a domain."""
 
     name: str
     """The name of the function that states it."""
     speaks_of: tuple[Callable[..., Any], ...]
-    """The functions of the specification that it is about."""
+    """The functions that it is about."""
     domain: Mapping[str, Numbers]
-    """For each of its variables, the numbers that it may be."""
+    """The domain of each variable."""
     body: Callable[..., Claims]
     """The function itself."""
     neighbour_of: Lemma | None = None
-    """The lemma that it could be taken for, if it is a false neighbour."""
+    """The lemma that it resembles, if it is a false neighbour."""
 
     @property
     def summary(self) -> str:
-        """What it says of itself."""
+        """The first paragraph of its docstring."""
         return first_paragraph(self.body)
 
     def conditions(self) -> list[str]:
-        """What it takes for granted, as its text names it."""
+        """The names of its conditions."""
         return [name for name, is_condition in guards_in_text(self.body) if is_condition]
 
     def claims(self, **numbers: Any) -> Iterator[tuple[str, bool]]:
-        """What it claims of these numbers, up to a condition that they do not meet."""
+        """Its claims about these numbers, up to the first condition that is false."""
         for says, true in self.body(**numbers):
             if not isinstance(says, Provided):
                 yield says, true
@@ -93,14 +93,14 @@ class Lemma:
                 return
 
     def failure(self, **numbers: int) -> str | None:
-        """The first claim that is false of these numbers, or None if none is."""
+        """The first claim that is false of these numbers, or None."""
         return next((says for says, true in self.claims(**numbers) if not true), None)
 
 
 def lemma(
     *speaks_of: Callable[..., Any], **domain: Numbers
 ) -> Callable[[Callable[..., Claims]], Lemma]:
-    """Make a lemma about these functions; each keyword gives the numbers of one variable."""
+    """Make a lemma about these functions; each keyword gives the domain of a variable."""
 
     def decorate(body: Callable[..., Claims]) -> Lemma:
         return Lemma(body.__name__, speaks_of, same_variables(body, domain), body)
@@ -109,7 +109,7 @@ def lemma(
 
 
 def false_neighbour(of: Lemma) -> Callable[[Callable[..., Claims]], Lemma]:
-    """Make the false neighbour of a lemma; its docstring says what is wrong about it."""
+    """Make the false neighbour of a lemma; its docstring says why it is wrong."""
 
     def decorate(body: Callable[..., Claims]) -> Lemma:
         domain = same_variables(body, of.domain)
@@ -121,7 +121,7 @@ def false_neighbour(of: Lemma) -> Callable[[Callable[..., Claims]], Lemma]:
 def same_variables(
     body: Callable[..., Any], domain: Mapping[str, Numbers]
 ) -> Mapping[str, Numbers]:
-    """Make sure that each variable has its numbers."""
+    """The domains in the order of the variables; SpecError if they do not match."""
     variables = list(inspect.signature(body).parameters)
     if sorted(variables) != sorted(domain):
         raise SpecError(

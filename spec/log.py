@@ -1,7 +1,7 @@
-"""The log of one replica: records at consecutive offsets, never changed in place.
+"""The log of one replica: an immutable sequence of records at consecutive offsets.
 
-Kafka: `UnifiedLog` and `LocalLog`, without segments, indexes, sizes and timestamps.
-Offsets are exclusive bounds: a log that ends at 3 holds the records below offset 3.
+Kafka: `UnifiedLog` and `LocalLog`, without segments, indexes, sizes and timestamps. An end offset
+is exclusive: a log that ends at 3 holds the records below offset 3.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from spec.core import appended
 
 
 class Record(NamedTuple):
-    """What was written: which record it is, and the leader epoch it was written under."""
+    """A record: an id in place of its content, and its leader epoch."""
 
     id: int
-    """Which write this was. Two records with one id are copies of each other."""
+    """The number of the write. Two records with the same id are copies of each other."""
     epoch: int
-    """The leader epoch with which the leader stamped it (partitionLeaderEpoch of its batch)."""
+    """The leader epoch in which it was written (partitionLeaderEpoch of its batch)."""
 
 
 @attrs.frozen
@@ -27,13 +27,13 @@ class Log:
     """A replica's log."""
 
     records: tuple[Record, ...] = ()
-    """The records that are kept, oldest first."""
+    """The records, oldest first."""
     start: int = 0
-    """The offset of the oldest record that is kept (log start offset, LS)."""
+    """Log start offset: the offset of the oldest record."""
 
     @property
     def end(self) -> int:
-        """The offset that the next record will have (log end offset, LEO)."""
+        """Log end offset (LEO): the offset of the next record."""
         return self.start + len(self.records)
 
     def holds(self, offset: int) -> bool:
@@ -54,25 +54,25 @@ class Log:
         return Log(appended(self.records, record), self.start)
 
     def truncate_to(self, offset: int) -> Log:
-        """The log without the records at `offset` and above; as it is if it ends before.
+        """The log without the records at `offset` and above; unchanged if it ends before.
 
-        Kafka: `UnifiedLog.truncateTo`. Below the log start nothing is kept, and the log
-        starts anew at `offset`.
+        Kafka: `UnifiedLog.truncateTo`. If `offset` is below the log start, the log is empty and
+        starts at `offset`.
         """
         if offset >= self.end:
             return self
         return Log(self.records[: max(0, offset - self.start)], min(self.start, offset))
 
     def delete_before(self, offset: int) -> Log:
-        """The log without the records below `offset`: what retention does.
+        """The log without the records below `offset`, as after retention or DeleteRecords.
 
-        Kafka: `UnifiedLog.maybeIncrementLogStartOffset`. The start never retreats, and never
-        passes the end.
+        Kafka: `UnifiedLog.maybeIncrementLogStartOffset`. The start never decreases, and is at
+        most the end. Simplification: Kafka rejects an offset above the high watermark.
         """
         start = min(max(offset, self.start), self.end)
         return Log(self.records[start - self.start :], start)
 
     def agrees_at(self, offset: int, other: Log) -> bool:
-        """Whether both logs hold the same record, id and epoch, at this offset."""
+        """Whether both logs hold the same record at this offset, with the same leader epoch."""
         record = self.at(offset)
         return record is not None and record == other.at(offset)

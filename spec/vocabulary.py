@@ -1,4 +1,8 @@
-"""The words that the specification, its fast twins and its checkers share: names, not rules."""
+"""Types that the specification shares with the implementations that are compared with it.
+
+They are names and values without rules: an implementation may import them and still be
+independent of the specification.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +20,20 @@ class TopicPartition(NamedTuple):
     """One partition of a topic."""
 
     topic: str
+    """The topic's name."""
     partition: int
+    """The partition's index in the topic, from 0."""
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
 
 
 Assignment: TypeAlias = dict[str, tuple[TopicPartition, ...]]
-"""Who gets what: each member's partitions, in the order in which Kafka lists them."""
+"""Each member's partitions, in the order in which Kafka lists them."""
 
 
 class PartitionError(StrEnum):
-    """Why a replica does not do what it is asked: the names of Kafka's errors."""
+    """The errors with which a replica answers requests, as Kafka names them."""
 
     FENCED_LEADER_EPOCH = "FENCED_LEADER_EPOCH"
     UNKNOWN_LEADER_EPOCH = "UNKNOWN_LEADER_EPOCH"
@@ -39,21 +45,22 @@ class PartitionError(StrEnum):
 
 
 class InvalidGroup(SpecError):
-    """A group that no consumer group can be; one clear line."""
+    """An input that does not describe a consumer group; the message is one line."""
 
 
 class KafkaRaises(SpecError):
-    """An input on which Kafka's own assignor raises an exception instead of answering."""
+    """An input for which Kafka's assignor throws an exception."""
 
     def __init__(self, exception: str, reason: str) -> None:
         super().__init__(f"Kafka raises {exception} here: {reason}")
         self.exception = exception
-        """The exception's Java class, as in `NullPointerException`."""
+        """The exception's Java class, such as `NullPointerException`."""
         self.reason = reason
+        """Why Kafka throws it."""
 
 
 def _topics(given: Iterable[str]) -> tuple[str, ...]:
-    """Read a list of topics; a single name is a mistake that would pass as its letters."""
+    """Read a list of topics; reject a single name, which would be read letter by letter."""
     if isinstance(given, str):
         raise InvalidGroup(f"topics is a list of names, not the name {given!r}")
     topics = tuple(given)
@@ -76,42 +83,42 @@ def _partitions(given: Iterable[tuple[str, int]]) -> tuple[TopicPartition, ...]:
 
 @attrs.frozen
 class Member:
-    """What a member of a group tells its leader when it joins."""
+    """A member's subscription, as the group's leader receives it."""
 
     topics: tuple[str, ...] = attrs.field(converter=_topics)
-    """The topics it subscribes to. Kafka allows a name twice, and none at all."""
+    """The topics it subscribes to; Kafka allows duplicates, and an empty list."""
     owned: tuple[TopicPartition, ...] = attrs.field(default=(), converter=_partitions)
-    """The partitions it says it owns, from the last assignment it heard of."""
+    """The partitions that it claims to own, from its last assignment."""
     generation: int | None = None
-    """The generation of that assignment; None when it does not say."""
+    """The generation of that assignment, or None if unknown."""
     instance_id: str | None = None
     """`group.instance.id`, of a static member."""
     subscription_generation: int | None = attrs.field(
         default=attrs.Factory(lambda self: self.generation, takes_self=True), kw_only=True
     )
-    """The generation in the subscription's own field, where that is not the one above.
+    """The subscription's generationId (KIP-792), if it differs from `generation`.
 
-    Sticky members write what they own, and since when, into their user data; the field next
-    to it came later (KIP-792), so an old client leaves it out.
+    The sticky assignor writes owned partitions and generation into the user data; generationId
+    was added later, and older clients do not send it.
     """
     rack: str | None = attrs.field(default=None, kw_only=True)
-    """`client.rack`: where it would rather fetch from."""
+    """The member's client.rack."""
 
 
 Racks: TypeAlias = Mapping[str, Sequence[Collection[str]]]
-"""The racks that hold a replica, for each partition of each topic; as far as they are known."""
+"""For each topic, the racks of each partition's replicas, as far as they are known."""
 
 NO_RACKS: Racks = MappingProxyType({})
-"""Nothing is known of racks."""
+"""No racks are known."""
 
 
 def racks_by_partition(racks: Racks, topic: str, size: int) -> list[frozenset[str]]:
-    """Read the racks of each partition of a topic; of a topic that is not told of, none."""
+    """The racks of each partition of a topic; empty sets if they are not known."""
     if topic not in racks:
         return [frozenset()] * size
     if len(racks[topic]) != size:
-        told = len(racks[topic])
-        raise InvalidGroup(f"topic {topic!r} has {size} partitions, and racks are given of {told}")
+        known = len(racks[topic])
+        raise InvalidGroup(f"topic {topic!r} has {size} partitions, and racks are given of {known}")
     for names in racks[topic]:
         if isinstance(names, str):
             raise InvalidGroup(f"the racks of a partition are a list of names, not {names!r}")
@@ -119,7 +126,7 @@ def racks_by_partition(racks: Racks, topic: str, size: int) -> list[frozenset[st
 
 
 class RackAware(Protocol):
-    """A strategy that is asked with racks, or without."""
+    """An assignor that can take racks into account."""
 
     def __call__(
         self,
@@ -128,4 +135,4 @@ class RackAware(Protocol):
         *,
         racks: Racks = NO_RACKS,
     ) -> Assignment:
-        """Share out the partitions of each topic, given how many it has, among the members."""
+        """Assign the partitions of each topic, given their number, to the members."""

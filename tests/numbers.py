@@ -9,16 +9,16 @@ from spec.lemmas import Lemma, Numbers
 
 
 def number(of: Numbers) -> SearchStrategy[int]:
-    """Any of them, and more often one near zero or at an end."""
+    """A number of the domain, often near zero or at an end."""
     edges = [n for n in (of.low, of.high, 0, 1, 2, 3) if n is not None and holds(of, n)]
     return st.one_of(st.integers(of.low, of.high), st.sampled_from(edges))
 
 
 def holds(of: Numbers, n: int) -> bool:
-    """Whether the number is among them."""
+    """Whether the domain has the number."""
     return (of.low is None or of.low <= n) and (of.high is None or n <= of.high)
 
 
 def numbers_of(lemma: Lemma) -> SearchStrategy[dict[str, int]]:
-    """Numbers that a lemma speaks of."""
+    """Numbers for a lemma's variables."""
     return st.fixed_dictionaries({name: number(of) for name, of in lemma.domain.items()})

@@ -1,17 +1,17 @@
-"""What the documentation shows is what happens: every command in it is run, as it is written.
+"""The documentation is accurate: every command in it is run as written.
 
-This is how README.md and the pages under docs/ say it:
+README.md and the pages under docs/ follow these conventions:
 
-- A ```console block is a session. A line `$ command` is run; what follows is what it prints, the
-  errors included. Its exit code, where that is not 0, stands behind it: `$ command  # exit 12`.
-- `…` stands for whatever is left out: for any lines where it stands alone, for any text within
-  a line. So figures that vary, such as seconds, need not be shown.
-- Any other block has a title: the file under which it is saved, or, for a second block of the
-  same title, added. If it names a file of this project, the block quotes from that file.
-- `<!-- slow -->` above a block leaves it to the slow tests; `<!-- slow, needs MODULE -->` leaves
-  it out where that Python module is not installed.
+- A ```console block is a session. A line `$ command` is run; the lines after it are its output,
+  including errors. An exit code other than 0 follows the command: `$ command  # exit 12`.
+- `…` is omitted output: any lines if it is alone on a line, otherwise any text. So figures that
+  vary, such as seconds, need not be shown.
+- Any other block has a title: the file to which it is saved or, for a second block of the same
+  title, appended. If the file is one of this project, the block quotes from it.
+- `<!-- slow -->` above a block leaves it to the slow tests; `<!-- slow, needs NAME -->` also skips
+  it if there is neither a Python module nor a command of this name.
 
-Each page has a folder of its own, and its blocks are taken in their order.
+Each page is run in a new folder, block by block.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -34,16 +35,19 @@ import attrs
 import click
 import pytest
 
-from checkers import verdict
-from checkers.cli.main import COMMANDS, EXIT_INTERRUPTED, kspec
+from checkers.cli.main import COMMANDS, kspec
 from checkers.cli.main import run as run_kspec
 from checkers.cli.options import find_system
-from checkers.models import BUILT_IN, find_model
-from checkers.simulate import Sampling, simulate
+from checkers.engine import verdict
+from checkers.engine.simulate import Sampling, simulate
+from checkers.models.find import BUILT_IN, find_model
+from checkers.mutation.equivalent import equivalent_mutants
+from checkers.start import EXIT_INTERRUPTED
+from examples import COUNTER
 from spec.core import Model
-from spec.group import GROUP
-from spec.replication import REPLICATION
-from spec.toys import COUNTER
+
+REPLICATION = find_model("replication")
+GROUP = find_model("group")
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -63,13 +67,18 @@ class Block:
     lines: list[str]
 
     def __str__(self) -> str:
-        """Where it is."""
+        """The page and the line."""
         return f"{self.page.name}:{self.line}"
 
     @property
     def text(self) -> str:
-        """What stands in it."""
+        """Its content."""
         return "\n".join(self.lines) + "\n"
+
+
+def is_installed(name: str) -> bool:
+    """Whether there is a Python module or a command of this name."""
+    return importlib.util.find_spec(name) is not None or shutil.which(name) is not None
 
 
 def blocks(page: Path) -> Iterator[Block]:
@@ -86,7 +95,7 @@ def blocks(page: Path) -> Iterator[Block]:
                 inside.append(inner)
             note = re.fullmatch(r"<!-- slow(?:, needs (\w+))? -->", above)
             slow = note is not None
-            if note and note[1] and importlib.util.find_spec(note[1]) is None:
+            if note and note[1] and not is_installed(note[1]):
                 continue
             yield Block(page, number, fence[1], fence[2] or "", slow, inside)
         above = line
@@ -94,7 +103,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 @attrs.frozen
 class Command:
-    """A command of a session, with what it is said to do."""
+    """A command of a session, with its documented output and exit code."""
 
     text: str
     exit_code: int
@@ -118,7 +127,7 @@ def commands(block: Block) -> Iterator[Command]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of its own, a terminal of a known width, and nothing that stays behind."""
+    """A new folder and a terminal of a known width; everything is restored afterwards."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", WIDTH)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
@@ -148,7 +157,7 @@ def run(command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
 
 
 def as_pattern(shown: list[str]) -> str:
-    """What is shown as a pattern for what is printed."""
+    """The documented output as a pattern for the actual one."""
     return "".join(
         r"(?:.*\n)*" if line.strip() == "…" else re.escape(line).replace("…", ".*") + r" *\n"
         for line in shown
@@ -156,7 +165,7 @@ def as_pattern(shown: list[str]) -> str:
 
 
 def does_what_it_says(page: Path, slow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take the page from top to bottom; without its slow blocks, unless they are asked for."""
+    """Run the page from top to bottom, with or without its slow blocks."""
     for block in blocks(page):
         if block.title and not (ROOT / block.title).exists():
             file = Path(block.title)
@@ -180,14 +189,16 @@ def with_sessions(*, slow: bool) -> list[Any]:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", with_sessions(slow=False))
-def test_page_does_what_it_says(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_run_as_documented(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     does_what_it_says(page, slow=False, monkeypatch=monkeypatch)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", with_sessions(slow=True))
-def test_page_does_what_it_says_slowly(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_blocks_of_pages_run_as_documented(
+    page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     does_what_it_says(page, slow=True, monkeypatch=monkeypatch)
 
 
@@ -200,7 +211,7 @@ def test_page_does_what_it_says_slowly(page: Path, monkeypatch: pytest.MonkeyPat
         (["… s, 7 states"], "0.1 s, 8 states\n"),
     ],
 )
-def test_what_is_not_printed_is_noticed(shown: list[str], printed: str) -> None:
+def test_output_that_differs_is_detected(shown: list[str], printed: str) -> None:
     assert not re.fullmatch(as_pattern(shown), printed)
 
 
@@ -208,7 +219,7 @@ def test_what_is_not_printed_is_noticed(shown: list[str], printed: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_nothing_that_looks_like_code_goes_unchecked(page: Path) -> None:
+def test_every_code_block_is_checked(page: Path) -> None:
     for block in blocks(page):
         if block.title:
             source = ROOT / block.title
@@ -220,6 +231,17 @@ def test_nothing_that_looks_like_code_goes_unchecked(page: Path) -> None:
             assert block.language == "console", f"{block} is {block.language}, without a title"
 
 
+def test_every_page_is_in_the_navigation_once() -> None:
+    site = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
+
+    def named(entries: list[dict[str, Any]]) -> Iterator[str]:
+        for entry in entries:
+            for target in entry.values():
+                yield from [target] if isinstance(target, str) else named(target)
+
+    assert sorted(named(site["nav"])) == [page.name for page in PAGES if page.parent != ROOT]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page: Path) -> None:
     prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -228,7 +250,7 @@ def test_links_lead_to_files(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_two_commands_name_what_there_is() -> None:
+def test_the_install_commands_name_existing_extras_and_variants() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     bash = [b for b in blocks(ROOT / "README.md") if b.language == "bash"]
     assert [len(b.lines) for b in bash] == [1, 1]
@@ -285,52 +307,44 @@ def lists() -> ModuleType:
     return module
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_lists_in_the_pages_are_current(lists: ModuleType, page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert lists.with_current_lists(text) == text, "run python docs/tools/lists.py"
+
+
 @pytest.mark.parametrize(("page", "model"), [("rules", REPLICATION), ("rules-group", GROUP)])
-def test_the_pages_of_rules_have_every_rule_with_its_guards(
-    lists: ModuleType, page: str, model: Model[Any]
-) -> None:
-    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
-    made = lists.on_page_markdown(text)
-    assert made != text
+def test_rule_pages_list_every_rule_with_its_guards(page: str, model: Model[Any]) -> None:
+    made = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     for variant in model.variants:
         assert f"## {variant.name}\n" in made
         for rule in variant.rules:
             assert rule.doc in made
             assert all(f"\n- {guard}" in made for guard, _ in rule.guard_names())
-        assert all(reason in made for reason in variant.survivors.values())
+        assert all(reason in made for reason in equivalent_mutants(model, variant).values())
     assert all(f"*(else {error})*" in made for error in model.answers.values())
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_the_rules_of_every_model_can_be_listed(lists: ModuleType, name: str) -> None:
     model = find_model(name)
-    made = lists.on_page_markdown(f"<!-- rules of {name} -->\n…\n<!-- end -->")
+    made = lists.with_current_lists(f"<!-- rules of {name} -->\n…\n<!-- end -->")
     assert "…" not in made
     for rule in model.variant().rules:
         assert f"### `{rule.name}(" in made
 
 
-def test_the_page_about_groups_lists_what_the_code_says(lists: ModuleType) -> None:
-    made = lists.on_page_markdown((ROOT / "docs" / "group.md").read_text(encoding="utf-8"))
+def test_the_group_page_lists_properties_bounds_and_variants() -> None:
+    made = (ROOT / "docs" / "group.md").read_text(encoding="utf-8")
     assert all(f"- **{p.name}**: {p.summary}" in made for p in GROUP.properties)
     assert all(f"| `{b.name}` | {b.default} |" in made for b in GROUP.bound_ranges())
-    assert "- `successor_loads`: it loads in one step; nobody is told" in made
+    assert "- `successor_loads_group`: it loads in one step; no request is" in made
     for variant in GROUP.variants:
         for name, expected in variant.violates.items():
             assert f"| `{variant.name}` | {name} | {expected.states} |" in made
             assert not variant.violates or f"--variant {variant.name} " in made
 
 
-def test_a_list_that_does_not_exist_is_left_as_it_is(lists: ModuleType) -> None:
+def test_an_unknown_list_is_left_unchanged(lists: ModuleType) -> None:
     songs = "<!-- songs of group -->\nLa la la.\n<!-- end -->"
-    assert lists.on_page_markdown(songs) == songs
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_where_a_list_will_stand_the_page_says_which_command_prints_it(
-    lists: ModuleType, page: Path
-) -> None:
-    text = page.read_text(encoding="utf-8")
-    told = {(what, of): instead for what, of, instead in lists.PLACE.findall(text)}
-    for what, of in re.findall(r"^<!-- ([a-z ]+) of (\S+) -->$", text, flags=re.MULTILINE):
-        assert what not in lists.LISTS or f"`kspec models {of}" in told[what, of]
+    assert lists.with_current_lists(songs) == songs

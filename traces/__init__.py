@@ -1,1 +1,1 @@
-"""What was seen: behaviours of a system, as files and as pictures."""
+"""Traces: behaviours of a system, as files and as pictures."""

@@ -1,6 +1,6 @@
 """Traces as files in ITF, the Informal Trace Format of Apalache (its ADR-015).
 
-Integers are `{"#bigint": "3"}`, sets `#set`, maps `#map`. The rule taken stands in
+Integers are `{"#bigint": "3"}`, sets `#set`, maps `#map`. The rule taken is in
 `mbt::actionTaken` and its choices in `mbt::nondetPicks`, under the names that Quint gives
 them, so that existing viewers open the files. Quint wraps each choice as `Some` or `None`;
 here the choices of the rule that was taken stand as they are and no others, because itf-py
@@ -19,6 +19,8 @@ from typing import Any, TypeAlias
 import attrs
 
 from spec.core import SpecError, System, Taken
+from spec.core.schema import names_of
+from traces.source import name_of, parse_json, read_text
 from traces.trace import Trace, settings
 
 ACTION, PICKS = "mbt::actionTaken", "mbt::nondetPicks"
@@ -26,8 +28,8 @@ NONE: dict[str, Any] = {"#tup": []}
 """Python's None: the empty tuple, which no state has otherwise (tuples are written as lists)."""
 
 
-class BadTrace(Exception):
-    """A file that is no ITF trace, or not one of the system that it claims; one clear line."""
+class BadTrace(SpecError):
+    """A file that is not an ITF trace, or not a behaviour of the system that it names."""
 
 
 # -- values ---------------------------------------------------------------------------------
@@ -43,7 +45,7 @@ def encode(value: Any) -> Any:
         return value
     if isinstance(value, int):
         return {"#bigint": str(value)}
-    if attrs.has(type(value)) or hasattr(value, "_fields"):
+    if names_of(type(value)) is not None:
         return variables(value)
     if isinstance(value, tuple | list | range):
         return [encode(item) for item in value]
@@ -67,13 +69,10 @@ def in_order(items: list[Any]) -> list[Any]:
 
 def variables(state: Any) -> dict[str, Any]:
     """A state as variables: its fields without constants, or `state` if it has none."""
-    if attrs.has(type(state)):
-        fields = [f.name for f in attrs.fields(type(state)) if f.eq]
-    elif hasattr(state, "_fields"):
-        fields = list(state._fields)
-    else:
+    names = names_of(type(state))
+    if names is None:
         return {"state": encode(state)}
-    return {name: encode(getattr(state, name)) for name in fields}
+    return {name: encode(getattr(state, name)) for name in names}
 
 
 def text(value: Any) -> str:
@@ -106,15 +105,15 @@ def text(value: Any) -> str:
 def to_itf(trace: Trace) -> dict[str, Any]:
     """A trace as an ITF document."""
     steps = (None, *trace.steps)
-    told = [(variables(s), encoded_step(t)) for s, t in zip(trace.states, steps, strict=False)]
-    return in_one_document(trace.system, told, trace.property, trace.where, trace.loop)
+    encoded = [(variables(s), encoded_step(t)) for s, t in zip(trace.states, steps, strict=False)]
+    return in_one_document(trace.system, encoded, trace.property, trace.where, trace.loop)
 
 
 Encoded: TypeAlias = dict[str, Any]
 
 
 def encoded_step(taken: Taken | None) -> Encoded:
-    """The rule taken and its choices; of an initial state, that it is one."""
+    """The rule taken and its choices; for an initial state, a marker of it."""
     if taken is None:
         return {ACTION: "init", PICKS: {}}
     return {ACTION: taken.rule, PICKS: {n: encode(v) for n, v in taken.choices.items()}}
@@ -127,7 +126,7 @@ def in_one_document(
     where: str = "",
     loop: int | None = None,
 ) -> dict[str, Any]:
-    """An ITF document of states that are encoded, each with the step that led to it."""
+    """An ITF document of encoded states, each with the step that led to it."""
     about = {
         "model": system.model.name,
         "variant": system.variant.name,
@@ -158,36 +157,28 @@ def in_one_document(
 
 @attrs.frozen
 class Document:
-    """An ITF file as it was read: nothing in it has been believed yet, except its shape."""
+    """An ITF file of which only the shape was checked."""
 
     variables: tuple[str, ...]
     states: tuple[Mapping[str, Any], ...]
     """Each state's variables, as ITF values, with the rule taken and its choices."""
     about: Mapping[str, Any]
-    """What kspec noted in it: model, variant, bounds, property, where. Empty if foreign."""
+    """What kspec wrote about it: model, variant, bounds, property, where. Empty in files
+    of other tools."""
     loop: int | None
 
 
 def read(path: Path) -> Document:
     """Read an ITF file."""
-    try:
-        return parse(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise BadTrace(f"{path}: {error.strerror or error}") from None
-    except UnicodeDecodeError:
-        raise BadTrace(f"{path}: not a text file, so no ITF trace") from None
+    return parse(read_text(path), name_of(path))
 
 
 def parse(content: str, name: str) -> Document:
-    """Read the content of an ITF file that is called so."""
+    """Read the content of the ITF file of that name."""
     try:
-        raw = json.loads(content)
-    except json.JSONDecodeError as error:
-        raise BadTrace(
-            f"{name}: not JSON, or cut short, at line {error.lineno} column {error.colno}"
-        ) from None
-    except RecursionError:
-        raise BadTrace(f"{name}: nested too deeply for an ITF trace") from None
+        raw = parse_json(content)
+    except SpecError as error:
+        raise BadTrace(f"{name}: {error}") from None
     return document(raw, name)
 
 
@@ -198,15 +189,16 @@ def document(raw: Any, name: str) -> Document:
         if not good:
             raise BadTrace(f"{name}: not an ITF trace: {what}")
 
-    need(isinstance(raw, dict), "it is no JSON object")
-    need(isinstance(raw.get("states"), list) and raw["states"] != [], 'it has no list "states"')
+    need(isinstance(raw, dict), "it is not a JSON object")
+    need(isinstance(raw.get("states"), list), 'it has no list "states"')
+    need(raw["states"] != [], 'its list "states" is empty')
     names = raw.get("vars")
     need(
         isinstance(names, list) and all(isinstance(n, str) for n in names),
         'it has no list "vars" of names',
     )
     for index, state in enumerate(raw["states"]):
-        need(isinstance(state, dict), f"state {index} is no object")
+        need(isinstance(state, dict), f"state {index} is not an object")
         for variable in names:
             need(variable in state, f"state {index} has no variable {variable}")
         for variable, value in state.items():
@@ -215,7 +207,7 @@ def document(raw: Any, name: str) -> Document:
     loop = raw.get("loop")
     need(
         loop is None or (type(loop) is int and 0 <= loop < len(raw["states"])),
-        f"it loops to {loop!r}, which is no state",
+        f"it loops to {loop!r:.40}, which is not a state",
     )
     meta = raw.get("#meta")
     about = meta.get("kspec") if isinstance(meta, dict) else None
@@ -241,8 +233,7 @@ def is_value(value: Any) -> bool:
         return isinstance(pairs, list) and all(
             isinstance(pair, list) and len(pair) == 2 and is_value(pair) for pair in pairs
         )
-    if "#bigint" in value:
-        return isinstance(value["#bigint"], str)
-    if "#unserializable" in value:
-        return True
+    for mark in ("#bigint", "#unserializable"):
+        if mark in value:
+            return isinstance(value[mark], str)
     return all(map(is_value, value.values()))

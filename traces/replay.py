@@ -1,4 +1,4 @@
-"""A trace from a file, taken again step by step under the rules of the specification."""
+"""Replay: a trace from a file, step by step under the rules of the specification."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from traces.trace import Trace, between
 
 
 def replay(system: System[Any], document: Document) -> Trace:
-    """The states of the file as states of the system; BadTrace if it does not behave so."""
+    """The trace of the system that a file describes; BadTrace if the rules do not allow it."""
     first = [s for s in system.initial() if same(s, document, 0)]
     if not first:
         raise BadTrace("state 1 is not an initial state")
@@ -33,20 +33,20 @@ def replay(system: System[Any], document: Document) -> Trace:
 
 
 def same(state: Any, document: Document, index: int) -> bool:
-    """Whether the file has this state there."""
+    """Whether the file has this state at this index."""
     return all(document.states[index].get(k) == v for k, v in variables(state).items())
 
 
 def take(system: System[Any], state: Any, document: Document, index: int) -> tuple[Taken, Any]:
-    """The step that the file names, and where it leads."""
+    """The step that the file names, and the state it leads to."""
     name = document.states[index].get(ACTION)
     picks = document.states[index].get(PICKS)
     rule = next((r for r in system.rules if r.name == name), None)
     at = f"state {index + 1}"
     if rule is None:
-        raise BadTrace(f"{at} names a rule that {system.variant.name} does not have: {name}")
+        raise BadTrace(f"{at}: {system.variant.name} has no rule {name}")
     if not isinstance(picks, dict):
-        raise BadTrace(f"{at} does not say what {name} chose")
+        raise BadTrace(f"{at} lacks the choices of {name}")
     chosen = [picks.get(parameter) for parameter in rule.choices]
     for choice in rule.instances(state):
         if [encode(value) for value in choice] == chosen:
@@ -59,5 +59,5 @@ def take(system: System[Any], state: Any, document: Document, index: int) -> tup
         raise BadTrace(f"{at}: {name} is blocked by: {after.guard}")
     if not same(after, document, index):
         wrong = [k for k, v in variables(after).items() if document.states[index].get(k) != v]
-        raise BadTrace(f"{at}: {name} leads to another {', '.join(wrong)}")
+        raise BadTrace(f"{at}: {name} leads to a state with another {', '.join(wrong)}")
     return Taken(rule.name, dict(zip(rule.choices, choice, strict=True))), after

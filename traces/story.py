@@ -1,7 +1,7 @@
-"""A trace as it is told: scene by scene, with what changed in each, ready to be drawn.
+"""A trace as scenes: one for each state, with what changed in it, ready to be drawn.
 
 The terminal (`traces.terminal`) and the page (`traces.page`) both draw a `Story`; neither
-knows anything of models.
+knows any model.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 import attrs
 
 from spec.core import Rule, Taken
-from spec.picture import Arrow, Band, Cell, Lane, Picture
 from traces.itf import ACTION, PICKS, Document, encode, text, variables
+from traces.picture import Arrow, Band, Cell, Lane, Picture
 from traces.trace import Trace, settings
 
 
 @attrs.frozen
 class SceneFact:
-    """Something a lane knows, and what it was before if that was something else."""
+    """A named value of a lane, and its previous value if that was different."""
 
     name: str
     value: str
@@ -32,13 +32,14 @@ class SceneCell:
     """A box in a lane."""
 
     text: str
-    """What stands in it, or did before it was gone; nothing, where the place is empty."""
+    """Its text, or its last text if it was removed; empty if the cell is."""
     colour: int | None = None
     title: str = ""
     change: str = ""
-    """`new`, `gone`, or nothing."""
+    """`new`, `gone`, or empty."""
     failing: bool = False
     """Whether the property fails here."""
+    sign: str = ""
 
 
 @attrs.frozen
@@ -52,7 +53,7 @@ class SceneMark:
 
 @attrs.frozen
 class SceneLane:
-    """A lane as it stands in one scene."""
+    """A lane in one scene."""
 
     name: str
     role: str = ""
@@ -75,39 +76,39 @@ class Scene:
     rule: str
     """The rule taken, or `initial`."""
     by: str = ""
-    """Who did it."""
+    """The actor of the rule."""
     choices: Mapping[str, str] = attrs.field(factory=dict)
     doc: str = ""
-    """What the rule says of itself, in its first sentence."""
+    """The first paragraph of the rule's docstring."""
     lanes: Sequence[SceneLane] = ()
     arrows: Sequence[Arrow] = ()
 
 
 @attrs.frozen
 class Story:
-    """Everything that is drawn of a trace."""
+    """A trace, ready to be drawn."""
 
     title: str
-    """Model and variant, or the file's name."""
+    """Model and variant, or the name of the file."""
     subtitle: str
-    """The bounds, or whatever else places it."""
+    """The bounds, or the model that a file names."""
     verdict: str
-    """What the trace is evidence of, in one sentence."""
+    """What the trace shows, in one sentence."""
     scenes: Sequence[Scene]
     violated: bool = False
-    """Whether the last scene is a failure (and not a witness, or merely the end)."""
+    """Whether the trace is a counterexample; if not, it is a witness."""
     loop: int | None = None
-    """The number of the scene that follows the last one, in a behaviour without end."""
+    """The number of the scene that follows the last one, if the behaviour is a lasso."""
     loop_rule: str = ""
     """The rule that leads back to it."""
     property: str = ""
-    """What is violated, or witnessed."""
+    """The property that is violated or witnessed."""
     promise: str = ""
-    """What that property says, in its own words."""
+    """The docstring of that property."""
     why: str = ""
-    """What there is to know of the variant beforehand."""
+    """Why the variant exists."""
     words: Mapping[str, str] = attrs.field(factory=dict)
-    """What the names in the scenes mean."""
+    """The meaning of the names in the scenes."""
     colour: str = ""
     """What cells of one colour have in common."""
 
@@ -150,20 +151,20 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
 
 
 def promise(trace: Trace) -> str:
-    """What the property of the trace says of itself, if it is one of the model's."""
-    for prop in (*trace.system.model.properties, *trace.system.model.sanity):
+    """The docstring of the trace's property, if it is one of the model's."""
+    for prop in trace.system.model.all_properties:
         if prop.name == trace.property:
             return in_plain(inspect.getdoc(prop.body) or "")
     return ""
 
 
 def in_plain(doc: str) -> str:
-    """A docstring as a reader has it: in one line, without the marks of Markdown."""
+    """A docstring on one line, without Markdown."""
     return " ".join(doc.replace("`", "").split())
 
 
 def tell_plainly(document: Document, title: str) -> Story:
-    """The story of a trace whose model is not known: variables and values, as they stand."""
+    """A trace of an unknown model, by its variables and their values."""
     scenes: list[Scene] = []
     previous: Picture | None = None
     for index, state in enumerate(document.states):
@@ -172,9 +173,11 @@ def tell_plainly(document: Document, title: str) -> Story:
         action = state.get(ACTION)
         picks = state.get(PICKS)
         chosen = picked(picks if isinstance(picks, dict) else {})
-        taken = Taken(str(action or ("step" if index else "initial")), {})
-        told = scene(index + 1, taken, {}, picture, previous, "")
-        scenes.append(attrs.evolve(told, choices=chosen))
+        if not index and action in (None, "", "init"):  # Quint's name, which kspec's files have
+            action = "initial"
+        taken = Taken(str(action or "step"), {})
+        drawn = scene(index + 1, taken, {}, picture, previous, "")
+        scenes.append(attrs.evolve(drawn, choices=chosen))
         previous = picture
     return Story(
         title=title,
@@ -186,7 +189,7 @@ def tell_plainly(document: Document, title: str) -> Story:
 
 
 def picked(picks: Mapping[str, Any]) -> dict[str, str]:
-    """What a rule chose, with or without the wrapping that Quint gives it."""
+    """The choices of a rule, without the wrapping that Quint gives them."""
     chosen = {}
     for name, pick in picks.items():
         wrapped = isinstance(pick, dict) and pick.keys() == {"tag", "value"}
@@ -203,7 +206,7 @@ def plain_picture(values: Mapping[str, Any]) -> Picture:
 
 
 def choice_text(value: Any) -> str:
-    """What a rule chose, in a few characters: as it says itself, or by its fields."""
+    """A choice in a few characters: its own `__str__`, or its fields."""
     if isinstance(value, tuple) and "__str__" in vars(type(value)):
         return str(value)
     return text(encode(value))
@@ -239,7 +242,7 @@ def scene(
 
 
 def compared(lane: Lane, before: Lane | None, place: str, *, known: bool) -> SceneLane:
-    """A lane with what is new in it; nothing is new where nothing came before (`known`)."""
+    """A lane with what is new in it. In the first scene nothing is (`known` is false)."""
     old = before or (Lane(lane.name) if known else lane)
     facts = [
         SceneFact(name, value, old.facts.get(name, "") if old.facts.get(name) != value else None)
@@ -272,18 +275,18 @@ def compared(lane: Lane, before: Lane | None, place: str, *, known: bool) -> Sce
 
 
 def compared_cells(cells: Sequence[Cell], old: Sequence[Cell], place: str) -> list[SceneCell]:
-    """The cells, those that are new marked, and those that are gone.
+    """The cells, with new ones marked, and those that were removed.
 
-    What is gone is shown in its own place where that is empty now, and else after the others.
-    A cell that has only changed its colour is neither: it stayed.
+    A removed cell is shown in its place if that is empty now, or else after the others. A cell
+    that only changed its colour is not new.
     """
 
     def known(cell: Cell, others: Sequence[Cell]) -> bool:
         return any((cell.text, cell.place) == (other.text, other.place) for other in others)
 
-    def told(cell: Cell, change: str, *, counts: bool = True) -> SceneCell:
+    def scene_cell(cell: Cell, change: str, *, counts: bool = True) -> SceneCell:
         failing = counts and bool(place) and cell.place == place
-        return SceneCell(cell.text, cell.colour, cell.title, change, failing)
+        return SceneCell(cell.text, cell.colour, cell.title, change, failing, cell.sign)
 
     gone = [cell for cell in old if cell.text and not known(cell, cells)]
     scene_cells = []
@@ -291,7 +294,9 @@ def compared_cells(cells: Sequence[Cell], old: Sequence[Cell], place: str) -> li
         emptied = [c for c in gone if not cell.text and c.place == cell.place]
         if emptied:
             gone.remove(emptied[0])
-            scene_cells.append(told(emptied[0], "gone"))
+            scene_cells.append(scene_cell(emptied[0], "gone"))
         else:
-            scene_cells.append(told(cell, "new" if cell.text and not known(cell, old) else ""))
-    return scene_cells + [told(cell, "gone", counts=False) for cell in gone]
+            scene_cells.append(
+                scene_cell(cell, "new" if cell.text and not known(cell, old) else "")
+            )
+    return scene_cells + [scene_cell(cell, "gone", counts=False) for cell in gone]

@@ -1,8 +1,8 @@
-"""A story in the terminal: each step, with what it changed and nothing else.
+"""A trace in the terminal: each step with what it changed, and nothing else.
 
-Log cells stand in brackets, with the high watermark and the end offset between them:
-`[r0 e0] HW› [r1 e0] LEO›`. A cell that is new has a `+`, one that is gone a `-`, the one at
-which the property fails a `✗`; a fact that changed is shown as `old→new`.
+The cells of a log are in brackets, with the high watermark and the end offset between them:
+`[r0 e0] HW› [r1 e0] LEO›`. A new cell has a `+`, a removed one a `-`, and the one at which the
+property fails a `✗`; a fact that changed is shown as `old→new`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from spec.picture import Arrow, Band
+from traces.picture import Arrow, Band
 from traces.story import Scene, SceneCell, SceneFact, SceneLane, Story
+from traces.text import all_printable
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
 
 
 def draw(story: Story) -> Iterator[Text]:
-    """The story, line by line."""
+    """The trace, line by line."""
+    story = all_printable(story)
     width = max((len(lane.name) for s in story.scenes for lane in s.lanes), default=0)
     for scene in story.scenes:
         yield heading(scene)
@@ -32,11 +34,11 @@ def draw(story: Story) -> Iterator[Text]:
         line = Text("      ", style="bold")
         if story.loop_rule:
             line.append(f"{story.loop_rule}  ")
-        yield line.append(f"and on with {story.loop}, for ever")
+        yield line.append(f"then repeats from state {story.loop}")
 
 
 def heading(scene: Scene) -> Text:
-    """Who did what, choosing what."""
+    """The rule, its choices and its actor."""
     line = Text()
     line.append(f"{scene.number:4}  {scene.rule}", style="bold")
     for name, value in scene.choices.items():
@@ -48,12 +50,12 @@ def heading(scene: Scene) -> Text:
 
 
 def arrow(message: Arrow) -> Text:
-    """A message that the step carried."""
+    """A message of the step."""
     return Text(f"      {message.source} → {message.target}: {message.label}", style="dim")
 
 
 def lane_line(lane: SceneLane, width: int, *, everything: bool) -> Text:
-    """One lane: its role, its facts (those that changed, or all), its log."""
+    """A lane: its role, its facts (those that changed, or all) and its log."""
     line = Text()
     line.append("    ✗ " if lane.failing else "      ", style="bold red")
     line.append(f"{lane.name:{width}}", style="bold red" if lane.failing else "")
@@ -73,7 +75,7 @@ def lane_line(lane: SceneLane, width: int, *, everything: bool) -> Text:
 
 
 def band_text(band: Band, before: str | None, *, everything: bool) -> Text:
-    """The state that a lane is in, and the one that it was in before if it left it."""
+    """The state of a lane, and the one before if that was another."""
     out = Text()
     if before and not everything:
         out.append(f"{before}→", style="dim")
@@ -81,7 +83,7 @@ def band_text(band: Band, before: str | None, *, everything: bool) -> Text:
 
 
 def fact_text(fact: SceneFact, *, everything: bool) -> Text:
-    """A fact, with what it was before if it changed."""
+    """A fact, with its value before if it changed."""
     out = Text()
     out.append(f"{fact.name} ", style="dim")
     if fact.before and not everything:
@@ -104,18 +106,19 @@ def cells(lane: SceneLane) -> Text:
 
 
 def cell_text(cell: SceneCell) -> Text:
-    """A box, marked if it is new, gone, or where the property fails."""
+    """A cell, marked if it is new, removed, or where the property fails."""
     if not cell.text and not cell.failing:
         return Text()
     style = style_of(cell.colour)
+    text = " ".join(filter(None, [cell.text, cell.sign]))
     if cell.failing:
         sign = "-" if cell.change == "gone" else ""
-        return Text(f"✗{sign}[{cell.text or 'missing'}] ", style="bold red")
+        return Text(f"✗{sign}[{text or 'missing'}] ", style="bold red")
     if cell.change == "gone":
-        return Text(f"-[{cell.text}] ", style=f"{style} strike dim")
-    return Text(f"{'+' if cell.change == 'new' else ''}[{cell.text}] ", style=style)
+        return Text(f"-[{text}] ", style=f"{style} strike dim")
+    return Text(f"{'+' if cell.change == 'new' else ''}[{text}] ", style=style)
 
 
 def style_of(colour: int | None) -> str:
-    """How the terminal shows a colour of the picture."""
+    """The style of a picture's colour."""
     return "" if colour is None else COLOURS[colour % len(COLOURS)]

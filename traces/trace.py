@@ -1,4 +1,4 @@
-"""A behaviour: states, the steps between them, and what it is evidence of."""
+"""A trace: states, the steps between them, and the property that it concerns."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from spec.core import System, Taken
 
 @attrs.frozen
 class Trace:
-    """A behaviour of a system, from an initial state on."""
+    """A behaviour of a system, from an initial state."""
 
     system: System[Any]
-    """The system that behaves so."""
+    """The system whose behaviour it is."""
     states: tuple[Any, ...]
     """The states, the initial one first."""
     steps: tuple[Taken, ...]
-    """What led from each state to the next; in a behaviour that goes on for ever, the last one
-    leads from the last state back into the loop."""
+    """The step from each state to the next. In a lasso, the last step leads from the last state
+    back into the loop."""
     property: str = ""
-    """The property that it violates, or is a witness of."""
+    """The property that it violates, or that it is a witness of."""
     where: str = ""
-    """The place in the last state where the property fails; what comes before a comma is the
-    name of a cell or lane in the picture."""
+    """The place in the last state where the property fails; the part before a comma names a
+    cell or a lane of the picture."""
     loop: int | None = None
-    """The index of the state that follows the last one, if the behaviour goes on for ever."""
+    """In a lasso, the index of the state that follows the last one."""
 
 
 def between(system: System[Any], before: Any, after: Any) -> Taken:
@@ -35,7 +35,7 @@ def between(system: System[Any], before: Any, after: Any) -> Taken:
     for rule, choice, state in system.steps(before):
         if state == after:
             return Taken(rule.name, dict(zip(rule.choices, choice, strict=True)))
-    raise ValueError("no rule leads from the one state to the other")
+    raise ValueError("no rule leads from the first state to the second")
 
 
 def settings(bounds: Any) -> Mapping[str, int]:

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
 from spec.vocabulary import NO_RACKS, Assignment, KafkaRaises, Member, Racks, TopicPartition
 
@@ -45,7 +46,7 @@ def question(
     racks: Racks = NO_RACKS,
     measurements: int = 0,
 ) -> tuple[str, list[str]]:
-    """Write down one question, and the topics in the order in which it numbers them."""
+    """Encode one request; return it, and the topics in the order of their numbers."""
     named = [
         t for member in members.values() for t in (*member.topics, *(p[0] for p in member.owned))
     ]
@@ -67,7 +68,7 @@ def question(
 
 
 class KafkaJava:
-    """A Java process that answers one question after the other."""
+    """A Java process that answers one request after the other."""
 
     def __init__(self, jar: Path, memory: str = "4g") -> None:
         java = shutil.which("java")
@@ -82,7 +83,7 @@ class KafkaJava:
             text=True,
         )
 
-    def __enter__(self) -> KafkaJava:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -112,9 +113,9 @@ class KafkaJava:
         members: Mapping[str, Member],
         racks: Racks = NO_RACKS,
     ) -> Assignment:
-        """What Kafka assigns; raises `KafkaRaises` when it raises.
+        """Kafka's assignment; raises `KafkaRaises` where Kafka does.
 
-        The answer goes through the members as a hash map yields them: give them in that order.
+        Give the members in the order of Java's hash map, which the response follows.
         """
         text, topics = question(strategy, partitions, members, racks)
         words = iter(map(int, self._ask(text)[1:]))
@@ -132,10 +133,10 @@ class KafkaJava:
         members: Mapping[str, Member],
         measurements: int,
     ) -> list[float]:
-        """How long Kafka takes, several times over: the first ones warm it up."""
+        """The times of several calls of Kafka; the first ones warm it up."""
         text, _ = question(strategy, partitions, members, measurements=measurements)
         return [int(ns) / 1e9 for ns in self._ask(text)[1:]]
 
     def seconds_again(self, measurements: int) -> list[float]:
-        """How long Kafka takes with the question it was asked last."""
+        """The times of several calls of Kafka with the last request."""
         return [int(ns) / 1e9 for ns in self._ask(f"again {measurements}\n")[1:]]

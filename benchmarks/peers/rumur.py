@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 KIP_320 = Path(__file__).with_name("replication_kip320.m")
+PARTITION = Path(__file__).with_name("partition.m")
 TWO_PHASE_COMMIT = Path(__file__).with_name("two_phase_commit.m")
 BOUNDS = {"brokers": "R", "log_size": "L", "max_records": "M", "max_epoch": "E", "managers": "N"}
-"""Our bounds, and what the models call them."""
+"""The short names of bounds in some Murphi models; in the others a bound keeps its name."""
 HOW_TO_GET = "apt-get install rumur gcc"
 
 
@@ -25,16 +26,16 @@ def model(bounds: Mapping[str, int], file: Path = KIP_320) -> str:
     """The model with these bounds."""
     text = file.read_text("utf-8")
     for name, value in bounds.items():
-        constant = BOUNDS[name]
-        text, found = re.subn(rf"\b{constant}: \d+;", f"{constant}: {value};", text, count=1)
-        assert found, f"the model has no bound {constant}"
+        constant = rf"\b({name}|{BOUNDS.get(name, name)}): -?\d+;"
+        text, found = re.subn(constant, rf"\g<1>: {value};", text, count=1)
+        assert found, f"the model has no bound {name}"
     return text
 
 
 def build(
     bounds: Mapping[str, int], threads: int, folder: Path, file: Path = KIP_320
 ) -> tuple[Path, float]:
-    """Make the verifier of a model for these bounds; how many seconds that took."""
+    """Build the verifier of a model for these bounds; return the seconds that this took."""
     folder.mkdir(parents=True, exist_ok=True)
     murphi, source, verifier = (folder / name for name in ("model.m", "verifier.c", "verifier"))
     murphi.write_text(model(bounds, file), "utf-8")
@@ -47,8 +48,13 @@ def build(
 
 
 def states(said: str) -> int:
-    """How many states a verifier says that it found."""
-    found = re.search(r"(\d+) states, \d+ rules fired", said)
+    """The number of states that a verifier reports."""
+    return counts(said)[0]
+
+
+def counts(said: str) -> tuple[int, int]:
+    """The numbers of states and of steps that a verifier reports."""
+    found = re.search(r"(\d+) states, (\d+) rules fired", said)
     if found is None or "No error found" not in said:
         raise SystemExit(f"rumur did not explore the model:\n{said[-2000:]}")
-    return int(found[1])
+    return int(found[1]), int(found[2])

@@ -31,16 +31,16 @@ def is_here() -> bool:
 
 
 def target() -> Path:
-    """Where cargo builds."""
+    """The folder in which cargo builds."""
     cache = os.environ.get("XDG_CACHE_HOME")
     return (Path(cache) if cache else Path.home() / ".cache") / "kspec-benchmarks" / "stateright"
 
 
 def build() -> float:
-    """Build for every release what is not built yet; how many seconds that took."""
+    """Build what is not built yet, for every release; return the seconds that this took."""
     begun = time.perf_counter()
     command = ["cargo", "build", "--quiet", "--release", "--locked", "--target-dir"]
-    ended = subprocess.run([*command, target()], cwd=PROJECT)
+    ended = subprocess.run([*command, target()], cwd=PROJECT, check=False)
     if ended.returncode != 0:
         raise SystemExit(f"cargo could not build {PROJECT}")
     return time.perf_counter() - begun
@@ -48,16 +48,16 @@ def build() -> float:
 
 @attrs.frozen
 class Explored:
-    """What one run found, and what it took."""
+    """The result of one run, and its cost."""
 
     states: int
     seconds: float
-    """The exploration alone, as the program says."""
+    """Seconds of the exploration alone, as the program reports them."""
     process: Ran
 
 
 def run(model: str, bounds: Mapping[str, int], threads: int, release: str) -> Explored:
-    """Explore a model to the end; `build` comes first."""
+    """Explore a model to the end; call `build` first."""
     binary = target() / "release" / f"stateright-{release.replace('.', '-')}"
     given = [f"{name}={value}" for name, value in bounds.items()]
     process = measured([binary, model, *given, "--threads", str(threads)])
@@ -66,7 +66,7 @@ def run(model: str, bounds: Mapping[str, int], threads: int, release: str) -> Ex
 
 
 def figures(said: str) -> tuple[int, float]:
-    """The distinct states and the seconds that the program says."""
+    """The distinct states and the seconds that the program reports."""
     found = re.fullmatch(r"(\d+) states, (\d+\.\d+) seconds\n", said)
     if found is None:
         raise SystemExit(f"Stateright did not explore the model:\n{said[-2000:]}")

@@ -1,4 +1,4 @@
-"""`kspec assign`: who in a consumer group gets which partitions, and what moves."""
+"""`kspec assign`: a consumer group's assignment, and what moves in a rebalance."""
 
 from __future__ import annotations
 
@@ -10,47 +10,52 @@ import attrs
 import click
 
 from checkers.cli.options import FILE, json_option
-from checkers.cli.output import complain, printable, say, say_json, say_table, say_wrapped
-from checkers.verdict import EXIT_INCONCLUSIVE
+from checkers.cli.output import complain, say, say_json, say_table, say_wrapped
+from checkers.engine.verdict import EXIT_INCONCLUSIVE
 from spec.assignors import ASSIGNORS, Member, kafka_order
 from spec.core import SpecError, look_up
+from traces.text import printable
 
 if TYPE_CHECKING:
-    from checkers.rebalance import Rebalance
+    from checkers.groups.rebalance import Rebalance
     from spec.assignors.properties import Round
 
 MOST_MOVES = 20
-"""How many moves are listed one by one, where a person reads."""
+"""How many moves are listed one by one for a reader."""
 
 MOST_ROUNDS = 20
-"""Cooperative rounds after which a group is taken never to settle."""
+"""Cooperative rounds after which a group is considered never to settle."""
 
 
 @click.command()
 @click.argument("strategy")
 @click.argument("file", type=FILE, metavar="[FILE]", required=False)
 @click.option(
-    "--topic", "topics", metavar="NAME=N", multiple=True, help="A topic, instead of FILE."
+    "--topic",
+    "topics",
+    metavar="NAME=N",
+    multiple=True,
+    help="A topic with N partitions, instead of FILE.",
 )
 @click.option(
     "--member",
     "members",
     metavar="ID=TOPIC,…",
     multiple=True,
-    help="A member and what it subscribes to, instead of FILE.",
+    help="A member with its subscription, instead of FILE.",
 )
 @click.option(
     "--after",
     type=FILE,
     metavar="FILE",
-    help="Who is in the group next: members come and go, and own what they got before.",
+    help="The group at the next rebalance; members that stay own what they were assigned.",
 )
 @click.option(
     "--order",
     type=click.Choice(["kafka", "given"]),
     default="kafka",
     show_default=True,
-    help="Members in the order of Kafka's hash map, having joined as given; or just as given.",
+    help="Order of the members: that of Kafka's hash map after they joined as given, or as given.",
 )
 @json_option
 def assign(
@@ -64,16 +69,16 @@ def assign(
 ) -> int:
     """Assign partitions by STRATEGY: range, roundrobin, sticky or cooperative-sticky.
 
-    FILE is JSON or YAML (`-` is standard input): topics with their numbers of partitions, and
+    FILE is JSON or YAML (`-`: standard input): topics with their numbers of partitions, and
     members, each a list of topics or an object with topics, owned, generation, instance_id and
-    rack. The result is what Kafka's own assignor computes, list order included.
+    rack. The result is that of Kafka's own assignor, including the order of lists.
 
     \b
     kspec assign range --topic orders=6 --member c1=orders --member c2=orders
     kspec assign sticky group.yaml --after without-c2.yaml
     kspec assign cooperative-sticky group.json --json
     """
-    from checkers.rebalance import rebalances
+    from checkers.groups.rebalance import rebalances
 
     look_up("strategy", strategy, ASSIGNORS)
     partitions, first = group_from(file, topics, members)
@@ -81,22 +86,20 @@ def assign(
     arrange = kafka_order if order == "kafka" else dict[str, Member]
     done = rebalances(strategy, partitions, arrange(first), settle=False, limit=1)
     if second is not None:
-        later, told = second
-        joined = arrange(owning(told, done[-1].next_members()))
+        later, next_members = second
+        joined = arrange(owning(next_members, done[-1].next_members()))
         cooperative = strategy == "cooperative-sticky"
         done += rebalances(strategy, later, joined, settle=cooperative, limit=MOST_ROUNDS)
     settled = second is None or strategy != "cooperative-sticky" or not done[-1].joins_again
     if as_json:
         say_json(record(strategy, order, done, settled=settled))
     else:
-        tell(strategy, order, done)
+        print_rounds(strategy, order, done)
     missing = dict.fromkeys(topic for each in done for topic in missing_topics(each.round))
     if missing:
-        complain(
-            f"not among the topics, and left out as with Kafka: {some_of(map(printable, missing))}"
-        )
+        complain(f"unknown topics, ignored as Kafka does: {some_of(map(printable, missing))}")
     if not settled:
-        complain(f"the group has not settled in {MOST_ROUNDS} rounds")
+        complain(f"the group has not settled after {MOST_ROUNDS} rounds")
         return EXIT_INCONCLUSIVE
     return 0
 
@@ -108,8 +111,8 @@ def group_from(
     file: Path | None, topics: Sequence[str], members: Sequence[str]
 ) -> tuple[Mapping[str, int | None], Mapping[str, Member]]:
     """The group, from a file or from options."""
-    from checkers.groupfile import parse_topics, read_group
-    from checkers.textfile import name_of
+    from checkers.groups.groupfile import parse_topics, read_group
+    from traces.source import name_of
 
     if file is None:
         if not topics and not members:
@@ -117,18 +120,18 @@ def group_from(
         counts = {n: whole(n, count) for n, count in pairs("--topic", topics).items()}
         subscribed = pairs("--member", members)
         return parse_topics(counts), {
-            name: Member([t for t in told.split(",") if t]) for name, told in subscribed.items()
+            name: Member([t for t in names.split(",") if t]) for name, names in subscribed.items()
         }
     if topics or members:
         raise click.UsageError("give a FILE, or --topic and --member, not both")
     found = read_group(file)
     if found.topics is None:
-        raise SpecError(f"{name_of(file)}: there are no topics")
+        raise SpecError(f"{name_of(file)}: it names no topics")
     return found.topics, found.members
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
-    """`name=value` options by name."""
+    """The values of `name=value` options, by name."""
     found: dict[str, str] = {}
     for each in given:
         name, equals, value = each.rpartition("=")
@@ -151,15 +154,15 @@ def whole(topic: str, count: str) -> int:
 def then(
     file: Path, topics: Mapping[str, int | None]
 ) -> tuple[Mapping[str, int | None], Mapping[str, Member]]:
-    """The group that is there next; where its file has no topics, those stay as they are."""
-    from checkers.groupfile import read_group
+    """The group at the next rebalance; its topics stay as they are if its file names none."""
+    from checkers.groups.groupfile import read_group
 
     found = read_group(file)
     return (topics if found.topics is None else found.topics), found.members
 
 
-def owning(told: Mapping[str, Member], before: Mapping[str, Member]) -> dict[str, Member]:
-    """The next members, each owning what it got before, unless it says itself what it owns."""
+def owning(members: Mapping[str, Member], before: Mapping[str, Member]) -> dict[str, Member]:
+    """The next members, each owning what it was assigned before, unless its file says otherwise."""
     return {
         name: attrs.evolve(
             member,
@@ -169,12 +172,12 @@ def owning(told: Mapping[str, Member], before: Mapping[str, Member]) -> dict[str
         )
         if name in before and not member.owned and member.generation is None
         else member
-        for name, member in told.items()
+        for name, member in members.items()
     }
 
 
 def missing_topics(of: Round) -> list[str]:
-    """What members subscribe to and nothing is said of: likely a slip, though Kafka allows it."""
+    """Topics in a subscription that the file does not name: likely a slip, but Kafka allows it."""
     subscribed = (topic for member in of.members.values() for topic in member.topics)
     return [topic for topic in subscribed if topic not in of.partitions]
 
@@ -182,26 +185,26 @@ def missing_topics(of: Round) -> list[str]:
 # -- what is answered ----------------------------------------------------------------------------
 
 
-def tell(strategy: str, order: str, done: Sequence[Rebalance]) -> None:
-    """Every round as a table, and what it means."""
+def print_rounds(strategy: str, order: str, done: Sequence[Rebalance]) -> None:
+    """Print every round as a table, with its balance and moves."""
     in_order = "in Kafka's order" if order == "kafka" else "as given"
     say(f"{strategy}, members {in_order}")
     for number, rebalance in enumerate(done, 1):
         say()
         if len(done) > 1:
             say(f"Round {number}")
-        tell_round(rebalance)
+        print_round(rebalance)
 
 
-def tell_round(rebalance: Rebalance) -> None:
-    """A table of members, and a few sentences."""
+def print_round(rebalance: Rebalance) -> None:
+    """Print a table of members, and what follows from it."""
     if not rebalance.changes:
         say("No members: nothing is assigned.")
         return
     columns = ["member", "partitions", "assigned"]
     had = any(change.kept or change.lost for change in rebalance.changes.values())
     if had:
-        columns[2:2] = ["keeps", "gets", "lets go"]
+        columns[2:2] = ["kept", "added", "revoked"]
     rows = []
     for name, change in rebalance.changes.items():
         numbers = [len(change.assigned)]
@@ -215,26 +218,24 @@ def tell_round(rebalance: Rebalance) -> None:
 
 
 def sentences(rebalance: Rebalance, *, had: bool) -> list[str]:
-    """How even it is, what moved and what has to wait."""
+    """The balance, the moves, and what is withheld until the next round."""
     total = sum(len(change.assigned) for change in rebalance.changes.values())
     low, high = rebalance.least, rebalance.most
     each = f"{high} each" if low == high else f"{low} to {high} each"
-    even = ": as even as can be" if high - low <= 1 else ": uneven"
+    even = ": balanced" if high - low <= 1 else ": unbalanced"
     if rebalance.withheld:
         even = ", until the next round"
-    lines = [f"Balance: {total} partitions to {len(rebalance.changes)} members, {each}{even}."]
+    lines = [f"Balance: {total} partitions for {len(rebalance.changes)} members, {each}{even}."]
     if not total and not rebalance.withheld:
         lines = ["No partitions: nothing is assigned."]
     if had:
         stay = sum(len(change.kept) for change in rebalance.changes.values())
-        lines.append(
-            f"Moves: {len(rebalance.moves)} from one member to another; {stay} stay where they are."
-        )
+        lines.append(f"Moves: {len(rebalance.moves)} partitions change owner, {stay} stay.")
         lines += listed([f"    {m.what}  {m.source} → {m.destination}" for m in rebalance.moves])
     if rebalance.withheld:
         lines.append(
-            f"Withheld: {len(rebalance.withheld)}, until whoever reads them has let go of them; "
-            "the next round hands them out."
+            f"Withheld: {len(rebalance.withheld)} partitions, until their owners revoke them; "
+            "the next round assigns them."
         )
         lines += listed([f"    {tp}" for tp in rebalance.withheld])
     return lines

@@ -1,4 +1,4 @@
-"""`kspec conform`: hold a client's assignors against Kafka's."""
+"""`kspec conform`: compare a client's assignors with Kafka's."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ import click
 
 from checkers.cli.options import json_option
 from checkers.cli.output import say, say_json, say_table, say_wrapped
-from checkers.verdict import EXIT_ALWAYS
+from checkers.engine.verdict import EXIT_ALWAYS
 from spec.core import SpecError, look_up
 
 if TYPE_CHECKING:
-    from checkers.conform import Searched
+    from checkers.groups.conform import Searched
 
 
 @click.command()
 @click.argument("reference", metavar="TARGET")
 @click.option(
-    "--strategy", "strategies", metavar="S", multiple=True, help="Only this one. Repeatable."
+    "--strategy",
+    "strategies",
+    metavar="S",
+    multiple=True,
+    help="Test only this strategy. Repeatable.",
 )
 @click.option(
     "--max-examples",
@@ -28,15 +32,19 @@ if TYPE_CHECKING:
     default=300,
     show_default=True,
     metavar="N",
-    help="Groups and histories to try, for each strategy.",
+    help="Groups and histories to try for each strategy.",
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="The same seed, the same groups."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of the search; the same seed tries the same groups.",
 )
 @click.option(
     "--any-order",
     is_flag=True,
-    help="The order in which a member's partitions are listed does not count.",
+    help="Ignore the order in which a member's partitions are listed.",
 )
 @json_option
 def conform(
@@ -47,26 +55,28 @@ def conform(
     any_order: bool,
     as_json: bool,
 ) -> int:
-    """Search for groups that TARGET assigns otherwise than Kafka, and show the smallest.
+    """Search for groups that TARGET assigns differently from Kafka, and show the smallest.
 
-    TARGET is kafka-python, aiokafka, or your own: `module:attribute`, where the attribute maps
-    names of strategies to functions of partitions and members, as spec.assignors.ASSIGNORS
-    does, or is a function that returns such a mapping. It is imported, and so executed.
+    TARGET is kafka-python, aiokafka, or your own `module:attribute`: a mapping from names of
+    strategies to functions of partitions and members, like spec.assignors.ASSIGNORS, or a
+    function that returns such a mapping. It is imported, and so executed.
 
-    A disagreement is WRONG where a property is broken that the strategy promises, DIFFERENT
-    where the answer is valid but not Kafka's, or a CRASH. Each comes with Python to paste. The
-    exit code is 12 if there is any.
+    A difference is WRONG if it breaks a property that the strategy guarantees, DIFFERENT if the
+    assignment is valid but not Kafka's, or a CRASH. Each is shown with Python code that
+    reproduces it. The exit code is 12 if there is any.
+
+    `kspec conform broker HOST:PORT` compares a broker instead.
 
     \b
     kspec conform kafka-python --strategy range
     kspec conform my_client:ASSIGNORS --max-examples 2000
     """
     if find_spec("hypothesis") is None:
-        raise SpecError("kspec conform takes Hypothesis: pip install 'kspec[conform]'")
-    from checkers.conform import find_target, search
-    from checkers.conform.findings import quiet
-    from checkers.conform.report import to_json, told
-    from checkers.conform.target import installed_version
+        raise SpecError("kspec conform needs Hypothesis: pip install 'kspec[conform]'")
+    from checkers.groups.conform import find_target, search
+    from checkers.groups.conform.findings import quiet
+    from checkers.groups.conform.report import as_text, to_json
+    from checkers.groups.conform.target import installed_version
 
     started = time.perf_counter()
     with quiet():
@@ -80,7 +90,7 @@ def conform(
         )
         results.append(searched)
         for finding in () if as_json else searched.findings:
-            say(told(finding, reference))
+            say(as_text(finding, reference))
             say()
     installed = None if ":" in reference else installed_version(reference)
     found = any(searched.findings for searched in results)
@@ -112,8 +122,8 @@ def conform(
 
 
 def summarise(results: list[Searched]) -> None:
-    """What was found, in numbers."""
-    from checkers.conform.judgement import CRASH, DIFFERENT, WRONG
+    """Print the number of differences."""
+    from checkers.groups.conform.judgement import CRASH, DIFFERENT, WRONG
 
     kinds = (WRONG, DIFFERENT, CRASH)
     rows = [
@@ -128,4 +138,4 @@ def summarise(results: list[Searched]) -> None:
     say()
     names = ", ".join(s.strategy for s in results if not s.findings)
     if names:
-        say_wrapped(f"Found nothing against {names}.")
+        say_wrapped(f"No difference found for {names}.")

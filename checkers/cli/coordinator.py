@@ -1,4 +1,4 @@
-"""`kspec coordinator`: which partition, and which broker, a consumer group belongs to."""
+"""`kspec coordinator`: the partition and the broker that a consumer group belongs to."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ import attrs
 import click
 
 from checkers.cli.options import FILE, json_option
-from checkers.cli.output import printable, say, say_table
-from checkers.leaders import OFFSETS_TOPIC, Leaders, parse_leaders
-from checkers.textfile import read_text
+from checkers.cli.output import say, say_table
+from checkers.groups.leaders import OFFSETS_TOPIC, Leaders, parse_leaders
 from spec.core import SpecError, look_up
 from spec.placement import OFFSETS_PARTITIONS, PLACEMENT_RULES
+from traces.source import name_of, read_text
+from traces.text import printable
 
 RULES = dict(zip(("kafka", "remainder-first", "abs-first"), PLACEMENT_RULES, strict=True))
-"""What each rule is called at the prompt, and what it says in Java."""
+"""Each rule's name at the prompt, and its formula in Java."""
 
 
 @attrs.frozen
 class Placed:
-    """Where a group belongs."""
+    """The place of a group."""
 
     group: str
     hash_code: int
     partition: int
-    told: tuple[int, ...]
-    """What each rule says, where they may differ."""
+    by_rule: tuple[int, ...]
+    """The partition by each rule, if the rules may differ."""
     broker: int | None = None
 
 
@@ -40,26 +41,26 @@ class Placed:
     "file",
     type=FILE,
     metavar="FILE",
-    help="Groups, one a line; `-` is standard input, as it is in place of GROUP.",
+    help="A list of groups, one on each line; `-`, here or as GROUP, is standard input.",
 )
 @click.option(
     "--partitions",
     type=click.IntRange(1, 2**31 - 1),
     metavar="N",
-    help=f"Partitions of {OFFSETS_TOPIC}; {OFFSETS_PARTITIONS}, or as many as --leaders lists.",
+    help=f"Partitions of {OFFSETS_TOPIC}; by default {OFFSETS_PARTITIONS}, or those of --leaders.",
 )
 @click.option(
     "--leaders",
     type=FILE,
     metavar="FILE",
-    help="Who leads them: output of kafka-topics --describe, or JSON, partition to broker.",
+    help="Their leaders: the output of kafka-topics --describe, or JSON, partition to broker.",
 )
 @click.option(
     "--rule",
     default="kafka",
     show_default=True,
     metavar="RULE",
-    help="kafka, or as it is often told: " + ", ".join(list(RULES)[1:]) + ".",
+    help="Kafka's rule, or one that is often mistaken for it: " + ", ".join(list(RULES)[1:]) + ".",
 )
 @json_option
 def coordinator(
@@ -70,11 +71,12 @@ def coordinator(
     rule: str,
     as_json: bool,
 ) -> int:
-    """Find the partition of __consumer_offsets that each GROUP belongs to, from its id alone.
+    """Find the partition of __consumer_offsets that each GROUP belongs to.
 
-    The broker that leads it coordinates the group. Kafka computes Utils.abs(hash) % n; two other
-    rules are often told, and where one of them says something else, that is said. Transactional
-    ids belong to partitions of __transaction_state by the same rule.
+    The leader of that partition coordinates the group. Kafka computes Utils.abs(hash) % n from
+    the group's id. Two other formulas are often mistaken for this one; if they give another
+    partition, the report says so. Transactional ids belong to partitions of __transaction_state
+    by the same rule.
 
     \b
     kspec coordinator my-group polygenelubricants
@@ -84,43 +86,52 @@ def coordinator(
     """
     look_up("rule", rule, RULES)
     if not groups and not file:
-        raise click.UsageError("name a group, or give --file")
+        raise click.UsageError("missing GROUP or --file")
     if "-" in groups and not file:
         groups, file = tuple(group for group in groups if group != "-"), Path("-")
     names = [*groups, *(lines_of(file) if file else ())]
-    known = leaders_from(leaders) if leaders else None
-    if known and partitions not in (None, known.partitions):
-        raise SpecError(
-            f"{leaders} lists {known.partitions} partitions of {OFFSETS_TOPIC}, not {partitions}"
-        )
+    for name in groups:
+        if not name:
+            raise SpecError("a group id is not empty")
+        if not is_unicode(name):
+            raise SpecError(f"the group id {name} is not UTF-8")
+    known = leaders_from(leaders, partitions) if leaders else None
     count = partitions or (known.partitions if known else OFFSETS_PARTITIONS)
     placed = place(names, count, PLACEMENT_RULES[RULES[rule]], known)
     if as_json:
         say_as_json(placed, count, rule, with_broker=known is not None)
     else:
-        tell(placed, count, rule, with_broker=known is not None)
+        print_table(placed, count, rule, with_broker=known is not None)
     return 0
 
 
+def is_unicode(argument: str) -> bool:
+    """Whether an argument is valid text; Python keeps other bytes as surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in argument)
+
+
 def lines_of(file: Path) -> list[str]:
-    """The groups that a file lists; blank lines are none."""
+    """The groups that a file lists, one on each line."""
     lines = (line.removesuffix("\r") for line in read_text(file).split("\n"))
-    return [line for line in lines if line]
+    groups = [line for line in lines if line]
+    if not groups:
+        raise SpecError(f"{name_of(file)} lists no group")
+    return groups
 
 
-def leaders_from(file: Path) -> Leaders:
-    """Who leads which partition, by a file."""
+def leaders_from(file: Path, partitions: int | None) -> Leaders:
+    """The leaders that a file lists."""
     text = read_text(file)
     try:
-        return parse_leaders(text)
+        return parse_leaders(text, partitions)
     except SpecError as error:
-        raise SpecError(f"{file}: {error}") from None
+        raise SpecError(f"{name_of(file)}: {error}") from None
 
 
 def place(
     names: list[str], count: int, rule: Callable[[int, int], int], leaders: Leaders | None
 ) -> list[Placed]:
-    """Where each group belongs, by one rule, and whether the others say the same."""
+    """The partition of each group by one rule, and by all rules if they may differ."""
     from impl.assignors.java import string_hash
     from spec.java import INT_MIN, int32
 
@@ -129,15 +140,15 @@ def place(
     for name in names:
         hash_code = int32(string_hash(name))
         partition = rule(hash_code, count)
-        told: tuple[int, ...] = ()
+        by_rule: tuple[int, ...] = ()
         if hash_code == INT_MIN:  # the one hash on which they may differ
-            told = tuple(each(hash_code, count) for each in PLACEMENT_RULES.values())
-        placed.append(Placed(name, hash_code, partition, told, brokers.get(partition)))
+            by_rule = tuple(each(hash_code, count) for each in PLACEMENT_RULES.values())
+        placed.append(Placed(name, hash_code, partition, by_rule, brokers.get(partition)))
     return placed
 
 
-def tell(placed: list[Placed], count: int, rule: str, *, with_broker: bool) -> None:
-    """A line for each group, and a word on those where the rules differ."""
+def print_table(placed: list[Placed], count: int, rule: str, *, with_broker: bool) -> None:
+    """Print a line for each group, and the groups for which the rules differ."""
     columns = ["group", "hash", "partition"] + (["broker"] if with_broker else [])
     rows = []
     for p in placed:
@@ -145,20 +156,21 @@ def tell(placed: list[Placed], count: int, rule: str, *, with_broker: bool) -> N
         rows.append([printable(p.group), str(p.hash_code), str(p.partition), *broker])
     say_table(columns, rows, right=(1, 2, 3))
     say()
-    say(f"By {RULES[rule]}, n = {count}{' (the default)' if count == OFFSETS_PARTITIONS else ''}.")
+    default = " (the default)" if count == OFFSETS_PARTITIONS else ""
+    say(f"Rule: {RULES[rule]}, n = {count}{default}.")
     for p in placed:
-        if len(set(p.told)) > 1:
-            by_rule = zip(PLACEMENT_RULES, p.told, strict=True)
-            says = ", ".join(f"{name} says {told}" for name, told in by_rule)
-            say(f"The rules differ on {printable(p.group)}: {says}.")
+        if len(set(p.by_rule)) > 1:
+            by_rule = zip(PLACEMENT_RULES, p.by_rule, strict=True)
+            results = ", ".join(f"{name} gives {partition}" for name, partition in by_rule)
+            say(f"The rules differ for {printable(p.group)}: {results}.")
     if with_broker and any(p.broker is None for p in placed):
-        say("none: nobody leads that partition now, so the group has no coordinator.")
+        say("none: the partition has no leader, so the group has no coordinator.")
 
 
 def say_as_json(placed: list[Placed], count: int, rule: str, *, with_broker: bool) -> None:
-    """One object, with a group a line, as there may be many."""
+    """Print one JSON object, with each group on a line of its own."""
     head = {"partitions": count, "rule": rule, "java": RULES[rule]}
-    say(json.dumps(head, ensure_ascii=False)[:-1] + ', "groups": [')
+    say(json.dumps(head)[:-1] + ', "groups": [')
     for number, p in enumerate(placed, 1):
         record: dict[str, Any] = {
             "group": p.group,
@@ -167,7 +179,7 @@ def say_as_json(placed: list[Placed], count: int, rule: str, *, with_broker: boo
         }
         if with_broker:
             record["broker"] = p.broker
-        if len(set(p.told)) > 1:
-            record["rules"] = dict(zip(RULES, p.told, strict=True))
-        say(json.dumps(record, ensure_ascii=False) + ("," if number < len(placed) else ""))
+        if len(set(p.by_rule)) > 1:
+            record["rules"] = dict(zip(RULES, p.by_rule, strict=True))
+        say(json.dumps(record) + ("," if number < len(placed) else ""))
     say("]}")

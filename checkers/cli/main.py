@@ -1,46 +1,52 @@
-"""Find the command, run it, and turn whatever goes wrong into one line and an exit code."""
+"""Find the command, run it, and turn every error into one line and an exit code."""
 
 from __future__ import annotations
 
-import errno
 import importlib
-import io
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
 
 import click
+from click.shell_completion import CompletionItem
 
-from checkers.cli.output import complain, finish_output, stop_talking
+from checkers.cli.output import complain, discard_output, finish_output, prepare_streams
+from checkers.engine.verdict import EXIT_BAD_INPUT, EXIT_USAGE
 from checkers.start import EXIT_INTERRUPTED
-from checkers.verdict import EXIT_BAD_INPUT, EXIT_USAGE
 from spec.core import SpecError, look_up
 
 COMMANDS = {
-    "models": "what can be checked: models, variants, bounds, properties",
-    "check": "explore every state within the bounds",
-    "simulate": "walk at random, where there are too many states",
-    "mutate": "break each rule in turn, and see which property notices",
-    "prove": "prove lemmas for all numbers, and refute what one could take for them",
-    "show": "draw a recorded trace",
-    "assign": "who in a consumer group gets which partitions, and what moves",
-    "coordinator": "which partition and broker a consumer group belongs to",
-    "conform": "hold a client's assignors against Kafka's",
-    "bundle": "what Spark's workers need, as one archive",
+    "models": "list models with their variants, bounds and properties",
+    "check": "explore every reachable state within the bounds",
+    "simulate": "walk at random, for bounds too large to explore",
+    "mutate": "break each rule in turn, and check whether a property fails",
+    "refine": "compare every step with a kernel or an implementation",
+    "traces": "generate traces as test vectors",
+    "prove": "prove lemmas for all integers, and refute their false neighbours",
+    "show": "print a recorded trace or a story",
+    "advise": "find settings that lose data or stop writes",
+    "assign": "compute a consumer group's assignment, and what moves",
+    "coordinator": "find a consumer group's partition and coordinator",
+    "conform": "compare a client's assignors, or a broker, with Kafka's",
+    "serve": "run a broker in memory, for tests of real clients",
+    "oracle": "answer requests by the specification, for tests in any language",
+    "vectors": "generate random requests to an oracle, with the answers",
+    "bundle": "write the archive that Spark's workers need",
 }
-"""Each command, and what it does. Its module in this folder has the same name."""
+"""The commands, each with a summary. Its module in this folder has the same name."""
 
 
 class Commands(click.Group):
-    """The commands, imported one at a time."""
+    """The commands, each imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order in which one gets to know them."""
+        """The commands, in the order in which a newcomer needs them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command's own module has it under its own name."""
+        """The command, from the module of its name."""
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"checkers.cli.{cmd_name}")
@@ -50,13 +56,32 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """A wrong name is answered with those near it."""
-        try:
-            look_up("command", args[0], COMMANDS)
-        except SpecError as error:
-            if not args[0].startswith("-"):
+        """`help COMMAND` means `COMMAND --help`; an unknown name is answered with similar ones."""
+        if args[0] == "help":
+            if len(args) == 1:
+                click.echo(ctx.get_help())
+                ctx.exit()
+            args = [*args[1:], "--help"]
+        if args[:2] == ["conform", "broker"]:
+            module = importlib.import_module("checkers.cli.conform_broker")
+            return "conform broker", module.conform_broker, args[2:]
+        if not args[0].startswith("-") and not ctx.resilient_parsing:
+            try:
+                look_up("command", args[0], COMMANDS)
+            except SpecError as error:
                 ctx.fail(str(error))
         return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands whose names begin so, without importing them, or the options."""
+        return [
+            *(
+                CompletionItem(name, help=summary)
+                for name, summary in COMMANDS.items()
+                if name.startswith(incomplete)
+            ),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
@@ -67,16 +92,20 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("kspec"), "-V", "--version", prog_name="kspec")
 def kspec() -> None:
-    """Check what Kafka does, or a protocol of your own, in every state within bounds.
+    """Executable specification of Kafka's replication and consumer-group protocols.
+
+    kspec explores every reachable state of a model within bounds, one of Kafka's protocols or
+    your own, and shows a shortest counterexample to each property that fails.
 
     \b
-    kspec models                                    what there is to check
-    kspec check replication                         Kafka as it is: every state within bounds
+    kspec models                                 list what can be checked
+    kspec check replication                      explore the replication protocol
     kspec check replication --variant kip-101 \\
-        --html story.html                           how Kafka of 2017 lost data, as a page
+        --html lost.html                         see how KIP-101 loses a committed record
+    kspec help check                             describe a command
 
-    Exit codes: 0 all is well, 2 wrong usage, 3 a trace was rejected, 4 a limit ended the run,
-    11 deadlock, 12 a property is violated, 13 a leads-to property is violated, 151 bad input.
+    Exit codes: 0 success, 2 wrong usage, 3 trace rejected, 4 inconclusive, 11 deadlock,
+    12 invariant violated, 13 liveness property violated, 151 bad input.
     """
 
 
@@ -85,9 +114,7 @@ def main(
 ) -> None:
     """Run a command and leave with its exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that knows no arrows gets "?"
+    prepare_streams()
     sys.exit(finish_output(run(argv, command, name)))
 
 
@@ -111,16 +138,20 @@ def run(
     except SpecError as error:
         complain(str(error))
         return EXIT_BAD_INPUT
+    except SystemExit as error:
+        if os.environ.get("_KSPEC_COMPLETE"):  # click's way to end shell completion
+            return error.code if isinstance(error.code, int) else 0
+        complain(f"the model's code called sys.exit({error.code!r:.40})")
+        return EXIT_BAD_INPUT
     except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
-        complain(f"cannot write the answer: {error.strerror}")
-        stop_talking()
+        complain(f"{error.filename or 'cannot write the answer'}: {error.strerror or error}")
+        if error.filename is None:
+            discard_output()
         return EXIT_BAD_INPUT
     return code if isinstance(code, int) else 0
 
 
 def interrupted() -> int:
-    """Someone pressed Ctrl-C where there was nothing to report yet."""
+    """Report an interruption that came before there was anything else to report."""
     complain("interrupted")
     return EXIT_INTERRUPTED

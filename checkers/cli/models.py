@@ -1,4 +1,4 @@
-"""`kspec models`: what there is to check."""
+"""`kspec models`: the models, with their variants, bounds and properties."""
 
 from __future__ import annotations
 
@@ -9,33 +9,48 @@ import click
 
 from checkers.cli.options import json_option
 from checkers.cli.output import say, say_json, say_wrapped
-from checkers.models import BUILT_IN, find_model
-from checkers.verdict import DEADLOCK
+from checkers.engine.verdict import DEADLOCK
+from checkers.models.find import BUILT_IN, find_model
 from spec.core import Always, LeadsTo, Model, Property, Rule, Variant, Violated
 
-KINDS = {Always: "always", LeadsTo: "leads to"}
+KINDS = {Always: ("always", "invariant"), LeadsTo: ("leads to", "liveness property")}
+"""The kinds of properties, for a machine and for a reader; any other is `REACHABLE`."""
+
+REACHABLE = "reachable", "reachability property"
 
 
 @click.command()
 @click.argument("names", metavar="[MODEL]…", nargs=-1)
-@click.option("--variant", "only", metavar="V", help="Only this variant of MODEL.")
-@click.option("--rules", is_flag=True, help="Each variant's rules with their guards, in words.")
+@click.option("--variant", "only", metavar="V", help="Describe only this variant of MODEL.")
+@click.option("--rules", is_flag=True, help="List the rules of each variant with their guards.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of MODEL's traces.")
 @json_option
-def models(names: tuple[str, ...], only: str | None, rules: bool, as_json: bool) -> int:
-    """List the models; or say of MODEL what its variants, bounds and properties are.
+def models(
+    names: tuple[str, ...], only: str | None, rules: bool, schema: bool, as_json: bool
+) -> int:
+    """List the models, or describe MODEL: its variants, bounds and properties.
 
-    A variant comes with what is expected of it. With --rules, it has those rules in which it
-    differs from the variant that it comes after; with --variant, all of its rules.
+    Each variant is listed with the violations that are expected of it. With --rules, a variant
+    is listed with the rules in which it differs from its parent; with --variant as well, with
+    all of its rules.
 
     \b
     kspec models
     kspec models replication --rules
     kspec models group --variant cooperative --rules
+    kspec models group --schema
     kspec models my_protocol.py
     """
     if only and len(names) != 1:
-        raise click.UsageError("--variant is one of a MODEL's: name that one")
+        raise click.UsageError("--variant requires one MODEL")
+    if schema and (len(names) != 1 or only or rules):
+        raise click.UsageError("--schema requires one MODEL, and takes no other option")
     found = {name: find_model(name) for name in names or BUILT_IN}
+    if schema:
+        from traces.schema import json_schema
+
+        say_json(json_schema(found[names[0]]))
+        return 0
     chosen = {
         name: [model.variant(only)] if only else model.variants for name, model in found.items()
     }
@@ -45,11 +60,11 @@ def models(names: tuple[str, ...], only: str | None, rules: bool, as_json: bool)
         return 0
     for name, model in found.items():
         whole = names or rules
-        told = describe(name, model, chosen[name], rules=rules) if whole else brief(name, model)
-        for line in told:
+        lines = describe(name, model, chosen[name], rules=rules) if whole else brief(name, model)
+        for line in lines:
             say_wrapped(line)
     if not names:
-        say("kspec models MODEL says what its variants, bounds and properties are.")
+        say("`kspec models MODEL` describes a model.")
     return 0
 
 
@@ -63,12 +78,12 @@ def brief(name: str, model: Model[Any]) -> list[str]:
 def describe(
     name: str, model: Model[Any], variants: Sequence[Variant[Any]], *, rules: bool
 ) -> list[str]:
-    """A model, as it is read."""
+    """A model, as lines for a reader."""
     default = model.variant().name
     lines = [f"{name}: {model.doc}", "", "  variants"]
     for variant in variants:
         star = " (default)" if variant.name == default else ""
-        parent = f", after {variant.parent}" if variant.parent else ""
+        parent = f", derived from {variant.parent}" if variant.parent else ""
         lines += [f"    {variant.name}{star}{parent}", f"        {variant.why}"]
         lines += [f"        {line}" for line in expectations(variant)]
         if rules:
@@ -79,9 +94,14 @@ def describe(
         for b in model.bound_ranges():
             lines.append(f"    {b.name}={b.default}  ({b.low} to {b.high})  {b.doc}")
     lines += ["", "  properties"]
-    for prop in (*model.properties, *model.sanity):
-        sanity = ", a sanity property" if prop in model.sanity else ""
-        lines += [f"    {prop.name}  ({kind(prop)}{sanity})", f"        {prop.summary}"]
+    for prop in model.all_properties:
+        aside = "" if prop in model.properties else ", on request"
+        lines += [
+            f"    {prop.name}  ({KINDS.get(type(prop), REACHABLE)[1]}{aside})",
+            f"        {prop.summary}",
+        ]
+    if model.not_modelled:
+        lines += ["", f"  not modelled: {', '.join(model.not_modelled)}"]
     example = f"kspec check {name}"
     other = next((v.name for v in variants if v.name != default), None)
     lines += ["", f"  example: {example}" + (f" --variant {other}" if other else ""), ""]
@@ -91,20 +111,20 @@ def describe(
 def rules_of(
     model: Model[Any], variant: Variant[Any], before: Variant[Any] | None
 ) -> Iterator[str]:
-    """The rules of a variant; or, where the one before it is listed too, what differs."""
+    """The rules of a variant; only those that differ, if its parent is listed too."""
     kept = before.rules if before else ()
     new = [rule for rule in variant.rules if rule not in kept]
     if before:
         still = {rule.name for rule in variant.rules}
         gone = ", ".join(rule.name for rule in kept if rule.name not in still)
         without = f", without {gone}" if gone else ""
-        yield f"rules: as {before.name}{without}" + (", with these of its own" if new else "")
+        yield f"rules: those of {before.name}{without}" + ("; of its own:" if new else "")
     for rule in new:
         yield from rule_lines(model, rule)
 
 
 def expectations(variant: Variant[Any]) -> list[str]:
-    """What a variant is expected to do to the properties."""
+    """The violations that are expected of a variant."""
     if not variant.violates:
         return ["expected: every property holds"]
     return [f"expected: {expectation(name, v)}" for name, v in variant.violates.items()]
@@ -118,7 +138,7 @@ def expectation(name: str, violated: Violated) -> str:
 
 
 def rule_lines(model: Model[Any], rule: Rule[Any]) -> list[str]:
-    """A rule: what it says of itself, and its guards."""
+    """A rule: its docstring and its guards."""
     chosen = ", ".join(rule.choices)
     first, *more = [" ".join(paragraph.split()) for paragraph in rule.doc.split("\n\n")]
     return [
@@ -132,15 +152,15 @@ def rule_lines(model: Model[Any], rule: Rule[Any]) -> list[str]:
 
 
 def remark(model: Model[Any], guard: str, is_limit: bool) -> str:
-    """What a guard's name does not say: that it is a limit, or what is answered where it fails."""
+    """What a guard's name does not say: that it is a limit, or the error if it fails."""
     if is_limit:
-        return "(a limit of the bounds)"
+        return "(limit of the bounds)"
     return f"(else {model.answers[guard]})" if guard in model.answers else ""
 
 
 def kind(prop: Property[Any]) -> str:
-    """The kind of a property, in words."""
-    return KINDS.get(type(prop), "reachable")
+    """The kind of a property, for a machine."""
+    return KINDS.get(type(prop), REACHABLE)[0]
 
 
 def record(
@@ -175,6 +195,7 @@ def record(
             for v in variants
         ],
         "answers": dict(model.answers),
+        "not_modelled": list(model.not_modelled),
         "bounds": [
             {"name": b.name, "default": b.default, "low": b.low, "high": b.high, "doc": b.doc}
             for b in model.bound_ranges()
@@ -183,9 +204,9 @@ def record(
             {
                 "name": p.name,
                 "kind": kind(p),
-                "by_name_only": p in model.sanity,
+                "by_name_only": p not in model.properties,
                 "summary": p.summary,
             }
-            for p in (*model.properties, *model.sanity)
+            for p in model.all_properties
         ],
     }

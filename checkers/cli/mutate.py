@@ -1,4 +1,4 @@
-"""`kspec mutate`: break each rule in turn, and see which property notices."""
+"""`kspec mutate`: mutation testing of a model's rules and properties."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from checkers.cli.options import (
     variant_option,
 )
 from checkers.cli.output import say, say_json, say_wrapped
-from checkers.models import find_model
-from checkers.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
+from checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
+from checkers.models.find import find_model
 from spec.core import look_up
 
 if TYPE_CHECKING:
-    from checkers.mutate import Outcome, Report
+    from checkers.mutation.mutate import Outcome, Report
 
 
 @click.command()
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "--rule", "rules", metavar="R", multiple=True, help="Only mutants of this rule. Repeatable."
 )
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes; all cores.")
-@click.option("--all", "everything", is_flag=True, help="List the mutants that were caught, too.")
+@click.option("--all", "everything", is_flag=True, help="List killed mutants, too.")
 @json_option
 def mutate(
     model: str,
@@ -45,23 +45,24 @@ def mutate(
     everything: bool,
     as_json: bool,
 ) -> int:
-    """Break each rule of MODEL in turn, and see which property notices.
+    """Break each rule of MODEL in turn, and check whether a property fails.
 
-    Each guard is dropped, and each effect made to forget a field or to get a number wrong. A
-    mutant that no property catches is a survivor: the model says why it is harmless, or a
-    property is missing (exit code 12). Bounds are the model's own for mutation, unless --set.
+    A mutant lacks one guard, or its effect leaves a field as it was or gets a number wrong. A
+    property that fails kills the mutant. A mutant that survives is listed as equivalent in the
+    model's baseline, with a reason, or a property is missing (exit code 12). Bounds are those of
+    the baseline, unless --set is given.
 
     \b
     kspec mutate replication
     kspec mutate replication --rule leader_advances_hw
     """
-    from checkers.mutate import mutate as judge
+    from checkers.mutation.mutate import mutate as judge
 
     found = find_model(model)
     chosen = found.variant(variant)
     for name in rules:
         look_up(f"rule of {chosen.name}", name, {rule.name: rule for rule in chosen.rules})
-    bounds = [parse_settings(settings)] if settings else found.mutation_bounds
+    bounds = [parse_settings(settings, found)] if settings else found.baseline.bounds
     for given in bounds:
         found.system(chosen.name, given)
     with counting(f"mutants of {found.name}, {chosen.name}") as on_progress:
@@ -73,19 +74,18 @@ def mutate(
             workers=workers or len(os.sched_getaffinity(0)),
             on_progress=on_progress,
         )
-    survivors = report.having("survived")
     if as_json:
-        say_json(attrs.asdict(report))
+        say_json({**attrs.asdict(report), "mutation_score": report.score})
     else:
-        tell(report, everything=everything)
-    if survivors or report.stale:
+        print_report(report, everything=everything)
+    if report.having("survived") or report.stale:
         return EXIT_ALWAYS
     return EXIT_INCONCLUSIVE if report.stopped_by else EXIT_OK
 
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """How many are done, where there is a terminal to say it on."""
+    """Show a progress bar, if standard error is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -99,56 +99,60 @@ def counting(what: str) -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def tell(report: Report, *, everything: bool) -> None:
-    """The report, as it is read."""
-    killed, explained, survived = (
-        report.having(fate) for fate in ("killed", "explained", "survived")
+def print_report(report: Report, *, everything: bool) -> None:
+    """Print the outcome of every mutant that a reader may have to act on, and the score."""
+    killed, equivalent, survived = (
+        report.having(fate) for fate in ("killed", "equivalent", "survived")
     )
     if report.not_asked:
         names = ", ".join(report.not_asked)
-        say_wrapped(f"Not asked, since they fail in the rules as they stand: {names}.")
+        say_wrapped(f"Not checked, since they fail without any mutation: {names}.")
     for o in killed:
         needs_its_own = o.bounds not in report.bounds
         if everything or needs_its_own:
-            say(f"caught{' in bounds of its own' if needs_its_own else ''}: {o.mutant}")
+            say(f"killed{' in bounds of its own' if needs_its_own else ''}: {o.mutant}")
             in_states = f" in {o.states} states" if o.states else ""
             say_wrapped(f"    by {o.killed_by}{in_states}, with {in_words(o.bounds)}")
-    for o in explained:
-        say(f"explained: {o.mutant}")
+    for o in equivalent:
+        say(f"equivalent: {o.mutant}")
         say_wrapped(f"    {o.reason}")
     for o in survived:
         say(f"SURVIVED: {o.mutant}")
         say_wrapped(f"    {remark(o)}")
     for name in report.stale:
         say(f"STALE: {name}")
-        say("    The model explains this survivor, but it does not exist, or it was caught.")
+        say(
+            "    The baseline lists this mutant as equivalent, but it was killed or does not exist."
+        )
     say()
     if report.stopped_by:
-        looked_at = f"{len(report.outcomes)} of {report.mutants} mutants were looked at"
-        say(f"Inconclusive, {report.stopped_by}: {looked_at}.")
+        explored = f"{len(report.outcomes)} of {report.mutants} mutants were explored"
+        say(f"Inconclusive, {report.stopped_by}: {explored}.")
+    score = "" if report.score is None else f" Mutation score {report.score:.1%}; "
     say(
-        f"{report.model}, {report.variant}: {len(report.outcomes)} mutants, {len(killed)} caught, "
-        f"{len(explained)} explained, {len(survived)} unexplained; {report.seconds:.0f} s."
+        f"{report.model}, {report.variant}: {len(report.outcomes)} mutants, {len(killed)} killed, "
+        f"{len(equivalent)} equivalent, {len(survived)} survived.{score or ' '}"
+        f"{report.seconds:.0f} s."
     )
-    caught_by = Counter(
-        "an error in the rule" if " raised " in o.killed_by else o.killed_by for o in killed
+    killed_by = Counter(
+        "an exception in the rule" if " raised " in o.killed_by else o.killed_by for o in killed
     )
-    caught_with = Counter(in_words(o.bounds) for o in killed)
-    for what, counts in (("by", caught_by), ("with", caught_with)):
+    killed_with = Counter(in_words(o.bounds) for o in killed)
+    for what, counts in (("by", killed_by), ("with", killed_with)):
         if set(counts) - {""}:
-            told = ", ".join(f"{name} ({count})" for name, count in counts.most_common())
-            say_wrapped(f"    Caught {what}: {told}.")
+            listed = ", ".join(f"{name} ({count})" for name, count in counts.most_common())
+            say_wrapped(f"    Killed {what}: {listed}.")
 
 
 def in_words(bounds: Mapping[str, int]) -> str:
-    """Bounds, as they are set."""
+    """Bounds, as the user sets them."""
     return " ".join(f"{name}={value}" for name, value in bounds.items())
 
 
 def remark(survivor: Outcome) -> str:
-    """What is known of a survivor that nobody has explained."""
+    """What is known of a mutant that survived."""
     if survivor.reason:
-        return f"Its exploration was {survivor.reason}: choose other bounds."
+        return f"Its exploration {survivor.reason}: choose other bounds."
     if survivor.changes_graph:
-        return "It behaves differently, and no property notices: which one is missing?"
+        return "It behaves differently, but no property fails: is a property missing?"
     return "Within these bounds it behaves as the original: is it equivalent, or are they small?"

@@ -1,4 +1,4 @@
-"""The options that commands share, and what they mean."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -8,124 +8,177 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
-from checkers.memory import parse_size
-from checkers.models import find_model
-from spec.core import SpecError, System
+from checkers.engine.memory import parse_size
+from checkers.models.find import BUILT_IN, find_model
+from spec.core import Model, SpecError, System, look_up
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 FILE = click.Path(path_type=Path, readable=False)
-"""A file or folder. Whether it can be used is found out where it is: that is no wrong usage."""
+"""A file or folder. Reading it reports what is wrong with it, as bad input, not as wrong usage."""
+
+
+class NewFile(click.Path):
+    """A file or folder to write; `-` is refused, since standard output carries the report."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path."""
+        if str(value) == "-":
+            raise SpecError("standard output carries the report: name a file")
+        return super().convert(value, param, ctx)
+
+
+NEW_FILE = NewFile(path_type=Path, readable=False)
+"""A file or folder to write."""
 
 
 def as_size(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
-    """An amount of memory, as bytes."""
+    """Bytes, from a size such as 8G."""
     try:
         return None if value is None else parse_size(value)
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
 
+# -- shell completion: a model's own names; a user's model is code, and is not executed for them --
+
+
+def complete_model(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The models whose names begin so, or else files."""
+    names = [CompletionItem(name) for name in BUILT_IN if name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
+
+
+def completing(names: Callable[[Model[Any]], Sequence[str]]) -> Callable[..., list[str]]:
+    """A completion by names of the model on the command line."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        words = [context.params.get("model"), *context.args]  # click leaves what it cannot parse
+        model = next((word for word in words if word in BUILT_IN), None)
+        if model is None:
+            return []
+        return [name for name in names(find_model(model)) if name.startswith(incomplete)]
+
+    return complete
+
+
+# -- options and arguments ------------------------------------------------------------------------
+
+
 def model_argument(command: F) -> F:
-    """Which model: `MODEL`."""
-    return click.argument("model", metavar="MODEL")(command)
+    """`MODEL`."""
+    return click.argument("model", metavar="MODEL", shell_complete=complete_model)(command)
 
 
 def optional_model_argument(command: F) -> F:
-    """Which model, where something else may say it: `[MODEL]`."""
-    return click.argument("model", metavar="[MODEL]", required=False)(command)
+    """`[MODEL]`, where another option may name it."""
+    return click.argument(
+        "model", metavar="[MODEL]", required=False, shell_complete=complete_model
+    )(command)
 
 
 def variant_option(command: F) -> F:
-    """Which variant of it."""
+    """`--variant`."""
     return click.option(
-        "--variant", metavar="V", help="The variant; `kspec models MODEL` lists them."
+        "--variant",
+        metavar="V",
+        shell_complete=completing(lambda model: [v.name for v in model.variants]),
+        help="A variant of the model; `kspec models MODEL` lists them.",
     )(command)
 
 
 def set_option(command: F) -> F:
-    """Which bounds."""
+    """`--set`."""
     return click.option(
         "--set",
         "settings",
         metavar="NAME=VALUE",
         multiple=True,
-        help="A bound, such as brokers=2. Repeatable.",
+        shell_complete=completing(lambda model: [f"{b.name}=" for b in model.bound_ranges()]),
+        help="Set a bound, such as brokers=2. Repeatable.",
     )(command)
 
 
 def property_option(command: F) -> F:
-    """Which properties."""
+    """`--property`."""
     return click.option(
         "--property",
         "properties",
         metavar="P",
         multiple=True,
-        help="Ask about this one only; `all` is each there is, the sanity properties with them, "
-        "and `none` is none. Repeatable.",
+        shell_complete=completing(lambda model: [p.name for p in model.all_properties]),
+        help="Check this property only. `all` includes consistency invariants; `none` checks for "
+        "deadlock only. Repeatable.",
     )(command)
 
 
 def story_options(command: F) -> F:
-    """Where a counterexample goes."""
+    """`--out-itf` and `--html`."""
     command = click.option(
         "--html",
-        type=FILE,
+        type=NEW_FILE,
         metavar="FILE",
-        help="Write the counterexample as a page to step through.",
+        help="Write the counterexample as an HTML page to step through.",
     )(command)
     return click.option(
         "--out-itf",
-        type=FILE,
+        type=NEW_FILE,
         metavar="FILE",
-        help="Write the counterexample as an ITF trace; `kspec show` reads it.",
+        help="Write the counterexample as an ITF file, for `kspec show` and other tools.",
     )(command)
 
 
 def json_option(command: F) -> F:
-    """Machine-readable output."""
+    """`--json`."""
     return click.option(
         "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
     )(command)
 
 
 def all_of(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options, in the order in which the help lists them."""
+    """Several options, in the order of the help."""
     return lambda command: functools.reduce(lambda c, option: option(c), reversed(options), command)
 
 
-def parse_settings(settings: Sequence[str]) -> dict[str, int]:
-    """`name=value` pairs as bounds."""
+def parse_settings(settings: Sequence[str], model: Model[Any]) -> dict[str, int]:
+    """Bounds of the model, from `name=value` pairs."""
+    known = {bound.name: bound for bound in model.bound_ranges()}
     bounds: dict[str, int] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals:
             raise click.UsageError(f"--set takes name=value, such as brokers=2, not {setting!r}")
-        if name.strip() in bounds:
+        name = name.strip()
+        look_up(f"bound of {model.name}", name, known)
+        if name in bounds:
             raise click.UsageError(f"{name} is set twice")
         try:
-            bounds[name.strip()] = int(value)
+            bounds[name] = int(value)
         except ValueError:
-            raise SpecError(f"{name} is a whole number, not {value!r}") from None
+            raise SpecError(f"{name} is a whole number, not {value!r:.40}") from None
     return bounds
 
 
 def find_system(
     model: str, variant: str | None, settings: Sequence[str], properties: Sequence[str] = ()
 ) -> System[Any]:
-    """The system that the options speak of."""
-    return asking(find_model(model).system(variant, parse_settings(settings)), properties)
+    """The system that the options name."""
+    found = find_model(model)
+    return checking(found.system(variant, parse_settings(settings, found)), properties)
 
 
-def asking(system: System[Any], properties: Sequence[str]) -> System[Any]:
-    """A system with the properties that are asked about; with its own if none is named."""
+def checking(system: System[Any], properties: Sequence[str]) -> System[Any]:
+    """The system with the properties that the options name; with its own if they name none."""
     if "none" in properties:
         if len(properties) > 1:
-            raise click.UsageError("--property none stands alone")
+            raise click.UsageError("--property none excludes other properties")
         return system.with_properties([])
     if "all" in properties:
-        everything = [p.name for p in system.with_sanity().properties]
+        everything = [p.name for p in system.with_all_properties().properties]
         named = [name for name in properties if name != "all"]
         return system.with_properties(dict.fromkeys([*everything, *named]))
     return system.with_properties(properties) if properties else system

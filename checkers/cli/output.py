@@ -1,9 +1,17 @@
-"""How things are said: lines, JSON, progress, and files that are written whole or not at all."""
+"""Output: lines, tables, JSON, progress, and files that are written whole or not at all.
+
+Every line passes through `say` or `complain`, which write control characters as escapes: what
+a file, an argument or an exception holds is shown and never obeyed by the terminal. Lines are
+folded where a terminal is too narrow for them; in a pipe or a file they stay whole.
+"""
 
 from __future__ import annotations
 
+import codecs
+import io
 import json
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -13,107 +21,182 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checkers.verdict import EXIT_BAD_INPUT
+from checkers.engine.verdict import EXIT_BAD_INPUT
 from spec.core import SpecError
+from traces.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from checkers.limits import OnProgress
+    from checkers.engine.options import OnProgress, Progress
     from traces.story import Story
 
 
+IN_ASCII = {
+    "–": "-", "—": "-", "→": "->", "←": "<-", "›": ">", "‹": "<", "…": "...", "✗": "x", "✓": "ok",
+    "≤": "<=", "≥": ">=", "≠": "!=", "×": "x", "·": "-", "’": "'", "‘": "'", "“": '"', "”": '"',
+}  # fmt: skip
+"""What a terminal that only has ASCII shows for the characters that kspec uses itself."""
+
+
+def in_its_encoding(error: UnicodeError) -> tuple[str, int]:
+    """Replace a character that the terminal cannot show: by a like one, or by its number."""
+    assert isinstance(error, UnicodeEncodeError)
+    rest = error.object[error.start : error.end]
+    if rest in ("–→", "→–"):  # `-->0` would read as one arrow
+        return "- -> " if rest == "–→" else " -> -", error.end
+    shown = (IN_ASCII.get(c) or c.encode("ascii", "backslashreplace").decode() for c in rest)
+    return "".join(shown), error.end
+
+
+def prepare_streams() -> None:
+    """Make standard output and error safe to print to, whatever the terminal can show."""
+    codecs.register_error("kspec", in_its_encoding)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the shell: `>&-`
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="kspec")
+
+
 def complain(message: str) -> None:
-    """One line about what is wrong."""
-    print(f"kspec: {' '.join(message.split())}", file=sys.stderr)
+    """Print one line about what is wrong on standard error."""
+    line = printable(" ".join(message.split()))
+    print(f"kspec: {line}", file=sys.stderr)
 
 
-def say(line: str = "") -> None:
-    """A line of the answer."""
-    try:
-        print(line)
-    except BrokenPipeError:
-        stop_talking()
+def say(text: str = "") -> None:
+    """Print a line of the answer, or several; folded where the terminal is too narrow."""
+    for line in text.split("\n"):
+        shown = printable(line)
+        say_raw(fold(shown, width()) if is_terminal() else shown)
+
+
+def say_command(why: str, command: Sequence[str]) -> None:
+    """Print a command to copy, with what it does. It is not folded, so that it can be copied."""
+    say_raw(printable(f"{why}: {shlex.join(command)}"))
 
 
 def say_wrapped(line: str) -> None:
-    """A line of the answer, folded under its own indent where it is too long."""
-    indent = " " * (len(line) - len(line.lstrip()))
-    width = min(100, shutil.get_terminal_size((100, 24)).columns)
-    say(textwrap.fill(line, width, subsequent_indent=indent, break_on_hyphens=False))
+    """Print a line of prose, folded in a pipe as well."""
+    say_raw(fold(printable(line), min(100, width())))
+
+
+def say_raw(text: str) -> None:
+    """Print text that is known to be printable."""
+    try:
+        print(text)
+    except BrokenPipeError:
+        discard_output()
+
+
+def is_terminal() -> bool:
+    """Whether a person reads the answer as it comes."""
+    return sys.stdout.isatty()
+
+
+def width() -> int:
+    """The columns of the terminal; 100 where there is none."""
+    return max(20, shutil.get_terminal_size((100, 24)).columns)
+
+
+def fold(line: str, columns: int) -> str:
+    """A line in as many lines as it needs, the others under the indent of the first."""
+    if len(line) <= columns:
+        return line
+    indent = line[: min(len(line) - len(line.lstrip()), columns // 2)]
+    return textwrap.fill(line, columns, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def say_table(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> None:
-    """A table, for any number of rows; which columns are flush right is told by their places."""
+    """Print a table of any number of rows; `right` has the indexes of right-aligned columns."""
     from rich.cells import cell_len
 
     def extra(cell: str) -> int:
-        """By how much a cell is wider than it is long, as Chinese is."""
+        """How many more columns than characters a cell takes, for example in Chinese."""
         return 0 if cell.isascii() else cell_len(cell) - len(cell)
 
     padded = []
     for place, column in enumerate(zip(columns, *rows, strict=True)):
-        width = max(len(cell) + extra(cell) for cell in column)
+        widest = max(len(cell) + extra(cell) for cell in column)
         pad = str.rjust if place in right else str.ljust
-        padded.append([pad(cell, width - extra(cell)) for cell in column])
-    for line in zip(*padded, strict=True):
-        say("  ".join(line).rstrip())
+        padded.append([pad(cell, widest - extra(cell)) for cell in column])
+    for *cells, last in zip(*padded, strict=True):
+        before = "".join(f"{cell}  " for cell in cells)
+        room = width() - len(before) - extra(before)
+        if is_terminal() and room >= LEAST_COLUMN and len(last.rstrip()) > room:
+            first, *others = textwrap.wrap(last.rstrip(), room)
+            say_raw(printable(before + first))
+            for part in others:
+                say_raw(printable(" " * (width() - room) + part))
+        else:
+            say_raw(printable((before + last).rstrip()))
 
 
-def printable(name: str) -> str:
-    """A name from a file, with what a terminal would take for a command written out."""
-    return name if name.isprintable() else repr(name)[1:-1]
+LEAST_COLUMN = 20
+"""A last column of fewer characters than this is not worth folding."""
 
 
 def say_json(record: object) -> None:
-    """The answer as one JSON object."""
-    say(json.dumps(record, ensure_ascii=False, indent=2))
+    """Print the answer as one JSON object, in ASCII, so that any terminal can show it."""
+    say_raw(json.dumps(record, indent=2))
 
 
-def stop_talking() -> None:
-    """Nobody listens any more (`| head`): say the rest to nobody, and finish the work."""
+def discard_output() -> None:
+    """Discard further output: the reader is gone (`| head`), and the work continues."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def finish_output(code: int) -> int:
-    """Say what is left to say, and leave with this code even if nobody listens any more."""
-    if sys.stdout is None:  # closed from the beginning
-        return code
+    """Print what is still in the buffer; the exit code, even if the reader is gone."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        stop_talking()
+        discard_output()
     except OSError as error:
         complain(f"cannot write the answer: {error.strerror}")
-        stop_talking()
+        discard_output()
         return EXIT_BAD_INPUT
     return code
 
 
 def console() -> Console:
-    """Where coloured text and tables go; plain text where no terminal is."""
+    """A console with colours on a terminal, and plain text elsewhere."""
     from rich.console import Console
 
     class Patient(Console):
         def on_broken_pipe(self) -> None:
-            stop_talking()
+            discard_output()
 
-    width = None if sys.stdout.isatty() else 160  # a table in a file need not be narrow
-    return Patient(highlight=False, soft_wrap=True, width=width)
+    columns = width() if is_terminal() else 160  # a table in a file need not be narrow
+    return Patient(highlight=False, soft_wrap=True, width=columns)
 
 
-def say_story(story: Story) -> None:
-    """Draw a trace, step by step."""
+def say_trace(story: Story) -> None:
+    """Print a trace, step by step."""
+    from rich.text import Text
+
     from traces.terminal import draw
 
     out = console()
     for line in draw(story):
-        out.print(line)
+        if is_terminal() and line.cell_len > width():
+            first, *others = line.wrap(out, width() - HANGING)
+            out.print(first)
+            for part in others:
+                out.print(Text(" " * HANGING).append_text(part))
+        else:
+            out.print(line)
+
+
+HANGING = 8
+"""How far the rest of a folded line of a trace is indented."""
 
 
 @contextmanager
 def progress_line(what: str) -> Iterator[OnProgress | None]:
-    """A line that moves while something long goes on; nothing where no terminal is."""
+    """A line that shows how far a run is; nothing where there is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -121,30 +204,42 @@ def progress_line(what: str) -> Iterator[OnProgress | None]:
     from rich.live import Live
     from rich.text import Text
 
-    from checkers.limits import Progress
+    screen = Console(stderr=True)
 
-    with Live(Text(what), console=Console(stderr=True), transient=True) as live:
+    def line(text: str) -> Text:
+        fitting = Text(text)
+        fitting.truncate(screen.width - 1, overflow="crop")  # a folded line would leave traces
+        return fitting
+
+    with Live(line(what), console=screen, transient=True) as live:
 
         def show(p: Progress) -> None:
-            live.update(
-                Text(
-                    f"{what}: level {p.level}, {p.distinct:,} distinct, {p.queue:,} queued, "
-                    f"{p.rate:,.0f}/s, {p.seconds:.0f} s"
-                )
-            )
+            live.update(line(f"{what}: {progress_text(p)}"))
 
         yield show
 
 
+def progress_text(p: Progress) -> str:
+    """The progress of a run, and whether it explores or still learns the rules."""
+    text = f"level {p.level}, {p.distinct:,} states, {p.queue:,} queued, {p.rate:,.0f}/s"
+    if p.learned is not None:
+        text += f", learning {p.learned:,} paths"
+    return f"{text}, {p.seconds:.0f} s"
+
+
+def print_compiling() -> None:
+    """Say on a terminal why the first run takes longer."""
+    if sys.stderr.isatty():
+        complain("compiling the native engine, once; later runs start at once")
+
+
 class OutputFile:
-    """A file that will be written: whether it can be is found out before the work begins."""
+    """A file to be written later; if it cannot be, the constructor raises."""
 
     def __init__(self, path: Path) -> None:
-        """Make sure that the file can be written, and leave an existing one as it is."""
+        """Check that the file can be written, without changing an existing one."""
         self.path = path
         self.written = False
-        if str(path) == "-":
-            raise SpecError("standard output is for what is said: name a file")
         if path.is_dir():
             raise SpecError(f"cannot write {path}: it is a directory")
         try:
@@ -183,12 +278,12 @@ class OutputFile:
 
 
 def current_umask() -> int:
-    """What a new file's permissions leave out."""
+    """The permissions that a new file does not get."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
 
 
 def as_json_text(record: Any) -> str:
-    """A JSON file's content."""
-    return json.dumps(record, ensure_ascii=False, indent=1) + "\n"
+    """The content of a JSON file."""
+    return json.dumps(record, indent=1) + "\n"

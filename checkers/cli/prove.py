@@ -9,36 +9,43 @@ import click
 
 from checkers.cli.options import json_option
 from checkers.cli.output import say, say_json, say_wrapped
-from checkers.lemmas import find_lemmas
-from checkers.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK, HOLDS, INCONCLUSIVE, VIOLATED
+from checkers.engine.verdict import (
+    EXIT_ALWAYS,
+    EXIT_INCONCLUSIVE,
+    EXIT_OK,
+    HOLDS,
+    INCONCLUSIVE,
+    VIOLATED,
+)
+from checkers.proofs.lemmas import find_lemmas
 from spec.core import SpecError
 from spec.lemmas import Lemma
 
 if TYPE_CHECKING:
-    from checkers.prove import Finding, Proof
+    from checkers.proofs.prove import Finding, Proof
 
 EXIT_CODES = {HOLDS: EXIT_OK, VIOLATED: EXIT_ALWAYS, INCONCLUSIVE: EXIT_INCONCLUSIVE}
 
 
 @click.command()
 @click.argument("references", metavar="[LEMMA]…", nargs=-1)
-@click.option("--list", "only_list", is_flag=True, help="Say which lemmas there are.")
+@click.option("--list", "only_list", is_flag=True, help="List the lemmas without proving them.")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long the solver may take for each statement.",
+    help="Time limit of the solver for each statement.",
 )
 @json_option
 def prove(references: tuple[str, ...], only_list: bool, timeout: float, as_json: bool) -> int:
-    """Prove each LEMMA for all numbers, and refute its false neighbours.
+    """Prove each LEMMA for all integers in its domain, and refute its false neighbours.
 
-    A lemma is a statement about functions of the specification, and these functions are what
-    the solver is asked about. A false neighbour is a statement that one could take for the
-    lemma; numbers that refute it are shown. LEMMA is one that --list names, or the path of a
-    Python file with your own, which is then executed.
+    A lemma is a statement about functions of the specification; the solver is given these
+    functions themselves. A false neighbour is a similar statement that is wrong, and is shown
+    with numbers that refute it. LEMMA is a name that --list prints, or the path of a Python
+    file with lemmas of your own, which is executed.
 
     \b
     kspec prove
@@ -49,10 +56,10 @@ def prove(references: tuple[str, ...], only_list: bool, timeout: float, as_json:
     for reference in references or (None,):
         lemmas.update(find_lemmas(reference))
     if only_list:
-        show_list(lemmas, as_json=as_json)
+        print_list(lemmas, as_json=as_json)
         return EXIT_OK
     try:
-        from checkers.prove import prove as judge
+        from checkers.proofs.prove import prove as judge
     except ModuleNotFoundError as error:
         if error.name != "z3":
             raise
@@ -75,8 +82,8 @@ def prove(references: tuple[str, ...], only_list: bool, timeout: float, as_json:
 # -- for a person ---------------------------------------------------------------------------------
 
 
-def show_list(lemmas: Mapping[Lemma, list[Lemma]], *, as_json: bool) -> None:
-    """The lemmas, without a proof."""
+def print_list(lemmas: Mapping[Lemma, list[Lemma]], *, as_json: bool) -> None:
+    """Print the lemmas without proving them."""
     if as_json:
         say_json([lemma_record(lemma) for lemma in lemmas])
         return
@@ -86,58 +93,58 @@ def show_list(lemmas: Mapping[Lemma, list[Lemma]], *, as_json: bool) -> None:
 
 
 def describe(lemma: Lemma) -> None:
-    """What a lemma says, of what, and of which numbers."""
+    """A lemma: its statement, its functions and the domain of its numbers."""
     say_wrapped(f"    {lemma.summary}")
     if lemma.speaks_of:
-        say_wrapped(f"    about {', '.join(spoken_of(lemma))}")
+        say_wrapped(f"    about {', '.join(functions_of(lemma))}")
     say_wrapped(f"    for {domain(lemma)}")
 
 
-def spoken_of(lemma: Lemma) -> list[str]:
-    """The functions that it speaks of, and where they are."""
+def functions_of(lemma: Lemma) -> list[str]:
+    """The functions that it is about, and their modules."""
     return [f"{function.__module__}.{function.__qualname__}" for function in lemma.speaks_of]
 
 
 def domain(lemma: Lemma) -> str:
-    """The numbers that it speaks of."""
+    """The domain of its numbers."""
     by_words: dict[str, list[str]] = {}
     for name, numbers in lemma.domain.items():
         by_words.setdefault(numbers.words, []).append(name)
-    told = "; ".join(f"{', '.join(names)} = {words}" for words, names in by_words.items())
+    stated = "; ".join(f"{', '.join(names)} = {words}" for words, names in by_words.items())
     conditions = lemma.conditions()
-    return told + (f"; provided {' and '.join(conditions)}" if conditions else "")
+    return stated + (f"; provided {' and '.join(conditions)}" if conditions else "")
 
 
 def show(proof: Proof) -> None:
-    """A proof, as it is read."""
+    """Print a proof."""
     says = {HOLDS: "proved", VIOLATED: "FALSE"}.get(proof.finding.verdict, "not decided")
     say(f"{proof.lemma.name}: {says}, {effort(proof.finding)}")
     describe(proof.lemma)
-    show_example(proof.finding, "    ")
+    print_example(proof.finding, "    ")
     for near, finding in proof.neighbours.items():
         says = {HOLDS: "is TRUE as well", VIOLATED: "refuted"}.get(finding.verdict, "not decided")
         say(f"    false neighbour {near.name}: {says}, {effort(finding)}")
         say_wrapped(f"        {near.summary}")
-        show_example(finding, "        ")
+        print_example(finding, "        ")
     say()
 
 
-def show_example(finding: Finding, indent: str) -> None:
-    """The numbers that refute a statement."""
+def print_example(finding: Finding, indent: str) -> None:
+    """Print the numbers that refute a statement."""
     if finding.counterexample is not None:
         numbers = ", ".join(f"{name} = {value}" for name, value in finding.counterexample.items())
         say_wrapped(f"{indent}counterexample: {numbers}: {finding.fails}")
 
 
 def effort(finding: Finding) -> str:
-    """What it took."""
+    """How many cases and seconds it took."""
     stopped = f"stopped by {finding.stopped_by} in" if finding.stopped_by else "in"
     cases = "case" if finding.cases == 1 else "cases"
     return f"{stopped} {finding.cases} {cases}, {finding.seconds:.2f} s"
 
 
 def summary(proofs: list[Proof]) -> str:
-    """All proofs in a line."""
+    """A summary of all proofs in one line."""
     verdicts = [proof.finding.verdict for proof in proofs]
     near = [finding.verdict for proof in proofs for finding in proof.neighbours.values()]
     parts = [
@@ -148,7 +155,7 @@ def summary(proofs: list[Proof]) -> str:
 
 
 def seconds(proof: Proof) -> float:
-    """How long all of a proof took."""
+    """Seconds of a lemma and its neighbours."""
     return proof.finding.seconds + sum(finding.seconds for finding in proof.neighbours.values())
 
 
@@ -156,11 +163,11 @@ def seconds(proof: Proof) -> float:
 
 
 def lemma_record(lemma: Lemma) -> dict[str, Any]:
-    """What a lemma says."""
+    """A lemma as JSON."""
     return {
         "name": lemma.name,
         "says": lemma.summary,
-        "speaks_of": spoken_of(lemma),
+        "speaks_of": functions_of(lemma),
         "domain": {
             name: {"words": numbers.words, "low": numbers.low, "high": numbers.high}
             for name, numbers in lemma.domain.items()
@@ -170,7 +177,7 @@ def lemma_record(lemma: Lemma) -> dict[str, Any]:
 
 
 def proof_record(proof: Proof) -> dict[str, Any]:
-    """A proof."""
+    """A proof as JSON."""
     return {
         **lemma_record(proof.lemma),
         **finding_record(proof.finding),
@@ -182,7 +189,7 @@ def proof_record(proof: Proof) -> dict[str, Any]:
 
 
 def finding_record(finding: Finding) -> dict[str, Any]:
-    """What became of a statement."""
+    """The result for a statement as JSON."""
     return {
         "verdict": finding.verdict,
         "counterexample": finding.counterexample,

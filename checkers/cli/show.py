@@ -1,87 +1,114 @@
-"""`kspec show`: draw a recorded trace."""
+"""`kspec show`: draw a recorded trace, or one of kspec's stories."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import attrs
 import click
+from click.shell_completion import CompletionItem
 
-from checkers.cli.options import FILE, json_option
-from checkers.cli.output import OutputFile, complain, say, say_json, say_story
-from checkers.models import BUILT_IN, find_model
-from checkers.textfile import name_of, read_text
-from checkers.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_BAD_INPUT, EXIT_REJECTED, fails
+from checkers.cli.options import FILE, NEW_FILE, json_option
+from checkers.cli.output import OutputFile, complain, say, say_json, say_trace
+from checkers.engine.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_REJECTED, fails
+from checkers.models.find import BUILT_IN, find_model
 from spec.core import Reachable, SpecError
+from traces.itf import BadTrace
+from traces.source import name_of, read_text
 
 if TYPE_CHECKING:
+    from checkers.models.stories import Script
     from traces.itf import Document
+    from traces.story import Story
     from traces.trace import Trace
 
 
+def complete_story(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """The stories whose names begin so, or else files."""
+    from checkers.models.stories import STORIES
+
+    names = [CompletionItem(name) for name in STORIES if name.startswith(incomplete)]
+    return names or [CompletionItem(incomplete, type="file")]
+
+
+class UnknownSystem(BadTrace):
+    """The trace names a variant or bounds that its model does not have."""
+
+
 @click.command()
-@click.argument("file", type=FILE, metavar="TRACE")
+@click.argument("file", type=FILE, metavar="TRACE", shell_complete=complete_story)
 @click.option(
     "--model",
     metavar="MODEL",
-    help="The model it is a trace of, if that is your own; its code is then executed.",
+    help="Replay the trace under this model of your own. Its code is executed.",
 )
 @click.option(
     "--variant",
     metavar="V",
-    help="Take it again under another variant, to see which guard stops it there.",
+    help="Replay the trace under another variant, to see which guard blocks it.",
 )
 @click.option(
     "--html",
-    type=FILE,
+    type=NEW_FILE,
     metavar="FILE",
-    help="Write it as a page to step through.",
+    help="Write the trace as an HTML page to step through.",
 )
 @json_option
 def show(
     file: Path, model: str | None, variant: str | None, html: Path | None, as_json: bool
 ) -> int:
-    """Draw the ITF trace in the file TRACE (`-` is standard input), whichever tool wrote it.
+    """Draw the ITF trace in the file TRACE (`-`: standard input), whichever tool wrote it.
 
-    A trace of a model that kspec knows is taken again, step by step, under the model's rules;
-    if they do not allow it, that is said, and the exit code is 3. Any other is shown as a
-    table of its variables.
+    TRACE may also be the name of a story, such as lost-after-restart; the page "Stories" of the
+    documentation lists them.
+
+    A trace of one of kspec's models is replayed step by step under the model's rules. If they
+    do not allow it, the reason is printed and the exit code is 3. A trace of any other model is
+    shown as its variables.
 
     \b
     kspec check replication --variant kip-101 --out-itf lost.itf.json
     kspec show lost.itf.json --html lost.html
     kspec show lost.itf.json --variant kip-320
     """
-    from traces.itf import BadTrace, parse
+    from traces.itf import parse, to_itf
     from traces.story import tell, tell_plainly
 
     target = OutputFile(html) if html else None
+    script = story_named(file)
+    text = read_text(file) if script is None else json.dumps(to_itf(script.played()))
+    document = parse(text, name_of(file))
+    rejected, trace, drawn = "", None, True
     try:
-        document = parse(read_text(file), name_of(file))
+        trace = replayed(document, model, variant)
     except BadTrace as error:
-        complain(str(error))
-        return EXIT_BAD_INPUT
-    rejected, trace = "", None
-    try:
-        trace = retake(document, model, variant)
-    except BadTrace as error:
-        rejected = f"{name_of(file)}: {error}"
+        rejected, drawn = f"{name_of(file)}: {error}", not isinstance(error, UnknownSystem)
     if trace:
         violated = is_violation(trace)
         story = tell(trace, what_it_shows(trace, violated=violated), violated=violated)
+        if script is not None:
+            kept = f"{script.property} holds in every state"
+            verdict = story.verdict if violated else kept
+            story = attrs.evolve(story, why=script.about, verdict=verdict)
     else:
         story = tell_plainly(document, name_of(Path(file.name)))
+        verdict = f"Rejected: {rejected}" if rejected else unchecked(story)
+        story = attrs.evolve(story, verdict=verdict)
     if target:
         from traces.page import page
 
         target.write(page(story))
     if as_json:
         say_json({**as_record(document, trace), "rejected": rejected or None})
-    else:
+    elif drawn:
         say(", ".join(part for part in (story.title, story.subtitle) if part))
         say()
-        say_story(story)
-        if story.verdict:
+        say_trace(story)
+        if story.verdict and not rejected:
             say()
             say(f"{story.verdict}.")
     if rejected:
@@ -90,8 +117,24 @@ def show(
     return 0
 
 
-def retake(document: Document, model: str | None, variant: str | None) -> Trace | None:
-    """The trace under the rules of its model; None if that model is not known here."""
+def story_named(file: Path) -> Script | None:
+    """The story of that name, unless there is a file of that name."""
+    from checkers.models.stories import STORIES
+
+    return None if file.exists() else STORIES.get(str(file))
+
+
+def unchecked(story: Story) -> str:
+    """What a trace of an unknown model shows, and how to check it."""
+    shown = f"Recorded for {story.verdict}. " if story.verdict else ""
+    return (
+        f"{shown}The steps were not checked against rules: kspec has no model "
+        f"{story.subtitle or 'for this trace'}. If it is yours, --model FILE.py checks them"
+    )
+
+
+def replayed(document: Document, model: str | None, variant: str | None) -> Trace | None:
+    """The trace under the rules of its model; None if kspec does not have that model."""
     from traces.replay import replay
 
     name = model or document.about.get("model")
@@ -108,21 +151,19 @@ def retake(document: Document, model: str | None, variant: str | None) -> Trace 
     except SpecError as error:
         if model:
             raise
-        from traces.itf import BadTrace
-
-        raise BadTrace(str(error)) from None
+        raise UnknownSystem(str(error)) from None
     return replay(system, document)
 
 
 def is_violation(trace: Trace) -> bool:
-    """Whether the trace shows a property to fail; if not, it shows a state to be reachable."""
+    """Whether the trace is a counterexample; if not, it is a witness or any behaviour."""
     model = trace.system.model
-    asked = {p.name: p for p in (*model.properties, *model.sanity)}.get(trace.property)
+    asked = {p.name: p for p in model.all_properties}.get(trace.property)
     return bool(trace.property) and not isinstance(asked, Reachable)
 
 
 def what_it_shows(trace: Trace, *, violated: bool) -> str:
-    """What the trace is evidence of, in a sentence."""
+    """What the trace shows, in a sentence."""
     if trace.property == DEADLOCK:
         return DEADLOCK_SAYS
     if not violated:
@@ -131,8 +172,8 @@ def what_it_shows(trace: Trace, *, violated: bool) -> str:
 
 
 def as_record(document: Document, trace: Trace | None) -> dict[str, object]:
-    """What was read, for a machine."""
-    from checkers.verdict import steps_to_json
+    """The trace, for a machine."""
+    from checkers.engine.verdict import steps_to_json
 
     return {
         "model": document.about.get("model"),

@@ -1,4 +1,4 @@
-"""`kspec simulate`: walk at random, where there are too many states to look at each."""
+"""`kspec simulate`: random walks, for bounds too large to explore."""
 
 from __future__ import annotations
 
@@ -7,13 +7,6 @@ from pathlib import Path
 
 import click
 
-from checkers.cli.check import (
-    StoryFiles,
-    say_what_is_expected,
-    show,
-    show_coverage,
-    show_failure,
-)
 from checkers.cli.options import (
     all_of,
     find_system,
@@ -24,26 +17,27 @@ from checkers.cli.options import (
     story_options,
     variant_option,
 )
-from checkers.cli.output import progress_line, say_json
-from checkers.verdict import EXIT_BAD_INPUT
+from checkers.cli.output import print_compiling, progress_line, say_json
+from checkers.cli.report import TraceFiles, print_coverage, print_failure, print_report
+from checkers.engine.verdict import EXIT_BAD_INPUT
 
 
 @click.command()
 @all_of(model_argument, variant_option, set_option, property_option)
 @click.option(
-    "--walks", type=click.IntRange(min=1), default=1000, show_default=True, help="How many walks."
+    "--walks", type=click.IntRange(min=1), default=1000, show_default=True, help="Number of walks."
 )
 @click.option(
     "--max-depth",
     type=click.IntRange(min=1),
     default=100,
     show_default=True,
-    help="States in a walk, at the most.",
+    help="Maximum number of states in a walk.",
 )
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="The same seed, the same walks."
 )
-@click.option("--coverage", is_flag=True, help="How often each rule happened.")
+@click.option("--coverage", is_flag=True, help="How often each rule was taken.")
 @all_of(story_options, json_option)
 def simulate(
     model: str,
@@ -60,33 +54,35 @@ def simulate(
 ) -> int:
     """Walk through MODEL at random until a property is violated or all walks are done.
 
-    A walk that violates a property is made shorter before it is shown; it is not always the
-    shortest there is, as that of `kspec check` is. Walks that find nothing prove nothing.
+    Walks prefer states that are new. A walk that violates a property is shortened before it is
+    shown, but not always to a shortest counterexample, as `kspec check` finds. Walks that find
+    no violation prove nothing.
 
     \b
     kspec simulate replication --variant kip-101 --set brokers=4 --walks 5000
     kspec simulate replication --set max_epoch=5 --seed 7
     """
-    from checkers.search import RuleFailed
-    from checkers.simulate import Sampling
-    from checkers.simulate import simulate as walk
+    from checkers.engine.options import Options
+    from checkers.engine.search import RuleFailed
+    from checkers.engine.simulate import Sampling
+    from checkers.engine.simulate import simulate as walk
 
     started = time.perf_counter()
     system = find_system(model, variant, settings, properties)
-    files = StoryFiles(out_itf, html)
+    files = TraceFiles(out_itf, html)
     try:
         with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
-            verdict = walk(system, Sampling(walks, max_depth, seed), on_progress)
+            options = Options(use_cache=True, on_progress=on_progress, on_compiling=print_compiling)
+            verdict = walk(system, Sampling(walks, max_depth, seed), options)
     except RuleFailed as error:
-        show_failure(error, files, drawn=not as_json)
+        print_failure(error, files, drawn=not as_json)
         return EXIT_BAD_INPUT
     files.write(verdict)
     if as_json:
         say_json(verdict.to_json(time.perf_counter() - started))
         return verdict.exit_code
-    show(verdict)
-    say_what_is_expected(verdict, model)
+    print_report(verdict, model)
     if coverage:
-        show_coverage(verdict)
-    files.say_where(verdict)
+        print_coverage(verdict)
+    files.print_where(verdict)
     return verdict.exit_code

@@ -1,13 +1,12 @@
 """An implementation in lockstep with the specification: one step in both, then compare.
 
-The specification's own rules say what can happen next. Each step is taken by the rule, and by
-the implementation, which an `Adapter` makes comparable; then both must have answered the same
-and be in the same state. What the specification forbids may be tried as well: then the
-implementation must refuse.
+Both take each step: the rule, and the implementation, which an `Adapter` makes comparable. Then
+both must give the same answer and be in the same state. Steps that the specification blocks are
+tried as well where the implementation itself must refuse them.
 
-Two drivers take the steps. `walk_in_step` walks at random, and makes a difference that it finds
-shorter until it is a story (it takes Hypothesis). `compare_edges` goes through all steps from
-states that it is given, and `compare_everywhere` through all steps from all reachable states.
+Two drivers choose the steps. `walk_in_step` walks at random and shrinks a difference that it finds
+(it needs Hypothesis). `compare_edges` takes all steps from the states that it is given, and
+`compare_everywhere` all steps from all reachable states.
 """
 
 from __future__ import annotations

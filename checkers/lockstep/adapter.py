@@ -1,4 +1,4 @@
-"""What makes an implementation comparable: how it is loaded, driven and looked at."""
+"""The adapter that makes an implementation comparable: how to load, drive and observe it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from spec.core import Blocked, Taken
 from spec.core.rules import S
 
 Subject = TypeVar("Subject")
-"""What is compared with the specification: a mutable object, or several."""
+"""The implementation that is compared with the specification: a mutable object, or several."""
 
 
 class NotModelled(Exception):
-    """Raised by `Adapter.apply`, before it changes anything, where the model says too little.
+    """Raised by `Adapter.apply`, before it changes anything, where the model does not cover a step.
 
-    A model simplifies. Where the subject would rightly do something else than the simple thing,
-    the step is left out, and counted under the reason given.
+    A model simplifies. Where the subject rightly does something else, the step is skipped, and
+    counted under the given reason.
     """
 
 
 class Adapter(ABC, Generic[S, Subject]):
-    """How one implementation is held to one model.
+    """How one implementation is compared with one model.
 
-    The subject may be less than the model's state: a coordinator without its members, say. Then
-    `view` is that part of the state, and a step of somebody else is one in which `apply` does
-    nothing.
+    The subject may be a part of the model's state, such as a coordinator without its members. Then
+    `view` returns that part, and `apply` does nothing in steps of other actors.
     """
 
     @abstractmethod
@@ -34,27 +33,31 @@ class Adapter(ABC, Generic[S, Subject]):
 
     @abstractmethod
     def apply(self, subject: Subject, taken: Taken) -> Any:
-        """Have the subject do what this step says, and return what it answered."""
+        """Have the subject take this step, and return its answer.
+
+        `taken.before` is the specification's state before it, for the parts of the state that are
+        not the subject's: what a message says, what another actor has decided.
+        """
 
     @abstractmethod
     def abstract(self, subject: Subject) -> Any:
-        """What the subject's state says, to be equal to `view` of the specification's state."""
+        """The subject's state, which must equal `view` of the specification's state."""
 
     def view(self, state: S) -> Any:
-        """What of the specification's state the subject has to agree with: all, if not said."""
+        """The part of the specification's state that the subject must equal; by default all."""
         return state
 
     def answer(self, before: S, taken: Taken, outcome: S | Blocked) -> Any:
-        """What the subject should answer, given what the step comes to by the specification.
+        """The answer that the subject should give, for the outcome by the specification.
 
-        The outcome is the state after the step, or the guard that forbids it.
+        The outcome is the state after the step, or the guard that blocks it.
         """
         return None
 
     def refuses(self, rule: str, guard: str) -> bool:
-        """Whether the subject itself should refuse a step of this rule that this guard forbids.
+        """Whether the subject itself should refuse a step of this rule that this guard blocks.
 
-        Such steps are tried: the answer must be as `answer` says, and the state stay as it is.
-        A guard that another actor looks to, or the bounds, is not the subject's to check.
+        Such steps are tried: the answer must equal `answer`, and the state must not change. A guard
+        that another actor checks, or a limit, is not for the subject to check.
         """
         return False

@@ -1,25 +1,25 @@
-"""Every step from every state: what no walk can miss."""
+"""Every step from every state, where random walks would miss some."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from checkers.explore import Reference
-from checkers.limits import Limits
+from checkers.engine.options import Options
+from checkers.engine.reference import Reference
+from checkers.engine.search import Search
 from checkers.lockstep.adapter import Adapter
 from checkers.lockstep.step import Compared, attempts, compare_loaded, compare_step
-from checkers.search import Search
 from spec.core import System
 
 
 def compare_edges(
     adapter: Adapter[Any, Any], system: System[Any], states: Iterable[Any], *, at_most: int = 1
 ) -> Compared:
-    """Take each step from each of these states, each with a subject loaded for it alone.
+    """Take each step from each of these states, with a subject loaded for each step.
 
-    Ends with so many differences. The states may be any part of a graph, and what is returned
-    is plain data: parts that were compared elsewhere can be put together with `+=`.
+    Ends with `at_most` differences. The states may be any part of a graph, and the result is
+    plain data: results from other processes can be added with `+=`.
     """
     compared = Compared()
     for state in states:
@@ -39,9 +39,9 @@ def compare_edges(
 def compare_everywhere(
     adapter: Adapter[Any, Any], system: System[Any], *, at_most: int = 1
 ) -> Compared:
-    """Take each step from each reachable state; what is found first has the shortest story."""
+    """Take each step from each reachable state; the first difference has a shortest behaviour."""
     reference = Reference(system)
-    Search(system.with_properties(()), reference, Limits(keep_going=True)).run()
+    Search(system.with_properties(()), reference, Options(keep_going=True)).run()
     compared = compare_edges(adapter, system, reference.came_from, at_most=at_most)
     for index, difference in enumerate(compared.differences):
         way = reference.way_to(difference.states[0])

@@ -1,4 +1,4 @@
-"""A story without the steps that have nothing to do with how it ends."""
+"""Shrinking a difference: leaving out the steps that it does not need."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from checkers.lockstep.adapter import Adapter
 from checkers.lockstep.step import Compared, Difference, compare_loaded, compare_step, is_tried
+from checkers.shrink import shrink
 from spec.core import Blocked, Rule, System, Taken
 
 Possible = Callable[[Rule[Any], Any, tuple[Any, ...]], bool]
@@ -24,33 +25,30 @@ def shortened(
     found: Difference,
     possible: Possible = is_listed,
 ) -> Difference:
-    """Leave steps out, many at first and then one by one, as long as the last rule still differs.
+    """Leave steps out while the implementation still differs at the last rule."""
 
-    Not always the shortest story, but one of which no single step can be spared.
-    """
-    size = len(found.steps)
-    while size:
-        start = len(found.steps) - size
-        while start >= 0:
-            fewer = found.steps[:start] + found.steps[start + size :]
-            again = told_again(adapter, system, found.states[0], fewer, possible)
-            if again and again.steps and again.steps[-1].rule == found.steps[-1].rule:
-                found = again
-            start = min(start - size, len(found.steps) - size)
-        size //= 2
+    def retry(fewer: Sequence[Taken]) -> Sequence[Taken] | None:
+        nonlocal found
+        again = replayed(adapter, system, found.states[0], fewer, possible)
+        if not again or not again.steps or again.steps[-1].rule != found.steps[-1].rule:
+            return None
+        found = again
+        return again.steps
+
+    shrink(found.steps, retry)
     return found
 
 
-def told_again(
+def replayed(
     adapter: Adapter[Any, Any],
     system: System[Any],
     start: Any,
     steps: Sequence[Taken],
     possible: Possible,
 ) -> Difference | None:
-    """The difference in which these steps end, or fewer; None if there is none.
+    """The first difference along these steps, or None.
 
-    A step that cannot be taken is passed over: it needed one that was left out, and both go.
+    A step that cannot be taken is skipped: it needed one that was left out.
     """
     rules = {rule.name: rule for rule in system.rules}
     states: tuple[Any, ...] = (start,)

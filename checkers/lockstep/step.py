@@ -1,4 +1,4 @@
-"""One step in both, compared; and what a difference says of itself."""
+"""One step of both, compared, and the difference."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import traceback
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import attrs
 
@@ -16,7 +16,7 @@ from traces.story import choice_text
 from traces.trace import Trace
 
 NOTHING = object()
-"""Where one of two has something, what the other has."""
+"""In place of a value that only the other one has."""
 
 
 @attrs.frozen
@@ -24,13 +24,13 @@ class Difference:
     """A behaviour in whose last step the implementation leaves the specification. Plain data."""
 
     states: tuple[Any, ...]
-    """The specification's states: before each step, and after the last if it may be taken."""
+    """The specification's states: before each step, and after the last if it is enabled."""
     steps: tuple[Taken, ...]
-    """The steps; the last one is where they differ. Without any, it is in loading a state."""
+    """The steps; the last one differs. If there is none, loading the state differs."""
     blocked_by: str
-    """The guard by which the specification forbids the last step, if it does."""
+    """The guard that blocks the last step in the specification, if one does."""
     says: tuple[str, ...]
-    """What is different, a line each."""
+    """What differs, in lines."""
 
     def after(self, states: tuple[Any, ...], steps: tuple[Taken, ...]) -> Difference:
         """The same difference, with a behaviour that leads to the first of its states."""
@@ -42,14 +42,14 @@ class Difference:
         return Trace(system, self.states, steps, where="; ".join(self.says))
 
     def __str__(self) -> str:
-        """The story: step by step, and what is different in the end."""
-        lines = [f"{number:>3}  {told(step)}" for number, step in enumerate(self.steps, 1)]
+        """The behaviour, a line for each step, and then the differences."""
+        lines = [f"{number:>3}  {step_text(step)}" for number, step in enumerate(self.steps, 1)]
         if self.blocked_by:
             lines.append(f"     which the specification forbids: not {self.blocked_by!r}")
         return "\n".join([*lines, *(f"  ✗  {line}" for line in self.says)])
 
 
-def told(step: Taken) -> str:
+def step_text(step: Taken) -> str:
     """A step in one line."""
     choices = (f"{name}={choice_text(value)}" for name, value in step.choices.items())
     return "  ".join([step.rule, *choices])
@@ -57,18 +57,18 @@ def told(step: Taken) -> str:
 
 @attrs.define
 class Compared:
-    """What was compared, and what came of it."""
+    """How much was compared, and the differences."""
 
     steps: int = 0
     """Steps that were taken by both."""
     refused: int = 0
     """Steps that were tried and refused by both."""
     left_out: Counter[str] = attrs.field(factory=Counter)
-    """Steps of which the model says too little, by the reason that the adapter gave."""
+    """Steps that the model does not cover, by the reason that the adapter gave."""
     differences: list[Difference] = attrs.field(factory=list)
 
-    def __iadd__(self, other: Compared) -> Compared:
-        """Both together, as of two parts of one graph."""
+    def __iadd__(self, other: Compared) -> Self:
+        """Add the results for another part of the graph."""
         self.steps += other.steps
         self.refused += other.refused
         self.left_out += other.left_out
@@ -77,11 +77,11 @@ class Compared:
 
 
 Attempt = tuple[Rule[Any], tuple[Any, ...], Any]
-"""A rule, its choices, and what it comes to: a state, or the guard that forbids it."""
+"""A rule, its choices, and the outcome: a state, or the guard that blocks the rule."""
 
 
 def attempts(adapter: Adapter[Any, Any], system: System[Any], state: Any) -> Iterator[Attempt]:
-    """Everything that can happen in a state, and what the implementation itself should refuse."""
+    """All enabled steps in a state, and the blocked ones that the implementation must refuse."""
     for rule in system.rules:
         for choice in rule.instances(state):
             outcome = rule.attempt(state, choice)
@@ -90,12 +90,12 @@ def attempts(adapter: Adapter[Any, Any], system: System[Any], state: Any) -> Ite
 
 
 def is_tried(adapter: Adapter[Any, Any], rule: str, blocked: Blocked) -> bool:
-    """Whether a step that is forbidden is one that the implementation itself should refuse."""
+    """Whether the implementation itself must refuse a step that is blocked."""
     return not isinstance(blocked.guard, Limit) and adapter.refuses(rule, blocked.guard)
 
 
 def compare_loaded(adapter: Adapter[Any, Any], subject: Any, state: Any) -> Difference | None:
-    """Whether a subject that was just loaded is in the state that it was loaded from."""
+    """The difference between a state and a subject just loaded from it, if there is one."""
     says = tuple(differing(adapter.view(state), adapter.abstract(subject), "loaded state"))
     return Difference((state,), (), "", says) if says else None
 
@@ -103,12 +103,12 @@ def compare_loaded(adapter: Adapter[Any, Any], subject: Any, state: Any) -> Diff
 def compare_step(
     adapter: Adapter[Any, Any], subject: Any, before: Any, attempt: Attempt, compared: Compared
 ) -> Difference | None:
-    """Take one step with a subject that is in the state before, and look at it afterwards.
+    """Take one step with a subject that is in the state before, and compare the results.
 
-    Nothing happens in a step that is not modelled.
+    A step that is not modelled is counted and changes nothing.
     """
     rule, choice, outcome = attempt
-    taken = Taken(rule.name, dict(zip(rule.choices, choice, strict=True)))
+    taken = Taken(rule.name, dict(zip(rule.choices, choice, strict=True)), before)
     blocked = isinstance(outcome, Blocked)
     try:
         answer = adapter.apply(subject, taken)
@@ -137,19 +137,19 @@ def compare_step(
 
 
 def differing(expected: Any, found: Any, place: str) -> Iterator[str]:
-    """Where two values are not the same, as deep inside as can be said."""
+    """The innermost parts in which two values differ."""
     if expected == found and type(expected) is type(found):
         return
     inside, other = parts(expected), parts(found)
     if type(expected) is not type(found) or inside is None or other is None:
         yield f"{place}: {shown(expected)} by the specification, {shown(found)} here"
         return
-    told_any = False
+    any_shown = False
     for key in [*inside, *(k for k in other if k not in inside)]:
         for line in differing(inside.get(key, NOTHING), other.get(key, NOTHING), place + key):
-            told_any = True
+            any_shown = True
             yield line
-    if not told_any and expected != found:
+    if not any_shown and expected != found:
         yield f"{place}: {shown(expected)} by the specification, {shown(found)} here"
 
 

@@ -1,4 +1,4 @@
-"""Random walks of both, by Hypothesis; what they find is made shorter."""
+"""Random walks of specification and implementation, by Hypothesis."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
     from hypothesis.stateful import RuleBasedStateMachine
 
 MOST_PICKS = 1 << 16
-"""More than there are choices; what is picked beyond them counts from the first again."""
+"""More than there are choices; a pick is taken modulo their number."""
 
 
 MOST_SEEDS = 1 << 32
 
 
 class Differs(AssertionError):
-    """The implementation left the specification, and this is the story."""
+    """The implementation differs from the specification; the message has the behaviour."""
 
     def __init__(self, difference: Difference) -> None:
-        """Tell the story."""
+        """Put the behaviour into the message."""
         super().__init__("\n" + str(difference))
         self.difference = difference
 
 
 class Walk:
-    """One behaviour of both, as far as it has come."""
+    """One behaviour of specification and implementation, so far."""
 
     def __init__(
         self, adapter: Adapter[Any, Any], system: System[Any], compared: Compared, start: Any
     ) -> None:
-        """Both are in an initial state."""
+        """Begin in an initial state."""
         self.adapter = adapter
         self.system = system
         self.compared = compared
@@ -58,7 +58,7 @@ class Walk:
         self.look()
 
     def look(self) -> None:
-        """See what can happen next, rule by rule, and what should be refused."""
+        """Find the enabled steps, rule by rule, and those that must be refused."""
         self.possible: dict[str, list[Attempt]] = {}
         self.forbidden: list[Attempt] = []
         for attempt in attempts(self.adapter, self.system, self.states[-1]):
@@ -68,7 +68,7 @@ class Walk:
                 self.possible.setdefault(attempt[0].name, []).append(attempt)
 
     def weighted(self, weights: Mapping[str, int]) -> list[Attempt]:
-        """All of that, each as often as its weight says."""
+        """All of these steps, each repeated by its weight."""
         possible = [
             attempt
             for name, attempts in self.possible.items()
@@ -77,7 +77,7 @@ class Walk:
         return possible + self.forbidden
 
     def take(self, attempt: Attempt) -> None:
-        """Take a step in both, or have it refused; stay where it is not modelled."""
+        """Take or refuse a step in both; skip it if the model does not cover it."""
         rule, choice, outcome = attempt
         taken_before = self.compared.steps
         state = self.states[-1]
@@ -88,13 +88,13 @@ class Walk:
             self.look()
 
     def check(self, found: Difference | None) -> None:
-        """Tell of a difference, with all that led to it."""
+        """Raise a difference, with the behaviour that led to it."""
         if found:
             raise Differs(found.after(tuple(self.states), tuple(self.steps)))
 
 
 def chance_of(seed: int, walk: Walk) -> Random:
-    """What chooses a step. Hypothesis likes some seeds, which should not be the same step."""
+    """The generator for the next step: Hypothesis repeats some seeds, so the position counts."""
     return Random(seed << 16 | len(walk.steps))
 
 
@@ -106,11 +106,11 @@ def machine(
 ) -> type[RuleBasedStateMachine]:
     """A Hypothesis state machine with a rule for each of the system's rules.
 
-    For those who want to run it their own way; `walk_in_step` runs it. A walk that nothing can
-    follow begins anew. One forbidden thing is tried in a state at the most, so that walks go on.
+    `walk_in_step` runs it; you may also run it yourself. A walk restarts in a state without
+    enabled steps. At most one forbidden step is tried in a state.
 
-    Where some rules can always be taken and lead nowhere, or end what others have begun, walks
-    get on with weights: each step of a rule is then so much likelier than one without a weight.
+    `weights` make steps of some rules likelier, by rule: useful where rules that are always
+    enabled would otherwise keep walks from getting far.
     """
     try:
         from hypothesis import stateful
@@ -174,10 +174,9 @@ def walk_in_step(
     weights: Mapping[str, int] | None = None,
     save_itf: Path | None = None,
 ) -> Compared:
-    """Walk at random, as far as Hypothesis' settings say; raise `Differs` with a short story.
+    """Walk at random within Hypothesis' settings; raise `Differs` with a shrunk behaviour.
 
-    What the weights are is told at `machine`. The story is also saved as an ITF file, if one is
-    named: `kspec show` opens it.
+    `weights` are those of `machine`. `save_itf` names a file for the trace, for `kspec show`.
     """
     compared = Compared()
     walks = machine(adapter, system, compared, weights)
@@ -196,19 +195,19 @@ def walk_in_step(
 def run_walks(
     walks: type[RuleBasedStateMachine], settings: Settings | None = None, *, shrinks: bool
 ) -> None:
-    """Run a state machine of walks, as far as the settings say; raise `Differs` if they do.
+    """Run a state machine of walks within the settings; raise `Differs` on a difference.
 
-    Hypothesis should not shrink walks whose steps come from seeds: a smaller seed is no simpler
-    step. `shortened` leaves out whole steps.
+    Hypothesis should not shrink walks whose steps come from seeds, since a smaller seed is no
+    simpler step; `shortened` leaves out whole steps.
     """
     from hypothesis import HealthCheck, Phase
     from hypothesis import settings as default
     from hypothesis.stateful import run_state_machine_as_test
 
-    given = settings or default(deadline=None)  # how long a step takes is the system's matter
-    without = {Phase.explain} if shrinks else {Phase.explain, Phase.shrink}  # the story explains
+    given = settings or default(deadline=None)  # steps may take long
+    without = {Phase.explain} if shrinks else {Phase.explain, Phase.shrink}  # the trace explains
     phases = tuple(p for p in given.phases if p not in without)
-    # Steps are taken while they are drawn: that this is slow says nothing of how they are drawn.
+    # Steps are taken while they are drawn, so slow drawing is no sign of a bad strategy.
     unhurried = (*given.suppress_health_check, HealthCheck.too_slow)
     chosen = default(
         given, phases=phases, report_multiple_bugs=False, suppress_health_check=unhurried

@@ -17,7 +17,7 @@ PAGE = Path(__file__).parents[1] / "command-line.md"
 def current(block: re.Match[str]) -> str:
     """The block with what its command prints now."""
     command = block.group("command")
-    line = [sys.executable, "-m", "checkers.cli", *command.split()[1:]]
+    line = [sys.executable, "-m", "checkers", *command.split()[1:]]
     printed = subprocess.run(line, capture_output=True, text=True, check=True).stdout.rstrip()
     return f"```console\n$ {command}\n{printed}\n```"
 

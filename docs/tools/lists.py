@@ -1,10 +1,8 @@
-"""Lists in the pages that are made from the code when the pages are built.
+"""Bring the lists in the pages up to date with the code: `python docs/tools/lists.py`.
 
-What stands between a line `<!-- rules of MODEL -->` and the next `<!-- end -->` becomes the rules
-of that model, variant by variant, with what each says of itself and with its guards; `properties`,
-`bounds`, `simplifications` and `failing variants` work alike. Nothing needs to be copied, so
-nothing can go stale. Whoever reads the page as it is in the tree finds there which command prints
-the same.
+The text between a line `<!-- rules of MODEL -->` and the next `<!-- end -->` is the rules of that
+model, variant by variant, each with its docstring and its guards; `properties`, `bounds`,
+`simplifications` and `failing variants` work alike. A test compares, and fails until this was run.
 """
 
 from __future__ import annotations
@@ -12,53 +10,59 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from checkers.cli.models import remark
-from checkers.models import find_model
+from checkers.models.find import find_model
+from checkers.mutation.equivalent import equivalent_mutants
 from spec.core import Model, Rule
 
 PLACE = re.compile(r"^<!-- ([a-z ]+) of (\S+) -->\n((?:(?!<!-- ).*\n)*)<!-- end -->$", re.MULTILINE)
 SIMPLIFICATION = re.compile(r"Simplification: (.+?\.)(?= Kafka:|$)", re.DOTALL)
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """What MkDocs calls for each page."""
+def with_current_lists(page: str) -> str:
+    """The text of a page, with each list as the code has it now."""
 
-    def listed(place: re.Match[str]) -> str:
-        made = LISTS.get(place[1])
-        return "\n".join(made(find_model(place[2]))) if made else place[0]
+    def current(place: re.Match[str]) -> str:
+        make = LISTS.get(place[1])
+        if not make:
+            return place[0]
+        made = "\n".join(make(find_model(place[2]))).strip()
+        return f"<!-- {place[1]} of {place[2]} -->\n\n{made}\n\n<!-- end -->"
 
-    return PLACE.sub(listed, markdown)
+    return PLACE.sub(current, page)
 
 
 # -- rules ------------------------------------------------------------------------------------
 
 
 def rules_of(model: Model[Any]) -> Iterator[str]:
-    """Every variant: why it exists, the rules in which it differs, and those that it keeps."""
-    told: dict[Rule[Any], str] = {}
+    """Every variant: its reason, the rules in which it differs, and those that it keeps."""
+    shown: dict[Rule[Any], str] = {}
     for variant in model.variants:
         yield f"## {variant.name}\n"
         yield f"{variant.why}\n"
         if variant.parent:
             yield f"Derived from `{variant.parent}`.\n"
-        kept = [rule for rule in variant.rules if rule in told]
+        kept = [rule for rule in variant.rules if rule in shown]
         for rule in variant.rules:
-            if rule not in told:
+            if rule not in shown:
                 yield from described(model, rule)
-                told[rule] = variant.name
+                shown[rule] = variant.name
         if kept:
-            names = ", ".join(f"`{rule.name}` (see {told[rule]})" for rule in kept)
+            names = ", ".join(f"`{rule.name}` (see {shown[rule]})" for rule in kept)
             yield f"Rules that stay as they are: {names}.\n"
-        if variant.survivors:
-            yield "What changes nothing that matters, and why:\n"
-            yield from (f"- *{mutant}*: {reason}" for mutant, reason in variant.survivors.items())
+        equivalent = equivalent_mutants(model, variant)
+        if equivalent:
+            yield "Equivalent mutants, and why no property can detect them:\n"
+            yield from (f"- *{mutant}*: {reason}" for mutant, reason in equivalent.items())
             yield ""
 
 
 def described(model: Model[Any], rule: Rule[Any]) -> Iterator[str]:
-    """One rule: who does it, what it says of itself, and its guards."""
+    """One rule: its actor, its docstring and its guards."""
     yield f"### `{rule.name}({', '.join(rule.choices)})`, by the {rule.by}\n"
     yield f"{rule.doc}\n"
     for guard, is_limit in rule.guard_names():
@@ -71,13 +75,13 @@ def described(model: Model[Any], rule: Rule[Any]) -> Iterator[str]:
 
 
 def properties_of(model: Model[Any]) -> Iterator[str]:
-    """What each property says of itself."""
-    for prop in (*model.properties, *model.sanity):
+    """Each property with its docstring."""
+    for prop in model.all_properties:
         yield f"- **{prop.name}**: {' '.join((inspect.getdoc(prop.body) or '').split())}"
 
 
 def bounds_of(model: Model[Any]) -> Iterator[str]:
-    """Each bound, what it limits, and how far it can be set."""
+    """Each bound: what it limits, its default and its range."""
     yield "| bound | default | may be | |"
     yield "|---|---|---|---|"
     for bound in model.bound_ranges():
@@ -85,7 +89,7 @@ def bounds_of(model: Model[Any]) -> Iterator[str]:
 
 
 def simplifications_of(model: Model[Any]) -> Iterator[str]:
-    """What the rules say they leave out; each once, with the rule that says it."""
+    """The simplifications in the rules' docstrings, each once, with its rule."""
     rules = [rule for variant in model.variants for rule in variant.rules]
     yield from dict.fromkeys(
         f"- `{rule.name}`: {said}"
@@ -95,7 +99,7 @@ def simplifications_of(model: Model[Any]) -> Iterator[str]:
 
 
 def failing_variants_of(model: Model[Any]) -> Iterator[str]:
-    """What each variant that must fail is expected to violate, how soon, and in which bounds."""
+    """The properties that each failing variant violates, and after how many states."""
     yield "| variant | violates | states | bounds, where they are not the default |"
     yield "|---|---|---|---|"
     for variant in model.variants:
@@ -111,3 +115,9 @@ LISTS: Mapping[str, Callable[[Model[Any]], Iterator[str]]] = {
     "simplifications": simplifications_of,
     "failing variants": failing_variants_of,
 }
+
+
+if __name__ == "__main__":
+    for path in sorted(Path(__file__).parents[1].glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(with_current_lists(text), encoding="utf-8")

@@ -1,10 +1,13 @@
-"""Make the picture in the README anew, after the page has changed.
+"""Make the pictures in the documentation anew, after the page has changed.
 
-    kspec check replication --variant kip-101 --engine reference --html story.html
+    kspec check partition --variant kafka-0.10 --property AcknowledgedRecordsKept \
+        --set leader_moves=1 --html story.html
+    python docs/tools/screenshot.py story.html docs/images/lost.png 1220
+    kspec check replication --variant kip-101 --html story.html
     python docs/tools/screenshot.py story.html docs/images/story.png
 
-It takes the last step, in a window of a fixed size, with the Chromium of this machine, and
-keeps 64 colours, so that the file stays small.
+It takes the last step, in a window of a fixed width and the given height, with the Chromium of
+this machine, and keeps 64 colours, so that the file stays small.
 """
 
 from __future__ import annotations
@@ -18,14 +21,14 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 
-def screenshot(page: Path, picture: Path) -> None:
+def screenshot(page: Path, picture: Path, height: int = 1010) -> None:
     """Open the page at its last step, and take its picture."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         tab = browser.new_page(
-            viewport={"width": 1180, "height": 1010},
+            viewport={"width": 1180, "height": height},
             color_scheme="light",
             reduced_motion="reduce",
         )
@@ -38,4 +41,4 @@ def screenshot(page: Path, picture: Path) -> None:
 
 
 if __name__ == "__main__":
-    screenshot(Path(sys.argv[1]), Path(sys.argv[2]))
+    screenshot(Path(sys.argv[1]), Path(sys.argv[2]), *map(int, sys.argv[3:]))

@@ -1,9 +1,8 @@
-"""Draw the states of a group anew, after its rules have changed: `python docs/tools/states.py`.
+"""Renew the diagrams of a group's states after its rules changed: `python docs/tools/states.py`.
 
-It explores the group in the small worlds in which its mutants are looked at, and in one more in
-which one of two consumers crashes. It writes two drawings and a table into the page about groups:
-what is usually drawn, and what the exploration found. A test compares, and fails until this was
-run.
+It explores the group in the bounds used for mutation, and in bounds in which one of two consumers
+crashes. It writes two diagrams and a table for the page about groups: the usual diagram, and the
+one that exploration found. A test compares them, and fails until this script has been run.
 """
 
 from __future__ import annotations
@@ -13,7 +12,8 @@ from collections.abc import Collection, Iterator
 from math import hypot
 from pathlib import Path
 
-from checkers.transitions import Transitions, transitions
+from checkers.graph.transitions import Transitions, transitions
+from checkers.mutation.baselines.group import BASELINE
 from spec.group import GROUP
 from spec.group.properties import states_passed
 from spec.messages import GroupState
@@ -33,11 +33,11 @@ USUAL = {
     (COMPLETING, PREPARING): "a member joins or leaves",
     (COMPLETING, STABLE): "the leader has assigned",
     (STABLE, PREPARING): "a session expires, a member leaves, a new one joins",
-    (EMPTY, DEAD): "what is known of the group expires, and is deleted",
+    (EMPTY, DEAD): "its offsets expire, and the group is deleted",
     (PREPARING, DEAD): "its partition of the offsets topic gets another leader",
     (STABLE, DEAD): "its partition of the offsets topic gets another leader",
 }
-"""The diagram that courses and notes on Kafka have, with what they say at its arrows."""
+"""The transitions in the diagrams of courses and notes on Kafka, with their labels."""
 
 PLACES = {
     EMPTY: (110, 60),
@@ -62,19 +62,19 @@ STYLE = """
 """
 
 ONE_IS_MISSED = {"consumers": 2, "ids": 1, "crashes": 1, "failovers": 0}
-"""A world in which somebody is waited for in vain, whatever the group does meanwhile."""
+"""Bounds in which the group waits for a consumer that has crashed."""
 
 Change = tuple[GroupState, GroupState]
 
 
 def found() -> Transitions:
-    """Every transition that some behaviour of the small worlds shows, with its rules."""
-    systems = [GROUP.system(None, bounds) for bounds in (*GROUP.mutation_bounds, ONE_IS_MISSED)]
+    """Every transition that occurs within these bounds, with its rules."""
+    systems = [GROUP.system(None, bounds) for bounds in (*BASELINE.bounds, ONE_IS_MISSED)]
     return transitions(systems, states_passed)
 
 
 def numbered(changes: Collection[Change]) -> dict[Change, int]:
-    """A number for each transition, by where it begins and where it ends."""
+    """A number for each transition, in the order of its two states."""
     order = sorted(changes, key=lambda change: tuple(map(ORDER.index, change)))
     return {change: number for number, change in enumerate(order, 1)}
 
@@ -85,7 +85,7 @@ def numbered(changes: Collection[Change]) -> dict[Change, int]:
 def drawing(
     changes: Collection[Change], only: Collection[Change], numbers: dict[Change, int], title: str
 ) -> str:
-    """The states and what leads from one to the next; what only this drawing has stands out."""
+    """The diagram, with the transitions that only it has highlighted."""
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">',
         f"<title>{title}</title>",
@@ -105,8 +105,8 @@ def drawing(
 
 
 def arrow(change: Change, number: int, only: bool, both_ways: bool) -> Iterator[str]:
-    """A line from state to state, beside the one that leads back, with its number upon it."""
-    (x1, y1), (x2, y2) = (PLACES[state] for state in change)
+    """A numbered arrow from state to state, beside the one that leads back."""
+    x1, y1, x2, y2 = map(float, (*PLACES[change[0]], *PLACES[change[1]]))
     length = hypot(x2 - x1, y2 - y1)
     along = ((x2 - x1) / length, (y2 - y1) / length)
     aside = 13 if both_ways else 0
@@ -129,7 +129,7 @@ def arrow(change: Change, number: int, only: bool, both_ways: bool) -> Iterator[
 
 
 def reach(state: GroupState, along: tuple[float, float], aside: float) -> float:
-    """How far it is from the middle of a state's box to its edge, in this direction."""
+    """The distance from the centre of a state's box to its edge, in this direction."""
     wide, high = HALF_WIDE[state] - aside * abs(along[1]), HALF_HIGH - aside * abs(along[0])
     x, y = (max(abs(part), 1e-6) for part in along)
     return min(wide / x, high / y)
@@ -140,11 +140,11 @@ def reach(state: GroupState, along: tuple[float, float], aside: float) -> float:
 
 def table(changes: Transitions, numbers: dict[Change, int]) -> str:
     """Each transition: what is usually said of it, and the rules that do it."""
-    lines = ["| | from | to | what is usually said | the rules that do it |", "|" + "---|" * 5]
+    lines = ["| | from | to | usual label | rules |", "|" + "---|" * 5]
     for change, number in numbers.items():
-        said = USUAL.get(change, "**nothing: it is not drawn**")
+        said = USUAL.get(change, "**not drawn**")
         rules = ", ".join(f"`{rule}`" for rule in sorted(changes.get(change, ())))
-        rules = rules or "**none: it does not happen**"
+        rules = rules or "**none: it does not occur**"
         lines.append(f"| {number} | {change[0]} | {change[1]} | {said} | {rules} |")
     return "\n".join(["", *lines, "", ""])
 

@@ -13,4 +13,4 @@ ASSIGNORS: Mapping[str, RackAware] = {
     "sticky": assign_sticky,
     "cooperative-sticky": assign_cooperative,
 }
-"""The strategies, by the names that `partition.assignment.strategy` gives them."""
+"""The assignors, by the names they have in consumer groups."""

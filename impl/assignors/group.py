@@ -1,4 +1,4 @@
-"""A group as the fast assignors see it: topics in order, and members alike taken together."""
+"""A group as the fast assignors use it: members with equal subscriptions are one kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from spec.vocabulary import InvalidGroup, Member, TopicPartition
 
 
 class Group:
-    """The topics that count, and which members subscribe to the same list of topics."""
+    """The topics that count, and the members by their list of topics."""
 
     __slots__ = ("kinds", "members", "sizes")
 
@@ -32,7 +32,7 @@ class Group:
         self.sizes: dict[str, int] = {
             topic: size for topic, size in partitions.items() if size and topic in subscribed
         }
-        """How many partitions each topic has: those subscribed to that have any."""
+        """The number of partitions of each topic with a subscriber and with partitions."""
 
     def subscribed(self) -> list[str]:
         """Topics in the order of the members."""
@@ -40,16 +40,16 @@ class Group:
 
 
 class Subscribers:
-    """For each topic, the places of its subscribers; topics with the same ones share one list.
+    """For each topic, the indexes of its subscribers; topics with the same ones share one list.
 
-    A list is made when it is asked for: of many topics, nothing is ever asked.
+    A list is built when it is first used, since many topics' lists never are.
     """
 
     __slots__ = ("_group", "_kinds_of", "_lists", "_lists_of", "_others_of")
 
     def __init__(self, group: Group, in_order: list[str]) -> None:
         place = dict(zip(in_order, range(len(in_order)), strict=True))
-        # A kind goes by the place of its first member. In that order, lists come out sorted.
+        # A kind is ordered by its first member, so that the lists are sorted.
         firsts: list[int] = []
         others_of: dict[int, list[int]] = {}
         for names in group.kinds.values():
@@ -76,7 +76,7 @@ class Subscribers:
         return found
 
     def _list_of(self, topic: str) -> list[int]:
-        # A kind is in there as often as it names the topic.
+        # A kind occurs as often as it names the topic.
         different = dict.fromkeys(self._kinds_of[topic])
         kinds = tuple(different)
         found = self._lists.get(kinds)
@@ -144,7 +144,7 @@ def partitions_of(
 
 @contextmanager
 def _collection_paused() -> Iterator[None]:
-    """Make many objects, none of them garbage: looking for garbage would double the time."""
+    """Create many objects, none of them garbage; collection would double the time."""
     if not gc.isenabled():
         yield
         return

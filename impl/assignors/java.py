@@ -9,7 +9,7 @@ from heapq import heapify, heappop, heappush
 
 @lru_cache(maxsize=1 << 16)
 def string_hash(text: str) -> int:
-    """`String.hashCode`, unsigned. Names come back round after round, so they are kept."""
+    """`String.hashCode`, unsigned. Names recur in every round, so results are cached."""
     if text.isascii():
         units: Iterable[int] = text.encode("ascii")
     else:
@@ -29,7 +29,7 @@ def _units(raw: bytes) -> list[int]:
 
 
 def sort_names(names: Iterable[str]) -> list[str]:
-    """Sort as Java does, by UTF-16 units: another order only where characters beyond them are."""
+    """Sort as Java does, by UTF-16 units, which differs only for characters beyond U+FFFF."""
     names = list(names)
     if all(map(str.isascii, names)) or not any(max(n) > "\uffff" for n in names if n):
         names.sort()
@@ -39,7 +39,7 @@ def sort_names(names: Iterable[str]) -> list[str]:
 
 
 def hash_order(names: Sequence[str]) -> list[str]:
-    """Different names in the order of a `HashMap` that they were put into one by one."""
+    """Distinct names in the order of a `HashMap` into which they were inserted one by one."""
     capacity = 16
     while 4 * len(names) > 3 * capacity:
         capacity *= 2
@@ -52,7 +52,7 @@ def spread(h: int) -> int:
 
 
 class HashSet:
-    """Numbers in a `HashSet`, each with a hash, that can say what its iterator yields first.
+    """Numbers in a `HashSet`, each with a hash, with access to the first of the iteration.
 
     A heap by bucket and insertion; what was removed is dropped when it comes up.
     """
@@ -85,11 +85,11 @@ class HashSet:
         return self._hashes[number] & (self._capacity - 1), self._inserted[number], number
 
     def remove(self, number: int) -> None:
-        """Take out a number that is in it."""
+        """Remove a number that is in it."""
         del self._inserted[number], self._hashes[number]
 
     def first(self) -> int:
-        """What an iterator yields first."""
+        """The first number of the iteration."""
         while True:
             _, inserted, number = self._heap[0]
             if self._inserted.get(number) == inserted:

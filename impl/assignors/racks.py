@@ -1,4 +1,4 @@
-"""Where members and replicas stand, in sets that are compared once and not once a partition."""
+"""The racks of members and replicas, in sets that are compared once for many partitions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NONE = frozenset[str]()
 
 
 class Places:
-    """The rack of each member that names one, and the racks of each partition."""
+    """The rack of each member that has one, and the racks of each partition."""
 
-    __slots__ = ("_many_near", "_members", "of_member", "of_topic")
+    __slots__ = ("_members", "_members_on", "of_member", "of_topic")
 
     def __init__(
         self, members: Mapping[str, Member], racks: Racks, sizes: Mapping[str, int]
@@ -21,10 +21,10 @@ class Places:
         self.of_member = {name: member.rack for name, member in members.items() if member.rack}
         self.of_topic = {t: racks_by_partition(racks, t, size) for t, size in sizes.items()}
         self._members = Counter(self.of_member.values())
-        self._many_near: dict[frozenset[str], int] = {}
+        self._members_on: dict[frozenset[str], int] = {}
 
-    def matter(self, topics: Iterable[str], members: Iterable[str]) -> bool:
-        """Whether some of the members are near some of the topics' partitions, but not all."""
+    def are_relevant(self, topics: Iterable[str], members: Iterable[str]) -> bool:
+        """Whether some members share a rack with some of the topics' partitions, but not all."""
         standing = set(map(self.of_member.get, members))
         if standing <= {None}:
             return False
@@ -36,14 +36,14 @@ class Places:
         of_topic = self.of_topic[topic]
         return of_topic[index] if 0 <= index < len(of_topic) else NONE
 
-    def is_far(self, name: str, topic: str, index: int) -> bool:
-        """Whether a member stands on a rack, but not on one of the partition's."""
+    def is_off_rack(self, name: str, topic: str, index: int) -> bool:
+        """Whether a member has a rack, and it is none of the partition's."""
         rack = self.of_member.get(name)
         return rack is not None and rack not in self.racks(topic, index)
 
-    def many_near(self, racks: frozenset[str]) -> int:
-        """How many members stand on these racks."""
-        many = self._many_near.get(racks)
-        if many is None:
-            many = self._many_near[racks] = sum(map(self._members.__getitem__, racks))
-        return many
+    def members_on(self, racks: frozenset[str]) -> int:
+        """How many members are on these racks."""
+        count = self._members_on.get(racks)
+        if count is None:
+            count = self._members_on[racks] = sum(map(self._members.__getitem__, racks))
+        return count

@@ -17,14 +17,14 @@ def assign_range(
     *,
     racks: Racks = NO_RACKS,
 ) -> Assignment:
-    """The same as the specification's, faster."""
+    """The same assignment as the specification's, faster."""
     group = Group(partitions, members)
     in_order = static_first(members)
     subscribers = Subscribers(group, in_order)
     if racks:
         standing = Places(members, racks, group.sizes)
         if any(
-            standing.matter([topic], map(in_order.__getitem__, subscribers.of(topic)))
+            standing.are_relevant([topic], map(in_order.__getitem__, subscribers.of(topic)))
             for topic in group.sizes
         ):
             by_rack = assign_by_rack(group, in_order, subscribers, standing)

@@ -1,4 +1,4 @@
-"""Range where racks matter: every partition is looked at once for each of its racks."""
+"""Range where racks are relevant: every partition is visited once for each of its racks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spec.vocabulary import TopicPartition
 
 
 class Share:
-    """One topic being shared out; members are places in the order of range."""
+    """The assignment of one topic; members are places in the order of range."""
 
     __slots__ = ("above", "free", "given", "low", "racks")
 
@@ -35,19 +35,19 @@ class Share:
             self.given[place] += taken
             self.above -= len(self.given[place]) > self.low
 
-    def deal_near(self, rack_of: Sequence[str | None]) -> None:
-        """Give each member what it is near, or anything to those that are on no rack."""
-        near: dict[str | None, list[int]] = {None: list(range(len(self.racks)))}
+    def deal_by_rack(self, rack_of: Sequence[str | None]) -> None:
+        """Assign to each member partitions on its rack, or any if it has no rack."""
+        of_rack: dict[str | None, list[int]] = {None: list(range(len(self.racks)))}
         for index, racks in enumerate(self.racks):
             for rack in racks:
-                near.setdefault(rack, []).append(index)
-        # What a source has yielded is taken, or was: no need to begin again.
-        sources: dict[str | None, Iterator[int]] = {r: iter(found) for r, found in near.items()}
+                of_rack.setdefault(rack, []).append(index)
+        # What a source has yielded is assigned, so an iterator need not start again.
+        sources: dict[str | None, Iterator[int]] = {r: iter(found) for r, found in of_rack.items()}
         for place in self.given:
             self.give(place, sources.get(rack_of[place], iter(())))
 
     def deal_rest(self) -> None:
-        """Give each member in turn what is left."""
+        """Assign to each member in turn from what is left."""
         rest = iter([index for index, free in enumerate(self.free) if free])
         for place in self.given:
             self.give(place, rest)
@@ -56,7 +56,7 @@ class Share:
 def assign_by_rack(
     group: Group, in_order: Sequence[str], subscribers: Subscribers, places: Places
 ) -> dict[str, list[TopicPartition]]:
-    """What each member gets, sorted."""
+    """The partitions of each member, sorted."""
     rack_of = [places.of_member.get(name) for name in in_order]
     topics = sort_names(group.sizes)
     shares = {t: Share(subscribers.of(t), places.of_topic[t]) for t in topics}
@@ -67,8 +67,8 @@ def assign_by_rack(
         first = shares[together[0]]
         if len(together) > 1:
             deal_together([shares[topic] for topic in together], rack_of)
-        elif places.matter(together, map(in_order.__getitem__, first.given)):
-            first.deal_near(rack_of)
+        elif places.are_relevant(together, map(in_order.__getitem__, first.given)):
+            first.deal_by_rack(rack_of)
     assigned: dict[str, list[TopicPartition]] = {name: [] for name in in_order}
     for topic, whole in zip(topics, partitions_of(group.sizes, topics), strict=True):
         shares[topic].deal_rest()
@@ -78,9 +78,9 @@ def assign_by_rack(
 
 
 def deal_together(shares: Sequence[Share], rack_of: Sequence[str | None]) -> None:
-    """Give partition i of every topic to the first member with room that is far from none.
+    """Assign partition i of every topic to the first member with room that is off no rack of it.
 
-    Members on one rack stand in one queue; who is at the head and has no room will have none.
+    Members on one rack form a queue; one at its head without room will not have room later.
     """
     first = shares[0]
     queues: dict[str | None, list[int]] = {}

@@ -1,4 +1,4 @@
-"""Round-robin: a walk round the members as long as that is short, and then whole slices."""
+"""Round-robin: member by member for a few rounds, then in whole slices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from impl.assignors.java import sort_names
 from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 Parts = Sequence[tuple[str, tuple[TopicPartition, ...]]]
-"""Topics, and the partitions of each that are to be dealt out."""
+"""Topics, and the partitions of each that are to be assigned."""
 
 
 def assign_roundrobin(
@@ -20,7 +20,7 @@ def assign_roundrobin(
     *,
     racks: Racks = NO_RACKS,
 ) -> Assignment:
-    """The same as the specification's, faster."""
+    """The same assignment as the specification's, faster."""
     group = Group(partitions, members)
     in_order = static_first(members)
     assigned: list[list[TopicPartition]] = [[] for _ in in_order]
@@ -37,10 +37,10 @@ def assign_roundrobin(
 def walk(
     parts: Parts, subscribed: Sequence[tuple[str, ...]], assigned: list[list[TopicPartition]]
 ) -> Parts:
-    """Deal out one by one, asking each member in turn; say what is left.
+    """Assign one by one, trying each member in turn; returns what is left.
 
-    With few partitions that is done before it is known who subscribes to what. With many, or if
-    most are passed over, it gives up after a few times round, when it is the first one's turn.
+    With few partitions this is faster than to index the subscriptions. With many, or if most
+    members are skipped, it stops after a few rounds, when it is the first member's turn.
     """
     turns = chain.from_iterable(repeat(list(zip(assigned, subscribed, strict=True)), 16))
     for number, (topic, whole) in enumerate(parts):
@@ -57,7 +57,7 @@ def walk(
 def deal_in_slices(
     parts: Parts, subscribers: Subscribers, assigned: list[list[TopicPartition]]
 ) -> None:
-    """Deal out runs of topics with the same subscribers, a slice to each of them."""
+    """Assign runs of topics with the same subscribers, a slice to each of them."""
     turn = 0
     places_of = ((subscribers.of(topic), whole) for topic, whole in parts if whole)
     for _, run in groupby(places_of, key=lambda part: id(part[0])):

@@ -1,15 +1,20 @@
-"""A coordinator of classic consumer groups, for real sizes: mutable, and fast.
+"""A coordinator of classic consumer groups for real use: mutable, and fast.
 
-Written from what Kafka does, not from `spec.group`, with which it shares the words
-(`spec.messages`) and nothing else; so comparing the two means something.
+It is written from Kafka's behaviour, not from `spec.coordinator`, and shares only the message
+types (`spec.messages`) with it, so that comparing the two means something.
 
-`coordinator` is what a broker calls, `desk` what the handlers share, `group` the state. The
-handlers go by what is asked: `joining`, `membership` (sync, heartbeat, leave) and `offsets`;
-`rounds` is the rebalance that they begin and end. `timers` and `storage` are time and the log.
+- `coordinator`: what a broker calls.
+- `shard`: the groups of one partition of the offsets topic; `state`: one group.
+- `joining`, `membership` (SyncGroup, Heartbeat, LeaveGroup), `offsets`: the handlers of requests.
+- `rebalance`: how a rebalance begins and ends.
+- `timers`, `storage`: time, and the offsets topic.
+
+Kafka: `GroupMetadataManager` and `OffsetMetadataManager`, tag 4.0.0; with
+`Settings(variant=SCALA)`, `GroupCoordinator`, tag 3.9.0.
 """
 
 from impl.coordinator.coordinator import GroupCoordinator, random_member_id
-from impl.coordinator.desk import Outcome
+from impl.coordinator.shard import Outcome
 from impl.coordinator.storage import compact
 from impl.coordinator.timers import Deadlines, TimerKey, TimerKind, Timers
 

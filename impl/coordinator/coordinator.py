@@ -1,4 +1,4 @@
-"""The coordinator as its broker sees it: requests, timers and stored records in, outcomes out."""
+"""What a broker calls: requests, timers and completed writes in, outcomes out."""
 
 from __future__ import annotations
 
@@ -6,40 +6,44 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from impl.coordinator.answers import BEATEN, SYNCED, refusal
-from impl.coordinator.desk import Caller, Desk, Outcome
-from impl.coordinator.group import Group
 from impl.coordinator.joining import join_group
-from impl.coordinator.membership import heartbeat, leave_group, sync_group, syncs_are_overdue
+from impl.coordinator.membership import expire_pending_sync, heartbeat, leave_group, sync_group
 from impl.coordinator.offsets import (
-    CommitWritten,
+    CommitWrite,
+    delete_group,
+    delete_offsets,
     dissolve,
     expire_offsets,
     offset_commit,
     offset_fetch,
+    reject_commit,
     topics_deleted,
 )
-from impl.coordinator.rounds import (
+from impl.coordinator.rebalance import (
     COMPLETING,
     PREPARING,
     STABLE,
-    complete,
-    initial_delay_is_over,
-    leaves,
+    complete_join,
+    complete_join_after_expiry,
+    end_initial_delay,
+    remove_and_rebalance,
 )
+from impl.coordinator.responses import HEARTBEAT_RESPONSES, SYNC_RESPONSES, error_response
+from impl.coordinator.shard import Caller, Outcome, Shard
+from impl.coordinator.state import Group
 from impl.coordinator.storage import load
 from impl.coordinator.timers import TimerKey, TimerKind, Timers
 from spec.messages import (
-    Answer,
     Error,
     Heartbeat,
-    Joined,
     JoinGroup,
+    JoinGroupResponse,
     LeaveGroup,
     OffsetCommit,
     OffsetFetch,
-    Record,
+    OffsetsTopicRecord,
     Request,
+    Response,
     Settings,
     SyncGroup,
 )
@@ -48,9 +52,9 @@ from spec.vocabulary import TopicPartition
 WEEK = 7 * 24 * 60 * 60 * 1000
 """`offsets.retention.minutes`, in milliseconds."""
 
-# A handler answers at once, or returns None and has parked the caller. mypy cannot say that the
-# handler under a type takes requests of that type.
-_HANDLERS: Mapping[type, Callable[[Desk, str, Caller, Any], Answer | None]] = {
+# A handler returns the response, or None if it has parked the request. mypy cannot express that
+# the handler of a request type takes requests of that type.
+_HANDLERS: Mapping[type, Callable[[Shard, str, Caller, Any], Response | None]] = {
     JoinGroup: join_group,
     SyncGroup: sync_group,
     Heartbeat: heartbeat,
@@ -61,30 +65,30 @@ _HANDLERS: Mapping[type, Callable[[Desk, str, Caller, Any], Answer | None]] = {
 
 
 def random_member_id(request: JoinGroup) -> str:
-    """A member id as Kafka makes them."""
+    """A member id in Kafka's format."""
     return f"{request.instance or request.client}-{uuid4()}"
 
 
 def stopped_clock() -> int:
-    """Where nothing is asked that depends on the time of day."""
+    """A clock for uses that do not depend on the time."""
     return 0
 
 
 def unreadable(subscription: Hashable) -> None:
-    """Subscriptions are bytes that nobody looks into."""
+    """Subscriptions are opaque bytes, whose topics are unknown."""
 
 
-def anything_exists(partition: TopicPartition) -> bool:
-    """Where it is known to nobody which topics there are."""
+def all_partitions_exist(partition: TopicPartition) -> bool:
+    """Every partition is taken to exist."""
     return True
 
 
 class GroupCoordinator:
     """Coordinates the groups of one partition of the offsets topic, for one broker.
 
-    It never blocks and starts nothing by itself. Every call returns an `Outcome`: who is to
-    be answered what, and what is to be written to the offsets topic. A call whose outcome has
-    a ticket is finished by `stored`, when the records are replicated or could not be written.
+    It never blocks and starts nothing by itself. Every call returns an `Outcome`: the responses
+    to send, and the records to write to the offsets topic. If the outcome has a ticket, `stored`
+    must be called once the records are replicated or the write has failed.
     """
 
     def __init__(
@@ -95,122 +99,179 @@ class GroupCoordinator:
         *,
         clock: Callable[[], int] = stopped_clock,
         topics_of: Callable[[Hashable], Collection[str] | None] = unreadable,
-        partition_exists: Callable[[TopicPartition], bool] = anything_exists,
+        partition_exists: Callable[[TopicPartition], bool] = all_partitions_exist,
     ) -> None:
-        self._desk = Desk(settings, timers, new_member_id, clock, topics_of, partition_exists)
+        self._shard = Shard(settings, timers, new_member_id, clock, topics_of, partition_exists)
         self._refuses: Error | None = None
-        """What everybody is answered while it does not coordinate."""
+        """The error that answers every request while it does not coordinate."""
 
     @property
     def groups(self) -> Mapping[str, Group]:
-        """The groups, to look at."""
-        return self._desk.groups
+        """The groups, by id."""
+        return self._shard.groups
 
     # -- requests --------------------------------------------------------------------------
 
     def handle(self, group_id: str, caller: Caller, request: Request) -> Outcome:
-        """A request to a group. The caller is whatever the answer should be addressed to."""
-        desk = self._desk
-        if self._refuses is None:
-            answer = _HANDLERS[type(request)](desk, group_id, caller, request)
+        """Handle a request to a group; the response goes to the caller, any hashable value."""
+        shard = self._shard
+        answer: Response | None
+        if self._refuses is None and group_id and type(request) is Heartbeat:
+            # Nearly all requests are heartbeats.
+            answer = heartbeat(shard, group_id, caller, request)
         else:
-            answer = self._refuse(request, self._refuses)
+            answer = self._reject(group_id, request)
+            if answer is None:
+                answer = _HANDLERS[type(request)](shard, group_id, caller, request)
         if answer is not None:
-            desk.answer(caller, answer)
-        return desk.outcome()
+            shard.answer(caller, answer)
+        return shard.outcome()
 
-    def _refuse(self, request: Request, error: Error) -> Answer:
-        if error is Error.COORDINATOR_LOAD_IN_PROGRESS and isinstance(request, Heartbeat):
-            # Its member may well be in the group: it should not be told to join again.
-            return BEATEN[Error.NONE]
-        return refusal(request, error)
+    def _reject(self, group_id: str, request: Request) -> Response | None:
+        """The response to a request that does not reach the group, or None.
 
-    def forget(self, caller: Caller) -> None:
-        """The caller has disconnected: nothing is answered to it, but what it asked for goes on."""
-        self._desk.forget(caller)
+        Kafka: `KafkaApis.handleSyncGroupRequest`, then `GroupCoordinatorService`. Only offsets may
+        belong to a group without a name.
+        """
+        settings, refuses = self._shard.settings, self._refuses
+        if isinstance(request, SyncGroup) and request.lacks_protocol:
+            return error_response(request, Error.INCONSISTENT_GROUP_PROTOCOL)
+        if refuses is Error.COORDINATOR_NOT_AVAILABLE:
+            return error_response(request, refuses)
+        if not group_id and not isinstance(request, OffsetCommit | OffsetFetch):
+            return error_response(request, Error.INVALID_GROUP_ID)
+        if refuses is not None and settings.variant.checks_ownership_first:
+            return self._refuse(request, refuses)
+        if isinstance(request, JoinGroup):
+            timeout = request.session_timeout
+            if not settings.min_session_timeout <= timeout <= settings.max_session_timeout:
+                return error_response(request, Error.INVALID_SESSION_TIMEOUT)
+        return None if refuses is None else self._refuse(request, refuses)
 
-    # -- time, and the log -----------------------------------------------------------------
+    def _refuse(self, request: Request, error: Error) -> Response:
+        """The response of a broker that does not coordinate the group, or not yet."""
+        variant = self._shard.settings.variant
+        if error is Error.COORDINATOR_LOAD_IN_PROGRESS:
+            if isinstance(request, Heartbeat):
+                # The member may be in the group, so it must not be made to join again.
+                return HEARTBEAT_RESPONSES[Error.NONE]
+            if isinstance(request, SyncGroup) and not variant.sync_waits_for_loading:
+                return SYNC_RESPONSES[Error.REBALANCE_IN_PROGRESS]
+        if isinstance(request, OffsetCommit):
+            return reject_commit(self._shard, request, error)
+        return error_response(request, error, variant)
+
+    def disconnect(self, caller: Caller) -> None:
+        """The caller has disconnected: its requests stay in effect, but are not answered."""
+        self._shard.disconnect(caller)
+
+    # -- timers and completed writes -------------------------------------------------------
 
     def fire(self, key: TimerKey) -> Outcome:
-        """A timer has gone off, and is not armed any more."""
-        desk = self._desk
+        """A timer has expired, and is no longer armed."""
+        shard = self._shard
         kind, group_id, member_id = key
-        group = desk.groups.get(group_id)
+        group = shard.groups.get(group_id)
         if group is not None:
-            if kind is TimerKind.MEMBER:
-                self._misses(group, member_id)
+            if kind is TimerKind.SESSION:
+                self._expire_session(group, member_id)
             elif kind is TimerKind.PENDING:
-                self._does_not_join(group, member_id)
+                self._expire_pending_member(group, member_id)
             elif kind is TimerKind.SYNC:
                 if group.state in (COMPLETING, STABLE):
-                    syncs_are_overdue(desk, group)
+                    expire_pending_sync(shard, group)
             elif group.state is PREPARING:
                 if kind is TimerKind.JOIN:
-                    complete(desk, group)
+                    complete_join(shard, group)
                 else:
-                    initial_delay_is_over(desk, group)
-        return desk.outcome()
+                    end_initial_delay(shard, group)
+        return shard.outcome()
 
-    def _misses(self, group: Group, member_id: str) -> None:
-        """No sign of life. Who waits for an answer is alive, unless it may not know its id."""
+    def _expire_session(self, group: Group, member_id: str) -> None:
+        """Remove a silent member; one whose request is parked is not silent, unless it is new."""
         member = group.members.get(member_id)
         if member is not None:
-            waits = member.join is not None or member.sync is not None
+            waits = member.parked_join is not None or member.parked_sync is not None
             if member.is_new or not waits:
-                leaves(self._desk, group, member)
+                remove_and_rebalance(self._shard, group, member)
 
-    def _does_not_join(self, group: Group, member_id: str) -> None:
+    def _expire_pending_member(self, group: Group, member_id: str) -> None:
         if member_id in group.pending_joins:
             group.pending_joins.remove(member_id)
-            if group.state is PREPARING and group.everybody_joined():
-                complete(self._desk, group)
+            complete_join_after_expiry(self._shard, group)
 
     def stored(self, ticket: int, error: Error = Error.NONE) -> Outcome:
-        """The records that were given out with this ticket are replicated, or cannot be."""
-        waiting = self._desk.waiting.pop(ticket, None)
+        """The records of this ticket are replicated, or their write has failed."""
+        waiting = self._shard.waiting.pop(ticket, None)
         if waiting is not None:
-            waiting.stored(self._desk, ticket, error)
-        return self._desk.outcome()
+            waiting.stored(self._shard, ticket, error)
+        return self._shard.outcome()
 
     def expire_offsets(self, now: int, retention: int = WEEK) -> Outcome:
-        """Forget offsets, and groups, that are not needed any more; Kafka does every 10 minutes."""
-        expire_offsets(self._desk, now, retention)
-        return self._desk.outcome()
+        """Delete expired offsets, and groups without any; Kafka does so every 10 minutes."""
+        expire_offsets(self._shard, now, retention)
+        return self._shard.outcome()
 
     def topics_deleted(self, topics: Collection[str]) -> Outcome:
-        """Forget the offsets of topics that are gone."""
-        topics_deleted(self._desk, topics)
-        return self._desk.outcome()
+        """Delete the offsets of deleted topics."""
+        topics_deleted(self._shard, topics)
+        return self._shard.outcome()
 
-    # -- which broker coordinates ----------------------------------------------------------
+    # -- administration --------------------------------------------------------------------
+
+    @property
+    def error(self) -> Error:
+        """NONE, or the error that answers every request while it does not coordinate."""
+        return self._refuses or Error.NONE
+
+    def delete_group(self, group_id: str) -> tuple[Error, Outcome]:
+        """DeleteGroups: delete a group that has no members, with its offsets."""
+        error = self.error
+        if error is Error.NONE:
+            error = delete_group(self._shard, group_id)
+        return error, self._shard.outcome()
+
+    def delete_offsets(
+        self, group_id: str, partitions: Iterable[TopicPartition]
+    ) -> tuple[Error, tuple[tuple[TopicPartition, Error], ...], Outcome]:
+        """OffsetDelete: delete a group's offsets of topics that it does not subscribe to."""
+        error = self.error
+        errors: tuple[tuple[TopicPartition, Error], ...] = ()
+        if error is Error.NONE:
+            error, errors = delete_offsets(self._shard, group_id, partitions)
+        return error, errors, self._shard.outcome()
+
+    # -- failover --------------------------------------------------------------------------
 
     def start_loading(self) -> None:
-        """It is this broker's turn; it has yet to read what was written."""
+        """The broker becomes the coordinator, and has yet to read the offsets topic."""
         self._refuses = Error.COORDINATOR_LOAD_IN_PROGRESS
 
-    def load(self, records: Iterable[Record]) -> Outcome:
-        """What was written is read: go on from there."""
-        load(self._desk, records)
+    def load(self, records: Iterable[OffsetsTopicRecord]) -> Outcome:
+        """Load the groups from the records of the offsets topic."""
+        load(self._shard, records)
         self._refuses = None
-        return self._desk.outcome()
+        return self._shard.outcome()
 
     def unload(self) -> Outcome:
-        """Another broker coordinates from now on; who waits here has to go there."""
-        desk = self._desk
-        for group in list(desk.groups.values()):
+        """Another broker becomes the coordinator: answer parked requests with NOT_COORDINATOR."""
+        shard = self._shard
+        for group in list(shard.groups.values()):
             for member in group.members.values():
-                desk.answer_join(group, member, Joined(Error.NOT_COORDINATOR, member.id))
-                desk.answer_sync(member, SYNCED[Error.NOT_COORDINATOR])
-            dissolve(desk, group)
-        for waiting in desk.waiting.values():
-            if isinstance(waiting, CommitWritten):
-                desk.release(waiting.parked, waiting.answer(Error.NOT_COORDINATOR))
-        desk.waiting.clear()
+                shard.answer_join(
+                    group, member, JoinGroupResponse(Error.NOT_COORDINATOR, member.id)
+                )
+                shard.answer_sync(member, SYNC_RESPONSES[Error.NOT_COORDINATOR])
+            dissolve(shard, group)
+        for waiting in shard.waiting.values():
+            if isinstance(waiting, CommitWrite):
+                shard.release(waiting.parked, waiting.answer(Error.NOT_COORDINATOR))
+        shard.waiting.clear()
         self._refuses = Error.NOT_COORDINATOR
-        return desk.outcome()
+        return shard.outcome()
 
     def shut_down(self) -> Outcome:
-        """The broker stops."""
+        """The broker shuts down."""
         outcome = self.unload()
         self._refuses = Error.COORDINATOR_NOT_AVAILABLE
         return outcome

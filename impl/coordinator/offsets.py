@@ -1,4 +1,4 @@
-"""OffsetCommit and OffsetFetch: how far a group has read, and when that is forgotten."""
+"""OffsetCommit and OffsetFetch, and the expiry of offsets."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Collection, Iterable
 
 import attrs
 
-from impl.coordinator.answers import committed, told_instead
-from impl.coordinator.desk import Caller, Desk
-from impl.coordinator.group import Commit, CommittedOffset, Group, Parked
-from impl.coordinator.rounds import COMPLETING, EMPTY, STABLE
+from impl.coordinator.rebalance import COMPLETING, EMPTY, STABLE
+from impl.coordinator.responses import commit_response, response_error
+from impl.coordinator.shard import Caller, Shard
+from impl.coordinator.state import Commit, CommittedOffset, Group, Parked
 from spec.messages import (
-    NOBODY,
-    Committed,
+    NO_MEMBER_ID,
     Error,
-    Fetched,
     GroupState,
     Offset,
     OffsetCommit,
+    OffsetCommitResponse,
     OffsetFetch,
-    Record,
+    OffsetFetchResponse,
+    OffsetsTopicRecord,
 )
 from spec.vocabulary import TopicPartition
 
@@ -27,41 +27,64 @@ from spec.vocabulary import TopicPartition
 
 
 def offset_commit(
-    desk: Desk, group_id: str, caller: Caller, request: OffsetCommit
-) -> Committed | None:
-    """Write offsets down; the answer comes once they are stored."""
-    group = desk.groups.get(group_id)
+    shard: Shard, group_id: str, caller: Caller, request: OffsetCommit
+) -> OffsetCommitResponse | None:
+    """Write the offsets; the response is sent once they are replicated.
+
+    Offsets of partitions that do not exist are rejected first: if no others are left, the group
+    does not learn of the request. Kafka: `KafkaApis.handleOffsetCommitRequest`.
+    """
+    if not any(shard.partition_exists(partition) for partition, _ in request.offsets):
+        return commit_response(request, Error.UNKNOWN_TOPIC_OR_PARTITION)
+    group = shard.groups.get(group_id)
     if group is None:
         if request.generation >= 0:
-            return committed(request, Error.ILLEGAL_GENERATION)
-        group = desk.create(group_id)
-    error = _why_not_commit(group, request)
+            return reject_commit(shard, request, _unknown_group_error(shard, request))
+        group = shard.create(group_id)
+    error = _validate_commit(group, request)
     if error is not Error.NONE:
-        return committed(request, error)
+        return reject_commit(shard, request, error)
     member = group.members.get(request.member)
     if member is not None:
-        desk.expect_sign_of_life(member)
-    errors = tuple((partition, _why_not(desk, partition, o)) for partition, o in request.offsets)
+        shard.reschedule_session(member)
+    errors = tuple(
+        (partition, _validate_offset(shard, partition, o)) for partition, o in request.offsets
+    )
     offsets = {
         partition: offset
         for (partition, offset), (_, refused) in zip(request.offsets, errors, strict=True)
         if refused is Error.NONE
     }
     if not offsets:
-        return Committed(errors)
-    commit = Commit(offsets, desk.clock())
-    waiting = CommitWritten(group, commit, desk.park(caller), errors)
-    records = [Record(group_id, p, offset, commit.time) for p, offset in offsets.items()]
-    group.commits[desk.write_and_wait(waiting, *records)] = commit
+        return OffsetCommitResponse(errors)
+    commit = Commit(offsets, shard.clock())
+    waiting = CommitWrite(group, commit, shard.park(caller), errors)
+    records = [
+        OffsetsTopicRecord(group_id, p, offset, commit.time) for p, offset in offsets.items()
+    ]
+    group.commits[shard.write_and_wait(waiting, *records)] = commit
     return None
 
 
-def _why_not_commit(group: Group, request: OffsetCommit) -> Error:
-    """Whether somebody may commit who is this member, or who assigns itself its partitions."""
+def _unknown_group_error(shard: Shard, request: OffsetCommit) -> Error:
+    names_it = request.version >= 9 and shard.settings.variant.commit_misses_group
+    return Error.GROUP_ID_NOT_FOUND if names_it else Error.ILLEGAL_GENERATION
+
+
+def reject_commit(shard: Shard, request: OffsetCommit, error: Error) -> OffsetCommitResponse:
+    """The response with the same error for every partition that exists."""
+    missing = Error.UNKNOWN_TOPIC_OR_PARTITION
+    return OffsetCommitResponse(
+        tuple((p, error if shard.partition_exists(p) else missing) for p, _ in request.offsets)
+    )
+
+
+def _validate_commit(group: Group, request: OffsetCommit) -> Error:
+    """NONE, or why this member, or a consumer that assigns itself, may not commit."""
     if request.generation < 0 and group.state is EMPTY:
         return Error.NONE
-    if request.generation >= 0 or request.member != NOBODY or request.instance is not None:
-        error = group.why_not(request.member, request.instance, request.generation)
+    if request.generation >= 0 or request.member != NO_MEMBER_ID or request.instance is not None:
+        error = group.validate_generation(request.member, request.instance, request.generation)
         if error is not Error.NONE:
             return error
     else:
@@ -69,30 +92,30 @@ def _why_not_commit(group: Group, request: OffsetCommit) -> Error:
     return Error.REBALANCE_IN_PROGRESS if group.state is COMPLETING else Error.NONE
 
 
-def _why_not(desk: Desk, partition: TopicPartition, offset: Offset) -> Error:
-    if not desk.partition_exists(partition):
+def _validate_offset(shard: Shard, partition: TopicPartition, offset: Offset) -> Error:
+    if not shard.partition_exists(partition):
         return Error.UNKNOWN_TOPIC_OR_PARTITION
-    if _java_length(offset.metadata) > desk.settings.max_metadata:
+    if _utf16_length(offset.metadata) > shard.settings.max_metadata:
         return Error.OFFSET_METADATA_TOO_LARGE
     return Error.NONE
 
 
-def _java_length(text: str) -> int:
-    """As long as Java finds it: what needs more than two bytes there counts twice."""
+def _utf16_length(text: str) -> int:
+    """The length in UTF-16 code units, as Java counts."""
     return len(text) if text.isascii() else len(text) + sum(c > "\uffff" for c in text)
 
 
 @attrs.frozen(eq=False)
-class CommitWritten:
-    """Offsets are written, and may be fetched once they are stored."""
+class CommitWrite:
+    """The write of a commit, whose offsets may be fetched once it completes."""
 
     group: Group
     commit: Commit
     parked: Parked
     errors: tuple[tuple[TopicPartition, Error], ...]
 
-    def stored(self, desk: Desk, ticket: int, error: Error) -> None:
-        """Make the offsets visible, or not; tell who committed."""
+    def stored(self, shard: Shard, ticket: int, error: Error) -> None:
+        """Make the offsets visible if the write succeeded, and answer the commit."""
         group = self.group
         group.commits.pop(ticket, None)
         if error is Error.NONE:
@@ -100,56 +123,67 @@ class CommitWritten:
                 known = group.offsets.get(partition)
                 if known is None or known.ticket < ticket:
                     group.offsets[partition] = CommittedOffset(offset, self.commit.time, ticket)
-        desk.release(self.parked, self.answer(told_instead(error)))
+        shard.release(self.parked, self.answer(response_error(error)))
 
-    def answer(self, error: Error) -> Committed:
-        """How each partition fared: refused from the start, or as the writing went."""
-        return Committed(tuple((p, e if e is not Error.NONE else error) for p, e in self.errors))
+    def answer(self, error: Error) -> OffsetCommitResponse:
+        """The result of each partition: its own error, or that of the write."""
+        return OffsetCommitResponse(
+            tuple((p, e if e is not Error.NONE else error) for p, e in self.errors)
+        )
 
 
 # -- OffsetFetch ---------------------------------------------------------------------------
 
 
-def offset_fetch(desk: Desk, group_id: str, caller: Caller, request: OffsetFetch) -> Fetched:
-    """What is stored; nothing is no error."""
-    group = desk.groups.get(group_id)
+def offset_fetch(
+    shard: Shard, group_id: str, caller: Caller, request: OffsetFetch
+) -> OffsetFetchResponse:
+    """The committed offsets; a partition without one is not an error."""
+    group = shard.groups.get(group_id)
     offsets = group.offsets if group is not None else {}
     if request.partitions is None:
-        return Fetched(offsets=tuple((p, known.offset) for p, known in offsets.items()))
+        return OffsetFetchResponse(offsets=tuple((p, known.offset) for p, known in offsets.items()))
     found = ((partition, offsets.get(partition)) for partition in request.partitions)
-    return Fetched(offsets=tuple((p, known.offset if known else None) for p, known in found))
+    return OffsetFetchResponse(
+        offsets=tuple((p, known.offset if known else None) for p, known in found)
+    )
 
 
-# -- what is forgotten ---------------------------------------------------------------------
+# -- expiry --------------------------------------------------------------------------------
 
 
-def expire_offsets(desk: Desk, now: int, retention: int) -> None:
-    """Forget what nobody has needed for long, and groups of which nothing is left."""
-    for group in list(desk.groups.values()):
-        _drop(desk, group, list(_expired(desk, group, now, retention)))
-        if group.state is EMPTY and not group.offsets and not group.commits:
-            desk.write(Record(group.id, None, None, desk.clock()))
-            dissolve(desk, group)
+def expire_offsets(shard: Shard, now: int, retention: int) -> None:
+    """Delete expired offsets, and empty groups without offsets."""
+    for group in list(shard.groups.values()):
+        _drop(shard, group, list(_expired(shard, group, now, retention)))
+        _delete_if_empty(shard, group)
 
 
-def _expired(desk: Desk, group: Group, now: int, retention: int) -> Iterable[TopicPartition]:
-    """Offsets whose time is over: of groups that are empty, or do not read that topic any more.
+def _delete_if_empty(shard: Shard, group: Group) -> None:
+    """Delete a group that has neither members nor offsets."""
+    if group.state is EMPTY and not group.offsets and not group.commits:
+        shard.write(OffsetsTopicRecord(group.id, None, None, shard.clock()))
+        dissolve(shard, group)
 
-    A group that rebalances keeps what it has (KAFKA-13636). So does one whose newer commit is
-    under way: its record would come before the tombstone, and be lost.
+
+def _expired(shard: Shard, group: Group, now: int, retention: int) -> Iterable[TopicPartition]:
+    """The expired offsets: of groups that are empty, or no longer subscribe to the topic.
+
+    A group that rebalances keeps its offsets (KAFKA-13636). A partition with a commit in progress
+    keeps its offset: the tombstone would follow the newer record and delete it.
     """
-    still_read: Collection[str] = ()
+    subscribed: Collection[str] = ()
     if group.state is STABLE and group.protocol_type == "consumer":
-        topics = _subscribed(desk, group)
+        topics = shard.subscribed_topics(group)
         if topics is None:
             return
-        still_read = topics
+        subscribed = topics
     elif group.state is not EMPTY:
         return
-    under_way = {partition for commit in group.commits.values() for partition in commit.offsets}
+    in_progress = {partition for commit in group.commits.values() for partition in commit.offsets}
     counts_from_state = group.state is EMPTY and group.protocol_type is not None
     for partition, known in group.offsets.items():
-        if partition.topic in still_read or partition in under_way:
+        if partition.topic in subscribed or partition in in_progress:
             continue
         since = (counts_from_state and group.since) or known.time
         expires = known.offset.expires
@@ -157,36 +191,80 @@ def _expired(desk: Desk, group: Group, now: int, retention: int) -> Iterable[Top
             yield partition
 
 
-def _subscribed(desk: Desk, group: Group) -> Collection[str] | None:
-    """The topics that a member subscribes to; None if one cannot be read."""
-    topics: set[str] = set()
-    for member in group.members.values():
-        of_member = desk.topics_of(member.subscription(group.protocol))
-        if of_member is None:
-            return None
-        topics.update(of_member)
-    return topics
+def topics_deleted(shard: Shard, topics: Collection[str]) -> None:
+    """Delete the offsets of deleted topics, including those whose write is in progress."""
+    for group in shard.groups.values():
+        _drop(shard, group, [p for p in _all_partitions(group) if p.topic in topics])
 
 
-def topics_deleted(desk: Desk, topics: Collection[str]) -> None:
-    """Nobody reads on in a topic that is gone; nor will what is under way be of use."""
-    for group in desk.groups.values():
-        under_way = (partition for commit in group.commits.values() for partition in commit.offsets)
-        known = dict.fromkeys([*group.offsets, *under_way])
-        _drop(desk, group, [partition for partition in known if partition.topic in topics])
+def _all_partitions(group: Group) -> Iterable[TopicPartition]:
+    """The partitions with an offset, including those whose write is in progress."""
+    in_progress = (partition for commit in group.commits.values() for partition in commit.offsets)
+    return dict.fromkeys([*group.offsets, *in_progress])
 
 
-def _drop(desk: Desk, group: Group, partitions: Collection[TopicPartition]) -> None:
+# -- administration ------------------------------------------------------------------------
+
+
+def delete_group(shard: Shard, group_id: str) -> Error:
+    """Delete a group without members, and its offsets.
+
+    Kafka: `GroupCoordinatorShard.deleteGroups`.
+    """
+    group = shard.groups.get(group_id)
+    if group is None:
+        return Error.GROUP_ID_NOT_FOUND
+    if group.state is not EMPTY:
+        return Error.NON_EMPTY_GROUP
+    _drop(shard, group, list(_all_partitions(group)))
+    shard.write(OffsetsTopicRecord(group_id, None, None, shard.clock()))
+    dissolve(shard, group)
+    return Error.NONE
+
+
+def delete_offsets(
+    shard: Shard, group_id: str, partitions: Iterable[TopicPartition]
+) -> tuple[Error, tuple[tuple[TopicPartition, Error], ...]]:
+    """Delete a group's offsets of topics that it does not subscribe to.
+
+    The subscriptions are those with which the generation began. A Scala coordinator also deletes an
+    empty group that has no offsets any more.
+
+    Kafka: `OffsetMetadataManager.deleteOffsets`, `ClassicGroup.isSubscribedToTopic`.
+    """
+    group = shard.groups.get(group_id)
+    if group is None:
+        return Error.GROUP_ID_NOT_FOUND, ()
+    is_consumer = group.protocol_type == "consumer"
+    if group.state is not EMPTY and not is_consumer:
+        return Error.NON_EMPTY_GROUP, ()
+    topics = group.subscribed
+    errors = []
+    for partition in partitions:
+        error = Error.NONE
+        if not shard.partition_exists(partition):
+            error = Error.UNKNOWN_TOPIC_OR_PARTITION
+        elif is_consumer if topics is None else partition.topic in topics:
+            error = Error.GROUP_SUBSCRIBED_TO_TOPIC
+        elif partition in group.offsets:
+            _drop(shard, group, [partition])
+        errors.append((partition, error))
+    if shard.settings.variant.offset_deletion_dissolves and any(e is Error.NONE for _, e in errors):
+        _delete_if_empty(shard, group)
+    return Error.NONE, tuple(errors)
+
+
+def _drop(shard: Shard, group: Group, partitions: Collection[TopicPartition]) -> None:
     for partition in partitions:
         group.offsets.pop(partition, None)
         for commit in group.commits.values():
             commit.offsets.pop(partition, None)
-        desk.write(Record(group.id, partition, None, desk.clock()))
+        shard.write(OffsetsTopicRecord(group.id, partition, None, shard.clock()))
 
 
-def dissolve(desk: Desk, group: Group) -> None:
-    """The group is no more."""
+def dissolve(shard: Shard, group: Group) -> None:
+    """Delete a group."""
     for timer in group.timers():
-        desk.timers.cancel(timer)
-    group.becomes(GroupState.DEAD, desk.clock())
-    del desk.groups[group.id]
+        shard.timers.cancel(timer)
+    group.transition_to(GroupState.DEAD, shard.clock())
+    del shard.groups[group.id]

@@ -1,7 +1,7 @@
-"""What a coordinator waits for, and when: timers by key, and a heap that keeps them.
+"""The timers of a coordinator, and a heap that keeps their deadlines.
 
-A coordinator only says what to arm and what to cancel. Whoever keeps the timers calls
-`GroupCoordinator.fire` with a key whose time has come, and has disarmed it by then.
+A coordinator arms and cancels timers. Their store disarms an expired timer and calls
+`GroupCoordinator.fire` with its key.
 """
 
 from __future__ import annotations
@@ -11,90 +11,90 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
 
-from spec.messages import NOBODY
+from spec.messages import NO_MEMBER_ID
 
 T = TypeVar("T")
 
 
 class TimerKind(StrEnum):
-    """What there is to wait for."""
+    """The kinds of timers."""
 
     INITIAL_DELAY = "initial delay"
-    """More members for a group that was empty."""
+    """The wait of a group that was empty for more members."""
     JOIN = "join"
-    """The members that have not joined the round."""
+    """The wait for members to join."""
     SYNC = "sync"
-    """The members that have joined, and have not asked for their assignment."""
-    MEMBER = "member"
-    """A sign of life: five minutes of a new member, its session timeout of any other."""
+    """The wait for members to send SyncGroup."""
+    SESSION = "session"
+    """A member's session: five minutes for a new member, its session timeout for any other."""
     PENDING = "pending"
-    """A client that was given a member id, and has not joined with it."""
+    """The wait for a pending member to join."""
 
-    # As text has it: that of enumerations is computed in Python, for every heartbeat.
+    # The hash of enumerations is computed in Python, at every heartbeat; that of strings is not.
     __hash__ = str.__hash__
 
 
 class TimerKey(NamedTuple):
-    """One timer; equal to the plain tuple. Arming it again replaces its deadline."""
+    """The key of a timer, equal to the plain tuple. Arming it again replaces its deadline."""
 
     kind: TimerKind
     group: str
-    member: str = NOBODY
+    member: str = NO_MEMBER_ID
 
 
 class Timers(Protocol):
-    """Where a coordinator arms its timers."""
+    """A store of timers, as a coordinator uses it."""
 
     def schedule(self, key: TimerKey, delay_ms: int, /) -> None:
-        """Arm it, or set it anew."""
+        """Arm a timer, or restart it."""
 
     def cancel(self, key: TimerKey, /) -> None:
-        """Disarm it, if it is armed."""
+        """Cancel a timer, if it is armed."""
 
 
 class Deadlines:
-    """Timers in a heap, under a clock that is told the time.
+    """Timers in a heap, whose clock the caller advances.
 
-    Nearly every call moves a deadline further away: a heartbeat. That only notes the new
-    deadline; the heap keeps the old one, and looks again when that one has come. So the heap
-    has about one entry for each timer, however many heartbeats there are.
+    Nearly every call is a heartbeat, which postpones a deadline. It only notes the new deadline;
+    the heap keeps the old one, and checks again when that has passed. So the heap has about one
+    entry for each timer, however many heartbeats arrive.
     """
 
     __slots__ = ("_deadlines", "_heap", "_queued", "now")
 
     def __init__(self, now: int = 0) -> None:
         self.now = now
-        """In milliseconds, as it was last told."""
+        """The time in milliseconds, as last advanced."""
         self._deadlines: dict[TimerKey, int] = {}
         self._queued: dict[TimerKey, int] = {}
-        """For each key, when the heap looks at it next; its other entries are stale."""
+        """The time of each key's current entry in the heap; its other entries are stale."""
         self._heap: list[tuple[int, TimerKey]] = []
 
     def schedule(self, key: TimerKey, delay_ms: int) -> None:
-        """Arm a timer, or set it anew."""
+        """Arm a timer, or restart it."""
         self._deadlines[key] = deadline = self.now + delay_ms
         queued = self._queued.get(key)
         if queued is None or deadline < queued:
             self._push(key, deadline)
 
     def cancel(self, key: TimerKey) -> None:
-        """Disarm a timer, if it is armed. Its entry in the heap is dropped when it comes up."""
+        """Cancel a timer, if it is armed. Its entry in the heap is dropped when it comes up."""
         self._deadlines.pop(key, None)
 
     def deadline(self, key: TimerKey) -> int | None:
-        """When this timer goes off; None if it is not armed."""
+        """When this timer expires; None if it is not armed."""
         return self._deadlines.get(key)
 
     def next_deadline(self) -> int | None:
-        """When to call `advance` at the latest; may be a little early."""
+        """The latest time to call `advance`; may be a little early."""
         return self._heap[0][0] if self._heap else None
 
     def advance(self, now: int, fire: Callable[[TimerKey], T]) -> list[T]:
-        """It is `now`: what comes of each timer that has gone off, in order."""
+        """Advance the clock to `now`; return the result of each expired timer, in order."""
         return [fire(key) for key in self._due(now)]
 
     def _due(self, now: int) -> Iterator[TimerKey]:
-        """Timers one at a time, each at its own moment: one that fires may set or stop others."""
+        """The expired timers one at a time: each may arm or cancel others."""
         while self._heap and self._heap[0][0] <= now:
             queued, key = heapq.heappop(self._heap)
             if self._queued.get(key) != queued:
@@ -115,7 +115,7 @@ class Deadlines:
         self._queued[key] = deadline
         heapq.heappush(self._heap, (deadline, key))
         if len(self._heap) > 2 * len(self._queued) + 64:
-            # What is stale or cancelled outweighs the rest.
+            # Most entries are stale or cancelled.
             self._queued = {k: t for k, t in self._queued.items() if k in self._deadlines}
             self._heap = [(t, k) for k, t in self._queued.items()]
             heapq.heapify(self._heap)

@@ -1,7 +1,7 @@
-"""The models again, as arithmetic on machine words: what a fast exploration runs on.
+"""Models as arithmetic on machine words, for fast exploration.
 
-A **layout** says which bits of which word hold which field of a state. A **kernel** turns words
-into the words of every successor, and says which properties a state violates. Neither knows
-anything of how states are explored, and neither uses the rules of `spec`: that both say the
-same is shown by comparison, state for state.
+A **layout** assigns each field of a state to bits of a word. A **kernel** maps the words of a
+state to those of its successors, and reports which properties it violates. Neither knows how
+states are explored, and neither uses the rules of `spec`: differential tests compare them, state
+by state.
 """

@@ -1,10 +1,10 @@
-"""Compiling functions, and keeping what was compiled where the user may write.
+"""Compile functions, and cache the compiled code in the user's cache folder.
 
-Compiled code lies in the user's cache directory (`$XDG_CACHE_HOME`, by default `~/.cache`),
-in a folder named after the source of all compiled code. So nothing is written where kspec is
-installed, a change of the source never meets old machine code, and of processes that want to
-compile at the same time one does while the others wait. Without such a directory it lies in the
-system's folder for temporary files, and if nothing can be written there, nowhere.
+Compiled code is kept in `$XDG_CACHE_HOME` (by default `~/.cache`), in a folder named after the
+source of all compiled code. So nothing is written to the installation, changed source never meets
+old machine code, and of several processes that need the same code one compiles it while the others
+wait. If that folder cannot be used, the code is kept in the system's folder for temporary files.
+If that fails too, or the disk is full, kspec compiles in each run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fcntl import LOCK_EX, flock
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, cast
@@ -24,19 +24,26 @@ import numba
 import numpy as np
 from llvmlite.binding import get_host_cpu_name
 from numba import njit
+from numba.core.caching import FunctionCache
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 Words: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
-"""An array of words, or of what counts or points at them."""
+"""An array of words, or of counts or indexes of words."""
 
-SOURCES = ("impl/packed", "checkers/native", "checkers/learned/walk.py")
-"""The folders and files that hold compiled functions."""
+SOURCES = (
+    "impl/packed",
+    "checkers/engine/packed",
+    "checkers/engine/learned/frames.py",
+    "checkers/engine/learned/representatives.py",
+    "checkers/engine/learned/walk.py",
+)
+"""The folders and files with compiled functions."""
 
 
 def fingerprint() -> str:
-    """What all compiled code depends on, as a name."""
+    """A digest of everything that affects compiled code."""
     root = Path(__file__).parents[2]
     made_by = numba.__version__, sys.implementation.cache_tag, get_host_cpu_name()
     digest = hashlib.sha256(f"{root} {made_by}".encode())
@@ -48,19 +55,19 @@ def fingerprint() -> str:
 
 
 def cache_folders() -> Iterator[Path]:
-    """Where compiled code may be kept, best first."""
-    home = os.environ.get("XDG_CACHE_HOME")
-    if home:
-        yield Path(home) / "kspec"
-    with suppress(RuntimeError):  # nobody has a home here
+    """The folders in which kspec may keep files, best first."""
+    home = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if home.is_absolute():  # the XDG specification says to ignore relative paths
+        yield home / "kspec"
+    with suppress(RuntimeError):  # this user has no home
         yield Path.home() / ".cache" / "kspec"
     yield Path(tempfile.gettempdir()) / f"kspec-{os.getuid()}"
 
 
 def cache_folder(name: str | None = None) -> Path | None:
-    """A folder to keep something in, by default compiled code, by its name.
+    """The cache folder with a name; by default, that of compiled code.
 
-    None if there is no place where only we can write.
+    None if there is no folder to which this user, and nobody else, can write.
     """
     name = name or f"compiled-{fingerprint()}"
     for base in cache_folders():
@@ -76,35 +83,65 @@ def cache_folder(name: str | None = None) -> Path | None:
 
 
 def is_ours_alone(folder: Path) -> bool:
-    """Whether nobody else can write there: what lies there is executed."""
+    """Whether nobody else can write to the folder, whose content is executed."""
     about = folder.stat()
     return about.st_uid == os.getuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 CACHE = cache_folder()
-"""Where compiled code is kept."""
+"""The folder of compiled code; None if there is none."""
 if CACHE is not None:
     numba.config.CACHE_DIR = str(CACHE)  # type: ignore[attr-defined]
 
 
+NUMBAS_CACHE: Any = FunctionCache  # Numba declares no types
+
+
+class Kept(NUMBAS_CACHE):  # type: ignore[misc]
+    """Numba's cache of one function, which survives a full disk or a damaged file."""
+
+    failed = False
+    """Whether a function could not be saved, so that the next run compiles it again."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled function, if it is in the cache."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a damaged file can raise almost anything
+            with suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save a compiled function, if possible."""
+        try:
+            super().save_overload(sig, data)
+        except OSError:
+            Kept.failed = True
+
+
 def compiled(function: F) -> F:
-    """Compile a function at its first call; it runs without holding up other threads."""
-    return cast(F, njit(nogil=True, cache=CACHE is not None)(function))
+    """Compile a function at its first call; it runs without the global interpreter lock."""
+    made: Any = njit(nogil=True)(function)
+    if CACHE is not None:
+        with suppress(RuntimeError):  # Numba finds no writable folder
+            made._cache = Kept(function)
+    return cast(F, made)
 
 
 def compiled_generator(function: F) -> F:
-    """Compile what compiled functions go through, each time that one of them is compiled.
+    """Compile a generator that compiled functions use, whenever one of them is compiled.
 
-    It is not kept: Numba cannot compile a function whose generator came from the cache.
+    It is not cached: Numba cannot compile a function whose generator came from the cache.
     """
     return cast(F, njit(nogil=True)(function))
 
 
 @contextmanager
 def made_ready(part: str, compiling: Callable[[], None] | None) -> Iterator[None]:
-    """Compile a part of the code here; say so, if it does not lie in the cache.
+    """Compile a part of the code in this block; call `compiling` if it is not in the cache.
 
-    Whoever wants the same at the same time waits, and then reads it from the cache.
+    Other processes that need the same part wait, and then read it from the cache.
     """
     if CACHE is None:
         if compiling:
@@ -115,12 +152,15 @@ def made_ready(part: str, compiling: Callable[[], None] | None) -> Iterator[None
     if ready.exists():
         yield
         return
-    with (CACHE / "lock").open("w") as lock:
-        flock(lock, LOCK_EX)
+    with ExitStack() as held:
+        with suppress(OSError):  # without the lock, several processes may compile the same
+            flock(held.enter_context((CACHE / "lock").open("w")), LOCK_EX)
         if compiling and not ready.exists():
             compiling()
         yield
-        ready.touch()
+        if not Kept.failed:
+            with suppress(OSError):
+                ready.touch()
 
 
 @compiled
@@ -131,5 +171,5 @@ def look(array: Words, index: int) -> int:
 
 @compiled
 def lowest(mask: int) -> int:
-    """The number of the lowest bit of a mask that is not empty."""
+    """The number of the lowest bit of a nonzero mask."""
     return trailing_zeros(mask)  # type: ignore[call-arg]

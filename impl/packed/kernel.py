@@ -1,4 +1,4 @@
-"""What an engine is given to explore a model with: its states and steps as words."""
+"""A kernel: a model's states and steps as words."""
 
 from __future__ import annotations
 
@@ -17,50 +17,51 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 
 MOST_GUARDS = 8
-"""As many columns `stops` writes; the last counts those that nothing stops."""
+"""The number of columns that `stops` writes; the last one counts enabled instances."""
 
 
 class NoKernel(Exception):
-    """There is no kernel for this system, and why, in one line."""
+    """The system has no kernel; the message is one line with the reason."""
 
 
 @attrs.frozen(eq=False)
 class Kernel(Generic[S]):
     """One model, variant and bounds, compiled.
 
-    States go in and out as columns of a table of words, with a row for each word of the layout.
+    Functions take and return states as columns of a table of words, with a row for each word of
+    the layout.
     """
 
     layout: Layout
     fanout: int
-    """No state has more successors than this."""
+    """The most successors of any state."""
     acts: tuple[str, ...]
-    """The rule behind each of the things that the kernel counts by themselves."""
+    """The rule of each act, for which the kernel keeps a separate count."""
     properties: tuple[str, ...]
-    """What the bits of a mask of violated properties stand for, lowest first."""
+    """The properties of the bits of a mask, lowest bit first."""
     expand: Callable[[Words, int, int, Words, Words, Words, Words], tuple[int, int]]
     """Write the successors of a range of states.
 
-    Given states, begin and end, room for lists of work (a row for each act), for successors and
-    for their origins, and counts by act. Answers how many states it had room for, and how many
-    successors there are. An origin is the index of a state, above 16 bits of what happened.
+    Arguments: states, begin and end; room for work lists (a row for each act), for successors and
+    for their origins; and counts by act. Returns how many states it had room for, and the number
+    of successors. An origin is the index of a state, above 16 bits that identify the step.
     """
     check: Callable[[Words, int, int, Words], int]
-    """Write the mask of what each of a range of states violates; answers all masks together."""
+    """Write the masks of violated properties for a range of states; returns their union."""
     pack: Callable[[S], tuple[int, ...]]
     unpack: Callable[[Sequence[int]], S]
     taken: Callable[[int, S], Taken]
-    """What the lower 16 bits of an origin say, in the words of the specification."""
+    """The rule and choices that the lower 16 bits of an origin stand for."""
     stops: Callable[[Words, int, Words], None] | None = None
-    """Count what stops each act in the first so many states: a row for each act, and in it a
-    column for each guard of the rule, in its order. None where a kernel does not count this."""
+    """Count which guards block each act in the first states: a row for each act, with a column for
+    each guard of the rule, in order. None if the kernel does not count this."""
     ends: Callable[[Words, Words], int] | None = None
-    """Of states without successors, given by their places: in how many a behaviour may end for
-    good, where limits alone block all others. None where a kernel leaves that to the
-    specification; only then can there be a deadlock."""
+    """Given the indexes of states without successors, the number of final ones; in all others,
+    limits alone block every rule. None if the specification has to decide; only then can there be
+    a deadlock."""
     representatives: Callable[[Words, int], int] | None = None
-    """Replace the first so many states by the representatives of their orbits, and answer how
-    many states these orbits have; None where a model has no symmetry."""
+    """Replace the first states by the representatives of their orbits; returns the number of
+    states in these orbits. None if the model has no symmetry."""
 
     def mask(self, names: Sequence[str]) -> int:
         """The mask of some properties."""
@@ -72,10 +73,10 @@ class Kernel(Generic[S]):
 
 
 def up_to_symmetry(kernel: Kernel[S]) -> Kernel[S]:
-    """The kernel of the orbits: every state that it answers is the representative of its orbit."""
+    """The kernel of the orbits: all its states are representatives."""
     represent = kernel.representatives
     if represent is None:
-        raise NoKernel("this model has no symmetry that the native engine knows of")
+        raise NoKernel("the kernel of this model does not support symmetry")
 
     def expand(
         words: Words, begin: int, end: int, todo: Words, succ: Words, origins: Words, counts: Words

@@ -1,9 +1,9 @@
-"""Which bits of which word hold which field of a state.
+"""Layouts: the bits and words of a state's fields.
 
-A layout is made from a model's bounds: a field with `n` possible values takes as many bits as
-`n - 1` does, and a field that several things have (a high watermark for every broker) takes one
-lane after the other. A word is a signed 64-bit integer of which 63 bits are used, so that words
-are never negative and kernels need no unsigned arithmetic.
+A layout is computed from a model's bounds: a field with `n` possible values takes as many bits as
+`n - 1` does, and a field with several instances (a high watermark for every broker) takes one lane
+for each. A word is a signed 64-bit integer of which 63 bits are used, so that words are never
+negative and kernels need no unsigned arithmetic.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import attrs
 
 WORD_BITS = 63
-"""How many bits of a word a layout uses."""
+"""The bits of a word that a layout uses."""
 
 STATE_BITS = 256
-"""How many bits of a state an engine holds: a code of 64, and above it up to three words."""
+"""The bits of a state that an engine can hold: a code of 64, and up to three more words."""
 
 
 class LayoutError(Exception):
-    """Bounds for which states do not fit, or a state that the layout has no words for."""
+    """The bounds are too large for a state, or a state has no words in the layout."""
 
 
 @attrs.frozen
@@ -30,14 +30,14 @@ class Field:
     name: str
     word: int
     shift: int
-    """Where the first lane begins."""
+    """The lowest bit of the first lane."""
     width: int
-    """Bits of one lane."""
+    """The bits of one lane."""
     lanes: int
 
     @property
     def mask(self) -> int:
-        """The bits of one lane, at the bottom of a word."""
+        """A mask of one lane's width."""
         return (1 << self.width) - 1
 
 
@@ -47,11 +47,11 @@ class Layout:
 
     fields: Mapping[str, Field]
     widths: tuple[int, ...]
-    """How many bits of each word are used."""
+    """The bits of each word that are used."""
 
     @property
     def bits(self) -> int:
-        """How many bits a state takes."""
+        """The bits that a state takes."""
         return sum(self.widths)
 
     def __getitem__(self, name: str) -> Field:
@@ -63,7 +63,7 @@ class Layout:
         for name, field in self.fields.items():
             lanes = values[name]
             if len(lanes) != field.lanes:
-                raise LayoutError(f"{name} has {len(lanes)} values, and room for {field.lanes}")
+                raise LayoutError(f"{name} has {len(lanes)} values for {field.lanes} lanes")
             for lane, value in enumerate(lanes):
                 if not 0 <= value <= field.mask:
                     raise LayoutError(f"{name} is {value}, and may be 0 to {field.mask}")
@@ -82,7 +82,7 @@ class Layout:
 
 
 def layout(*words: Iterable[tuple[str, int, int]]) -> Layout:
-    """Lay fields out, each given as its name, its number of values and its lanes."""
+    """Lay out fields, each given by its name, its number of values and its number of lanes."""
     fields: dict[str, Field] = {}
     widths = []
     for index, word in enumerate(words):
@@ -92,8 +92,10 @@ def layout(*words: Iterable[tuple[str, int, int]]) -> Layout:
             fields[name] = Field(name, index, shift, width, lanes)
             shift += width * lanes
         if shift > WORD_BITS:
-            raise LayoutError(f"word {index} of a state takes {shift} bits, {WORD_BITS} at most")
+            raise LayoutError(
+                f"word {index} of a state takes {shift} bits, but at most {WORD_BITS} fit"
+            )
         widths.append(shift)
     if sum(widths) > STATE_BITS:
-        raise LayoutError(f"a state takes {sum(widths)} bits, {STATE_BITS} at most")
+        raise LayoutError(f"a state takes {sum(widths)} bits, but at most {STATE_BITS} fit")
     return Layout(fields, tuple(widths))

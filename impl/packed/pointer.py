@@ -1,8 +1,8 @@
-"""Arrays as bare pointers: for functions that are called millions of times a second.
+"""Arrays as bare pointers, for functions that are called millions of times a second.
 
-Compiled code counts who refers to an array, at every call that it is given to; and it tests
-whether an index is negative. With a pointer to the elements it does neither. Whoever takes the
-pointer holds the array for as long as it is used.
+Compiled code counts references to an array at every call that receives it, and tests whether an
+index is negative. With a pointer to the elements it does neither. The caller must keep the array
+alive while the pointer is used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from impl.packed.compiled import Words
 @intrinsic
 def _pointer_to(context: Any, array: Any) -> Any:
     if not isinstance(array, types.Array) or array.layout != "C":
-        raise TypingError("only of a contiguous array a pointer says all")
+        raise TypingError("a pointer requires a contiguous array")
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -30,4 +30,4 @@ def _pointer_to(context: Any, array: Any) -> Any:
 
 
 pointer_to = cast(Callable[[Words], Words], _pointer_to)
-"""The first element of an array whose elements stand side by side; used like the array."""
+"""A pointer to the first element of a contiguous array; used like the array."""

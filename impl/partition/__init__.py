@@ -1,18 +1,18 @@
-"""A replica of a partition for real sizes: mutable, a million records, thousands of epochs.
+"""A replica of a partition for real sizes: mutable, with a million records, thousands of epochs.
 
-`Replica` holds the log, the leader-epoch cache and the high watermark. Its role is a `Leader`,
-which knows what its followers hold and who is in sync, or a `Follower`, which knows what to ask
-next. How a follower truncates is a `Generation`. Time is passed in, in milliseconds; nothing
-here waits, sends or writes to a disk.
+A `Replica` has the log, the leader-epoch cache and the high watermark. Its role is a `Leader`,
+with the progress of its followers and the ISR, or a `Follower`, with its next request. A
+`Generation` selects how a follower truncates. Time is a parameter, in milliseconds; nothing here
+waits, sends or writes to disk.
 
-A fetch, from one replica to the other:
+A fetch:
 
     follower = Replica(1)
     follower.become_follower(epoch=0, partition_epoch=0, leader=0, isr={0, 1})
     follower.role.take(leader.answer(follower.role.next_request()))
 
-Kafka: `Partition`, `UnifiedLog`, `LeaderEpochFileCache`, `AbstractFetcherThread`. It is held to
-`spec.replication` and to the functions beside it by `tests/impl/partition`.
+Kafka: `Partition`, `UnifiedLog`, `LeaderEpochFileCache`, `AbstractFetcherThread` (4.0.0).
+`tests/impl/partition` compares it with `spec.replication` and with the functions of `spec`.
 """
 
 from __future__ import annotations

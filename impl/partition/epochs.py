@@ -1,4 +1,4 @@
-"""The leader-epoch cache, looked up by bisection: thousands of epochs cost what ten do."""
+"""The leader-epoch cache, searched by bisection, for thousands of epochs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ UNDEFINED = -1
 
 
 class EpochEnd(NamedTuple):
-    """Where an epoch ended, by somebody's cache."""
+    """Where an epoch ended, according to a replica's cache."""
 
     epoch: int
+    """The epoch that was requested, or else the greatest known epoch below it."""
     offset: int
+    """The offset after its last record."""
 
 
 NOWHERE = EpochEnd(UNDEFINED, UNDEFINED)
 
 
 class EpochCache:
-    """Which offset each leader epoch began at. Both grow from each entry to the next."""
+    """The start offset of each leader epoch; both increase from entry to entry."""
 
     __slots__ = ("_epochs", "_starts")
 
@@ -36,11 +38,11 @@ class EpochCache:
 
     @property
     def latest_epoch(self) -> int | None:
-        """The newest epoch, or None."""
+        """The latest epoch, or None."""
         return self._epochs[-1] if self._epochs else None
 
     def assign(self, epoch: int, start: int) -> None:
-        """Note that an epoch starts here; entries at the end that contradict it go."""
+        """Add an entry, and remove the last entries that contradict it (`assign`)."""
         if epoch < 0 or start < 0:
             raise ValueError(f"epoch {epoch} at offset {start}: neither may be negative")
         if self._epochs and self._epochs[-1] == epoch and self._starts[-1] <= start:
@@ -50,12 +52,12 @@ class EpochCache:
         self._starts.append(start)
 
     def truncate_from_end(self, offset: int) -> None:
-        """Forget the epochs that start at `offset` or above."""
+        """Remove the epochs that start at `offset` or above, after a truncation."""
         if offset >= 0:
             self._keep(bisect_left(self._starts, offset))
 
     def truncate_from_start(self, offset: int) -> None:
-        """Forget what lies below `offset`; the epoch that spans it now starts there."""
+        """Remove the epochs that end at `offset` or below, after retention."""
         gone = bisect_right(self._starts, offset)
         if gone:
             del self._epochs[: gone - 1]
@@ -63,11 +65,11 @@ class EpochCache:
             self._starts[0] = offset
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove every entry."""
         self._keep(0)
 
     def end_of(self, epoch: int, log_end: int) -> EpochEnd:
-        """Where `epoch` ended, in a log that ends at `log_end` (`endOffsetFor`)."""
+        """Where `epoch` ended in a log that ends at `log_end` (`endOffsetFor`)."""
         known = self._epochs
         if epoch == UNDEFINED or not known or epoch > known[-1]:
             return NOWHERE
@@ -76,8 +78,12 @@ class EpochCache:
         following = bisect_right(known, epoch)
         return EpochEnd(known[following - 1] if following else epoch, self._starts[following])
 
+    def is_older(self, epoch: int) -> bool:
+        """Whether an epoch is older than the first in the cache."""
+        return bool(self._epochs) and epoch < self._epochs[0]
+
     def epoch_at(self, offset: int) -> int | None:
-        """The epoch under which `offset` was, or would be, written; None before the first."""
+        """The epoch of the record at `offset`, or of the next one; None before the first epoch."""
         after = bisect_right(self._starts, offset)
         return self._epochs[after - 1] if after else None
 

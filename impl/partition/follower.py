@@ -1,4 +1,4 @@
-"""A replica as a follower: what it asks its leader next, and what it does with the answer."""
+"""A replica as a follower: its next request, and how it handles the response."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from impl.partition.epochs import UNDEFINED, EpochEnd
 from impl.partition.messages import (
-    Answer,
-    Diverging,
-    Ends,
-    EndsQuestion,
-    EpochQuestion,
-    Fetched,
+    DivergingEpoch,
+    EpochEndRequest,
     FetchRequest,
+    FetchResponse,
+    LogOffsets,
+    LogOffsetsRequest,
     Request,
+    Response,
 )
 from spec.vocabulary import PartitionError
 
@@ -23,74 +23,76 @@ if TYPE_CHECKING:
 
 
 class Follower:
-    """The side of a replica that follows one leader in one epoch.
+    """The role of a replica that follows one leader in one leader epoch.
 
-    Send `next_request()`, hand the answer to `take`, and so on. A request that got lost is
-    simply made again.
+    Send `next_request()`, pass the response to `take`, and repeat. If a request is lost, call
+    `next_request()` again.
     """
 
     __slots__ = ("is_stopped", "isr", "leader", "must_ask", "out_of_range", "replica")
 
     def __init__(self, replica: Replica, leader: int, isr: Iterable[int]) -> None:
-        """A new epoch begins: what needs no answer is cut at once."""
+        """Begin a leader epoch; truncate at once where this needs no response of the leader."""
         self.replica = replica
         self.leader = leader
         self.isr = frozenset(isr)
-        """The ISR as it was told; a follower does nothing with it."""
+        """The ISR of its request; a follower does not use it."""
         self.is_stopped = False
-        """Fenced: there is a newer epoch, and nothing to do until its news come."""
+        """Whether it was fenced: it waits for the request of a newer epoch."""
         self.out_of_range = False
-        """The leader does not have the offset asked for; where its log is must be found out."""
+        """Whether the leader lacks the fetch offset; the next request asks for its offsets."""
         generation = replica.generation
         knows_epochs = replica.epochs.latest_epoch is not None
         self.must_ask = generation.asks and knows_epochs
-        """Whether it truncates, before it fetches."""
+        """Whether it must send OffsetForLeaderEpoch before it fetches."""
         if not knows_epochs or not (generation.asks or generation.sends_last_epoch):
             replica.truncate_to(replica.hw)
 
     def next_request(self, at_most: int = 1000) -> Request | None:
-        """What to send the leader; None when it was fenced."""
+        """The next request to the leader, or None if it was fenced."""
         replica = self.replica
         if self.is_stopped:
             return None
         epoch = replica.leader_epoch if replica.generation.is_fenced else None
         if self.out_of_range:
-            return EndsQuestion(epoch)
+            return LogOffsetsRequest(epoch)
         latest = replica.epochs.latest_epoch
         if self.must_ask and latest is not None:
-            return EpochQuestion(latest, epoch)
+            return EpochEndRequest(latest, epoch)
         last_epoch = latest if replica.generation.sends_last_epoch else None
         return FetchRequest(replica.broker, replica.log.end, at_most, epoch, last_epoch)
 
-    def take(self, answer: Answer) -> bool:
-        """Do what an answer says; False if it came too late, or is an error."""
-        if isinstance(answer, Fetched):
+    def take(self, answer: Response) -> bool:
+        """Handle a response; False if it is outdated or an error."""
+        if isinstance(answer, FetchResponse):
             return self._take_records(answer)
-        if isinstance(answer, Diverging):
+        if isinstance(answer, DivergingEpoch):
             self._truncate(answer.end)
             return True
         if isinstance(answer, EpochEnd):
             self.must_ask = not self._truncate(answer) and self.must_ask
             return True
-        if isinstance(answer, Ends):
+        if isinstance(answer, LogOffsets):
             return self._take_ends(answer)
         if answer == PartitionError.FENCED_LEADER_EPOCH:
             self.is_stopped = True
         elif answer == PartitionError.OFFSET_OUT_OF_RANGE:
             self.out_of_range = True
-        return False  # what else there is passes: ask again later
+        return False  # other errors are temporary: ask again later
 
-    def _take_records(self, answer: Fetched) -> bool:
+    def _take_records(self, answer: FetchResponse) -> bool:
         replica = self.replica
         if answer.offset != replica.log.end:
             return False
         replica.copy(answer.batches)
-        replica.set_hw(answer.hw)  # it may go back: the new leader may know less than the old one
+        replica.set_hw(
+            answer.hw
+        )  # may decrease: a new leader's may be lower than its predecessor's
         replica.delete_before(answer.log_start)
         return True
 
     def _truncate(self, answer: EpochEnd) -> bool:
-        """Cut where the leader's answer leads; whether both logs agree now."""
+        """Truncate as the leader's response says; whether both logs agree now (KIP-279)."""
         replica = self.replica
         end = replica.log.end
         if answer.offset == UNDEFINED:
@@ -109,8 +111,8 @@ class Follower:
         replica.truncate_to(min(own.offset, answer.offset, end))
         return True
 
-    def _take_ends(self, answer: Ends) -> bool:
-        """Out of range: go where the leader's log is, if its own is beyond it or before it."""
+    def _take_ends(self, answer: LogOffsets) -> bool:
+        """Move into the leader's range: truncate if beyond its end, restart if before its start."""
         replica = self.replica
         self.out_of_range = False
         if answer.end < replica.log.end:

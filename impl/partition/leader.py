@@ -1,4 +1,4 @@
-"""A replica as the leader: what its followers hold, the ISR, and what is committed."""
+"""A replica as the leader: the progress of its followers, the ISR, and the high watermark."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from impl.partition.epochs import NOWHERE
-from impl.partition.messages import Diverging, Fetched, FetchRequest
+from impl.partition.messages import DivergingEpoch, FetchRequest, FetchResponse
 from spec.vocabulary import PartitionError
 
 if TYPE_CHECKING:
@@ -20,33 +20,37 @@ UNKNOWN = -1
 
 @attrs.frozen
 class Settings:
-    """What decides who is in sync and what is committed; the defaults are those of Kafka 3.7."""
+    """The settings that decide who is in sync and what is committed; defaults as in Kafka 3.7."""
 
     min_insync_replicas: int = 1
+    """The smallest ISR with which acks=-1 is accepted (min.insync.replicas)."""
     replica_lag_ms: int = 30_000
-    """How long a member of the ISR may lag behind (replica.lag.time.max.ms)."""
+    """How long a member of the ISR may be behind (replica.lag.time.max.ms)."""
     epoch_begins_at_once: bool = True
-    """A new leader notes where its epoch begins before it writes in it (KAFKA-7415)."""
+    """A new leader adds its epoch to the cache before the first record of it (KAFKA-7415)."""
     isr_waits_for_epoch: bool = True
-    """Who joins the ISR holds all that was written before this epoch (KAFKA-7128)."""
+    """To join the ISR, a follower must hold all records of earlier epochs (KAFKA-7128)."""
     hw_waits_for_min_isr: bool = True
-    """Nothing is committed while the ISR has fewer members than it should (3.7)."""
+    """The high watermark does not advance while the ISR is below min.insync.replicas (3.7)."""
+    caps_min_isr: bool = True
+    """Of min.insync.replicas, at most the number of replicas counts (3.7)."""
 
 
 @attrs.define
 class Progress:
-    """What the leader knows of a follower, by its fetches."""
+    """What the leader knows of a follower from its fetches. Kafka: `Replica`, `ReplicaState`."""
 
     leo: int = UNKNOWN
+    """Its log end offset: the offset of its last fetch."""
     last_fetch: int = 0
-    """When it fetched last."""
+    """The time of its last fetch."""
     leader_leo: int = UNKNOWN
-    """Where the leader's log ended then."""
+    """The leader's log end offset at that time."""
     caught_up: int = 0
-    """When it last held all that the leader held."""
+    """The last time at which it had caught up with the leader."""
 
     def fetched(self, offset: int, leader_leo: int, now: int) -> None:
-        """It holds what is below this offset, and asks for more."""
+        """Record a fetch from this offset. Kafka: `Replica.updateFetchStateOrThrow`."""
         if offset >= leader_leo:
             self.caught_up = max(self.caught_up, now)
         elif offset >= self.leader_leo:
@@ -56,15 +60,15 @@ class Progress:
         self.last_fetch = now
 
     def is_caught_up(self, leader_leo: int, lag: int, now: int) -> bool:
-        """Whether it holds everything, or did not long ago."""
+        """Whether it has caught up, or had recently. Kafka: `ReplicaState.isCaughtUp`."""
         return self.leo == leader_leo or now - self.caught_up <= lag
 
 
 class Leader:
-    """The side of a replica that leads in one epoch.
+    """The role of a replica that leads in one leader epoch.
 
-    The ISR is the controller's to change. A change that the leader wants stands in `wanted`,
-    one at a time, until `isr_is` says what was decided, or `isr_stays` that it was refused.
+    Only the controller changes the ISR. A change that the leader proposes is in `wanted`, one at
+    a time, until `isr_is` reports the decision, or `isr_stays` its rejection.
     """
 
     __slots__ = ("epoch_start", "followers", "ineligible", "isr", "replica", "replicas", "wanted")
@@ -77,15 +81,15 @@ class Leader:
         now: int,
         before: Leader | None,
     ) -> None:
-        """A new epoch begins; of the followers it knows what it knew if it led before."""
+        """Begin a leader epoch; the followers' progress is kept if the replica led before."""
         self.replica = replica
         self.replicas = frozenset(replicas)
         self.isr = frozenset(isr)
         self.wanted: frozenset[int] | None = None
         self.ineligible: set[int] = set(before.ineligible) if before else set()
-        """Brokers that may not join the ISR: fenced, or shutting down."""
+        """Brokers that may not join the ISR: fenced, or in controlled shutdown."""
         self.epoch_start = replica.log.end
-        """Where the log ended when this epoch began."""
+        """The log end offset when this epoch began."""
         self.followers: dict[int, Progress] = {}
         for follower in sorted(self.replicas - {replica.broker}):
             since = now if follower in self.isr else 0
@@ -98,7 +102,7 @@ class Leader:
             self.followers[follower] = known
 
     def assign(self, replicas: Iterable[int]) -> None:
-        """These brokers have the partition, in the same epoch; of new ones nothing is known."""
+        """Change the assignment within the epoch; nothing is known of new replicas yet."""
         self.replicas = frozenset(replicas)
         others = sorted(self.replicas - {self.replica.broker})
         self.followers = {b: self.followers.get(b) or Progress() for b in others}
@@ -106,7 +110,7 @@ class Leader:
     # -- writing ----------------------------------------------------------------------------------
 
     def append(self, ids: Iterable[int], acks: int = 1, now: int = 0) -> int | PartitionError:
-        """Write what a producer sent; the offset of the first record, or why not."""
+        """Append a producer's records; the offset of the first, or an error."""
         if acks == -1 and self.is_under_min_isr(self.isr):
             return PartitionError.NOT_ENOUGH_REPLICAS
         base = self.replica.write(ids)
@@ -114,7 +118,7 @@ class Leader:
         return base
 
     def is_acked(self, end: int) -> bool | PartitionError:
-        """Whether acks=-1 is due for records that end at this offset; or the error that is."""
+        """Whether an acks=-1 request that ends at this offset is complete, or its error."""
         if self.replica.hw < end:
             return False
         if self.is_under_min_isr(self.maximal_isr):
@@ -122,17 +126,22 @@ class Leader:
         return True
 
     def is_under_min_isr(self, isr: frozenset[int]) -> bool:
-        """Whether an ISR has fewer members than there should be; never more than there are."""
-        least = min(self.replica.settings.min_insync_replicas, len(self.replicas))
+        """Whether an ISR is too small; since 3.7 it need not be larger than the replicas are."""
+        settings = self.replica.settings
+        least = settings.min_insync_replicas
+        if settings.caps_min_isr:
+            least = min(least, len(self.replicas))
         return len(isr) < least
 
     # -- fetches ----------------------------------------------------------------------------------
 
-    def answer_fetch(self, request: FetchRequest, now: int) -> Fetched | Diverging | PartitionError:
-        """Answer a follower, and note what it holds.
+    def answer_fetch(
+        self, request: FetchRequest, now: int
+    ) -> FetchResponse | DivergingEpoch | PartitionError:
+        """Respond to a fetch, and record the follower's progress.
 
-        The answer has the high watermark of before this fetch. A follower whose log leaves the
-        leader's is told so, and nothing is noted: what it holds does not count.
+        The response has the high watermark from before this fetch. If the follower's log
+        diverges, the response says where, and no progress is recorded.
         """
         replica = self.replica
         log, offset = replica.log, request.offset
@@ -146,10 +155,10 @@ class Leader:
             if end == NOWHERE or offset < log.start:
                 return PartitionError.OFFSET_OUT_OF_RANGE
             if end.epoch < request.last_epoch or end.offset < offset:
-                return Diverging(end)
+                return DivergingEpoch(end)
         if not log.start <= offset <= log.end:
             return PartitionError.OFFSET_OUT_OF_RANGE
-        answer = Fetched(offset, replica.hw, log.start, log.read(offset, request.at_most))
+        answer = FetchResponse(offset, replica.hw, log.start, log.read(offset, request.at_most))
         held = progress.leo
         progress.fetched(offset, log.end, now)
         self.want_expansion(request.replica)
@@ -161,11 +170,11 @@ class Leader:
 
     @property
     def maximal_isr(self) -> frozenset[int]:
-        """Whoever may be in the ISR, as far as the leader can know: a wanted member counts."""
+        """Every broker that may be in the ISR: a proposed member counts. Kafka: `maximalIsr`."""
         return self.isr if self.wanted is None else self.isr | self.wanted
 
     def advance_hw(self, now: int = 0) -> bool:
-        """Commit what all hold that count: members, and who is about to be one."""
+        """Advance the high watermark to what all members, and those about to join, hold."""
         replica = self.replica
         settings = replica.settings
         if settings.hw_waits_for_min_isr and self.is_under_min_isr(self.isr):
@@ -189,7 +198,7 @@ class Leader:
     # -- the ISR ----------------------------------------------------------------------------------
 
     def want_expansion(self, follower: int) -> bool:
-        """Ask for a follower to join, if it holds all that may be committed."""
+        """Propose to add a follower that holds every record that may be committed."""
         if self.wanted is not None or follower in self.isr or follower in self.ineligible:
             return False
         leo = self.followers[follower].leo
@@ -201,7 +210,7 @@ class Leader:
         return True
 
     def lagging(self, now: int) -> frozenset[int]:
-        """Members that have been behind for too long."""
+        """The members that are out of sync."""
         end, lag = self.replica.log.end, self.replica.settings.replica_lag_ms
         return frozenset(
             follower
@@ -210,14 +219,14 @@ class Leader:
         )
 
     def want_shrink(self, now: int) -> bool:
-        """Ask for those to leave that lag."""
+        """Propose to remove the members that are out of sync."""
         if self.wanted is not None or not (behind := self.lagging(now)):
             return False
         self.wanted = self.isr - behind
         return True
 
     def isr_is(self, isr: Iterable[int], partition_epoch: int, now: int = 0) -> bool:
-        """The controller has decided: this is the ISR, in this version; False if that is old."""
+        """Accept the controller's decision on the ISR; False if the partition epoch is outdated."""
         if partition_epoch < self.replica.partition_epoch:
             return False
         self.replica.partition_epoch = partition_epoch
@@ -227,5 +236,5 @@ class Leader:
         return True
 
     def isr_stays(self) -> None:
-        """The controller has refused: the ISR is what it was."""
+        """Accept the controller's rejection: the ISR stays."""
         self.wanted = None

@@ -1,4 +1,4 @@
-"""The log of a replica: one number a record, and the epochs in runs."""
+"""The log of a replica: an id for each record, and an epoch for each run of records."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import NamedTuple
 
 
 class Batch(NamedTuple):
-    """Records at consecutive offsets, written under one leader epoch."""
+    """Records at consecutive offsets, written in one leader epoch."""
 
     base: int
-    """The offset of the first."""
+    """The offset of the first record."""
     epoch: int
+    """Their leader epoch."""
     ids: array[int]
-    """Which records they are: a number for each, such as the place where its bytes are kept."""
+    """An id for each record, such as the position of its bytes."""
 
 
 class Log:
     """Records at consecutive offsets, from `start` to `end`.
 
-    An id takes eight bytes. Epochs are kept where they change: one entry for each run of
-    records of one epoch. (A run is not an entry of the leader-epoch cache: a cache knows epochs
-    without records, and forgets what a later one contradicts.)
+    An id takes eight bytes. Epochs are stored once for each run of records of one epoch. (A run
+    is not an entry of the leader-epoch cache, which also has epochs without records, and drops
+    entries that a later one contradicts.)
     """
 
     __slots__ = ("_epochs", "_ids", "_starts", "start")
@@ -38,11 +39,11 @@ class Log:
 
     @property
     def end(self) -> int:
-        """The offset that the next record will have."""
+        """Log end offset: the offset of the next record."""
         return self.start + len(self._ids)
 
     def append(self, ids: Iterable[int], epoch: int) -> int:
-        """Write records at the end, and return the offset of the first."""
+        """Append records, and return the offset of the first."""
         base = self.end
         self._ids.extend(ids)
         if self.end > base and not (self._epochs and self._epochs[-1] == epoch):
@@ -51,7 +52,7 @@ class Log:
         return base
 
     def read(self, offset: int, at_most: int) -> list[Batch]:
-        """So many records from an offset on that the log holds, or as many as there are."""
+        """At most this many records from an offset on."""
         last = min(self.end, offset + at_most)
         run = bisect_right(self._starts, offset) - 1
         batches = []
@@ -65,7 +66,7 @@ class Log:
         return batches
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the records at `offset` and above; below the start, begin anew there."""
+        """Delete the records at `offset` and above; below the start, restart at `offset`."""
         if offset >= self.end:
             return
         runs = bisect_left(self._starts, offset)
@@ -74,7 +75,7 @@ class Log:
         self.start = min(self.start, offset)
 
     def delete_before(self, offset: int) -> None:
-        """Drop the records below `offset`, which is within the log."""
+        """Delete the records below `offset`, which is within the log."""
         if offset <= self.start:
             return
         gone = bisect_right(self._starts, offset) - 1

@@ -1,4 +1,4 @@
-"""What replicas say to each other, as far as replication needs it."""
+"""The requests and responses between replicas, as far as replication needs them."""
 
 from __future__ import annotations
 
@@ -9,55 +9,65 @@ from impl.partition.log import Batch
 from spec.vocabulary import PartitionError
 
 
-class EpochQuestion(NamedTuple):
-    """Asks where an epoch ended, by the leader's log (OffsetForLeaderEpoch)."""
+class EpochEndRequest(NamedTuple):
+    """Where does an epoch end in the leader's log? Kafka: OffsetForLeaderEpoch."""
 
     epoch: int
+    """The epoch that the request is about."""
     leader_epoch: int | None
-    """The epoch that the asker follows in; None in a request of before KIP-320."""
+    """The follower's leader epoch; None before KIP-320."""
 
 
-class EndsQuestion(NamedTuple):
-    """Asks where the leader's log begins and ends (ListOffsets, for both)."""
+class LogOffsetsRequest(NamedTuple):
+    """Where does the leader's log begin and end? Kafka: ListOffsets, for both."""
 
     leader_epoch: int | None
+    """The follower's leader epoch; None before KIP-320."""
 
 
 class FetchRequest(NamedTuple):
-    """Records, please, from the end of my log on."""
+    """A fetch from the end of the follower's log. Kafka: Fetch."""
 
     replica: int
+    """The follower's broker id."""
     offset: int
+    """The fetch offset: the follower's log end offset."""
     at_most: int
-    """How many records."""
+    """The largest number of records to return."""
     leader_epoch: int | None = None
-    """The epoch that the asker follows in (currentLeaderEpoch); None before KIP-320."""
+    """The follower's leader epoch (currentLeaderEpoch); None before KIP-320."""
     last_epoch: int | None = None
-    """The latest epoch that the asker knows (lastFetchedEpoch); None before 2.7."""
+    """The latest epoch in the follower's log (lastFetchedEpoch); None before 2.7."""
 
 
-class Ends(NamedTuple):
+class LogOffsets(NamedTuple):
     """Where the leader's log begins and ends."""
 
     start: int
+    """The leader's log start offset."""
     end: int
+    """The leader's log end offset."""
 
 
-class Fetched(NamedTuple):
-    """Records, and how far the leader has committed and deleted."""
+class FetchResponse(NamedTuple):
+    """Records, with the leader's high watermark and log start offset."""
 
     offset: int
-    """What was asked for."""
+    """The fetch offset of the request."""
     hw: int
+    """The leader's high watermark."""
     log_start: int
+    """The leader's log start offset."""
     batches: list[Batch]
+    """The records from the fetch offset on."""
 
 
-class Diverging(NamedTuple):
-    """The asker's latest epoch ended earlier here, or is not known: cut, and ask again."""
+class DivergingEpoch(NamedTuple):
+    """The follower's log diverges: its latest epoch ended earlier here, or is not known."""
 
     end: EpochEnd
+    """Where the latest epoch that both may know ended; the follower truncates there."""
 
 
-Request: TypeAlias = EpochQuestion | EndsQuestion | FetchRequest
-Answer: TypeAlias = EpochEnd | Ends | Fetched | Diverging | PartitionError
+Request: TypeAlias = EpochEndRequest | LogOffsetsRequest | FetchRequest
+Response: TypeAlias = EpochEnd | LogOffsets | FetchResponse | DivergingEpoch | PartitionError

@@ -1,4 +1,4 @@
-"""A replica of one partition on one broker, in whichever role it is."""
+"""A replica of one partition on one broker, as a leader or as a follower."""
 
 from __future__ import annotations
 
@@ -6,33 +6,43 @@ from collections.abc import Iterable
 
 import attrs
 
-from impl.partition.epochs import EpochCache, EpochEnd
+from impl.partition.epochs import NOWHERE, EpochCache, EpochEnd
 from impl.partition.follower import Follower
 from impl.partition.generations import KIP_595, Generation
 from impl.partition.leader import Leader, Settings
 from impl.partition.log import Batch, Log
-from impl.partition.messages import Answer, Ends, EndsQuestion, EpochQuestion, Request
+from impl.partition.messages import (
+    EpochEndRequest,
+    LogOffsets,
+    LogOffsetsRequest,
+    Request,
+    Response,
+)
 from spec.vocabulary import PartitionError
 
 
 @attrs.define(eq=False)
 class Replica:
-    """Log, leader-epoch cache, high watermark; and what it does as leader or as follower."""
+    """A log, its leader-epoch cache and high watermark, and the replica's role."""
 
     broker: int
-    """The id of the broker that it is on."""
+    """The broker's id."""
     settings: Settings = attrs.field(factory=Settings)
+    """The settings of a leader."""
     generation: Generation = KIP_595
-    """How it truncates under a new leader."""
+    """How it truncates as a follower of a new leader."""
     log: Log = attrs.field(factory=Log)
+    """Its records."""
     epochs: EpochCache = attrs.field(factory=EpochCache)
+    """Its leader-epoch cache."""
     hw: int = 0
     """High watermark."""
     leader_epoch: int = -1
-    """The newest leader epoch that it heard of."""
+    """The newest leader epoch that it knows."""
     partition_epoch: int = -1
-    """The newest version of leader and ISR that it heard of (in ZooKeeper's time: zkVersion)."""
+    """The newest version of leader and ISR that it knows (with ZooKeeper: zkVersion)."""
     role: Leader | Follower | None = None
+    """Leader, follower, or neither before the first request."""
 
     # -- roles ----------------------------------------------------------------------------------
 
@@ -44,7 +54,7 @@ class Replica:
         replicas: Iterable[int],
         now: int = 0,
     ) -> bool:
-        """Take the word that this replica leads; whether that began a new epoch."""
+        """Accept a request that names this replica leader; whether a leader epoch began."""
         if not self._is_news(epoch, partition_epoch):
             return False
         led = self.role if isinstance(self.role, Leader) else None
@@ -63,29 +73,33 @@ class Replica:
     def become_follower(
         self, epoch: int, partition_epoch: int, leader: int, isr: Iterable[int]
     ) -> bool:
-        """Take the word that another one leads; whether that began a new epoch.
+        """Accept a request that names another leader; whether this replica follows anew.
 
-        A new epoch begins with truncation, even under the same leader.
+        If so, it begins with truncation. Under an unchanged leader, only 2.1 and later begin
+        anew with each leader epoch; before, the fetcher went on (`Partition.makeFollower`).
         """
         if not self._is_news(epoch, partition_epoch):
             return False
-        is_new = epoch > self.leader_epoch
+        advance = epoch - self.leader_epoch
         self.leader_epoch, self.partition_epoch = epoch, partition_epoch
-        if is_new or not isinstance(self.role, Follower):
-            self.role = Follower(self, leader, isr)
-        else:
-            self.role.isr = frozenset(isr)
-        return is_new
+        role = self.role
+        if isinstance(role, Follower) and (
+            advance == 0 or (role.leader == leader and advance <= self.generation.passes_over)
+        ):
+            role.isr = frozenset(isr)
+            return False
+        self.role = Follower(self, leader, isr)
+        return True
 
     def _is_news(self, epoch: int, partition_epoch: int) -> bool:
         return epoch >= self.leader_epoch and partition_epoch >= self.partition_epoch
 
-    # -- what producers ask ---------------------------------------------------------------------
+    # -- producers' requests ---------------------------------------------------------------------
 
     def append(self, ids: Iterable[int], acks: int = 1, now: int = 0) -> int | PartitionError:
-        """Write what a producer sent; the offset of the first record, or why not.
+        """Append a producer's records; the offset of the first, or an error.
 
-        It carries no leader epoch: who was deposed and does not know it writes.
+        A Produce request carries no leader epoch, so a deposed leader still appends.
         """
         if acks not in (-1, 0, 1):
             return PartitionError.INVALID_REQUIRED_ACKS
@@ -94,15 +108,15 @@ class Replica:
         return self.role.append(ids, acks, now)
 
     def is_acked(self, end: int) -> bool | PartitionError:
-        """Whether acks=-1 is due for records that end at this offset; or the error that is."""
+        """Whether an acks=-1 request that ends at this offset is complete, or its error."""
         if not isinstance(self.role, Leader):
             return PartitionError.NOT_LEADER_OR_FOLLOWER
         return self.role.is_acked(end)
 
-    # -- what others ask ------------------------------------------------------------------------
+    # -- followers' requests ----------------------------------------------------------------------
 
-    def answer(self, request: Request, now: int = 0) -> Answer:
-        """Answer a follower: first the epoch is compared, then whether this replica leads."""
+    def answer(self, request: Request, now: int = 0) -> Response:
+        """Respond to a follower: check the leader epoch first, then whether this replica leads."""
         asked_in = request.leader_epoch
         if asked_in is not None and asked_in < self.leader_epoch:
             return PartitionError.FENCED_LEADER_EPOCH
@@ -110,32 +124,34 @@ class Replica:
             return PartitionError.UNKNOWN_LEADER_EPOCH
         if not isinstance(self.role, Leader):
             return PartitionError.NOT_LEADER_OR_FOLLOWER
-        if isinstance(request, EpochQuestion):
+        if isinstance(request, EpochEndRequest):
             return self.end_of_epoch(request.epoch)
-        if isinstance(request, EndsQuestion):
-            return Ends(self.log.start, self.log.end)
+        if isinstance(request, LogOffsetsRequest):
+            return LogOffsets(self.log.start, self.log.end)
         return self.role.answer_fetch(request, now)
 
     def end_of_epoch(self, epoch: int) -> EpochEnd:
-        """Where an epoch ended, as this replica knows it."""
+        """Where an epoch ended in this replica's log."""
+        if self.epochs.is_older(epoch) and not self.generation.ends_older_epochs:
+            return NOWHERE
         return self.epochs.end_of(epoch, self.log.end)
 
     # -- the log ----------------------------------------------------------------------------------
 
     def write(self, ids: Iterable[int]) -> int:
-        """Append records of the present epoch; the offset of the first."""
+        """Append records in the current epoch; the offset of the first."""
         base = self.log.append(ids, self.leader_epoch)
         if self.log.end > base:
             self.epochs.assign(self.leader_epoch, base)
         return base
 
     def copy(self, batches: Iterable[Batch]) -> None:
-        """Append what a leader wrote, under the epochs that it was written under."""
+        """Append a leader's records, with their epochs."""
         for batch in batches:
             self.epochs.assign(batch.epoch, self.log.append(batch.ids, batch.epoch))
 
     def truncate_to(self, offset: int) -> None:
-        """Cut the log, and all that speaks of what is gone."""
+        """Truncate the log, the leader-epoch cache and the high watermark."""
         if offset < self.log.start:
             self.epochs.clear()
         self.log.truncate_to(offset)
@@ -143,13 +159,13 @@ class Replica:
         self.hw = min(self.hw, self.log.end)
 
     def restart_at(self, offset: int) -> None:
-        """Forget everything, and begin at the start of the leader's log."""
+        """Delete the whole log, and restart at this offset."""
         self.log = Log(offset)
         self.epochs.clear()
         self.hw = offset
 
     def delete_before(self, offset: int) -> None:
-        """Let go of the oldest records: committed ones only."""
+        """Delete the records below an offset, which is at most the high watermark."""
         if offset > self.hw:
             raise ValueError(f"offset {offset} is beyond the high watermark {self.hw}")
         if offset > self.log.start:
@@ -157,5 +173,5 @@ class Replica:
             self.epochs.truncate_from_start(offset)
 
     def set_hw(self, hw: int) -> None:
-        """Move the high watermark, within the log: as a follower does, and what loads it."""
+        """Set the high watermark, within the log."""
         self.hw = min(max(hw, self.log.start), self.log.end)

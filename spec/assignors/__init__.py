@@ -1,31 +1,37 @@
-"""Kafka's client-side assignors: who in a group gets which partitions.
+"""Kafka's client-side assignors: which member of a group is assigned which partitions.
 
-Each is a function of the partitions by topic and of the members in the order given, with the
-properties beside it that say what it is for. Given in `kafka_order`, the result is Kafka's
-own, byte by byte, list order included:
+Each assignor is a function of the partitions by topic and of the members in order. With the
+members in `kafka_order`, its result is Kafka's own, list order included:
 
     from spec.assignors import ASSIGNORS, Member, kafka_order
 
     members = kafka_order({"a": Member(["orders"]), "b": Member(["orders"])})
     ASSIGNORS["range"]({"orders": 3}, members)
 
-Members and replicas on racks: `Member(topics, rack="a")`, and the racks of each partition of a
-topic as the keyword argument `racks={"orders": [["a", "b"], ["b", "c"], ["c", "a"]]}`.
+For rack-aware assignment (KIP-881), give the rack of a member, `Member(topics, rack="a")`, and
+those of each partition's replicas, `racks={"orders": [["a", "b"], ["b", "c"], ["c", "a"]]}`.
 
-An input on which Kafka raises an exception raises `KafkaRaises`, which names it; what cannot
-be a group at all raises `InvalidGroup`. An empty group gets an empty result: Kafka's leader is
-itself a member, so its assignors are never asked.
+Where Kafka's assignor raises an exception, `KafkaRaises` names it; an input that no group can
+have raises `InvalidGroup`. An empty group has an empty assignment: Kafka never calls an
+assignor for one, since the leader itself is a member.
+
+- `range`, `roundrobin`, `sticky`, `cooperative`: one module (or package) for each assignor.
+- `properties`: what every assignment must satisfy; `GUARANTEES` has them by assignor.
+- `racks`: which members and replicas share a rack.
+- `common`: the topics that count, and the order of the members.
+
+The Kafka classes and methods named are those of Kafka 3.9 and 4.0, where they are the same.
 """
 
 from collections.abc import Mapping
 
 from spec.assignors.common import kafka_order
-from spec.assignors.cooperative import COOPERATIVE_PROMISES, assign_cooperative
+from spec.assignors.cooperative import COOPERATIVE_GUARANTEES, assign_cooperative
 from spec.assignors.properties import Property
-from spec.assignors.range import RANGE_PROMISES, assign_range
-from spec.assignors.roundrobin import ROUNDROBIN_PROMISES, assign_roundrobin
+from spec.assignors.range import RANGE_GUARANTEES, assign_range
+from spec.assignors.roundrobin import ROUNDROBIN_GUARANTEES, assign_roundrobin
 from spec.assignors.sticky import assign_sticky
-from spec.assignors.sticky.promises import STICKY_PROMISES
+from spec.assignors.sticky.guarantees import STICKY_GUARANTEES
 from spec.vocabulary import (
     Assignment,
     InvalidGroup,
@@ -42,19 +48,19 @@ ASSIGNORS: Mapping[str, RackAware] = {
     "sticky": assign_sticky,
     "cooperative-sticky": assign_cooperative,
 }
-"""The strategies, by the names that `partition.assignment.strategy` gives them."""
+"""The assignors, by the names they have in consumer groups (`ConsumerPartitionAssignor.name`)."""
 
-PROMISES: Mapping[str, tuple[Property, ...]] = {
-    "range": RANGE_PROMISES,
-    "roundrobin": ROUNDROBIN_PROMISES,
-    "sticky": STICKY_PROMISES,
-    "cooperative-sticky": COOPERATIVE_PROMISES,
+GUARANTEES: Mapping[str, tuple[Property, ...]] = {
+    "range": RANGE_GUARANTEES,
+    "roundrobin": ROUNDROBIN_GUARANTEES,
+    "sticky": STICKY_GUARANTEES,
+    "cooperative-sticky": COOPERATIVE_GUARANTEES,
 }
-"""What each strategy is for: properties of a round, checkable on anyone's result."""
+"""The properties that each assignor guarantees; they can be checked on any client's result."""
 
 __all__ = [
     "ASSIGNORS",
-    "PROMISES",
+    "GUARANTEES",
     "Assignment",
     "InvalidGroup",
     "KafkaRaises",

@@ -1,4 +1,4 @@
-"""What every strategy begins with: which topics count, and in which order members stand."""
+"""What the assignors share: the topics that count, and the order of the members."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ V = TypeVar("V")
 
 
 def kafka_order(members: Mapping[str, V]) -> dict[str, V]:
-    """The members as Kafka's leader meets them: in the order of a hash map of their ids.
+    """The members in the order in which Kafka's leader iterates over them: that of a `HashMap`.
 
-    Given in the order in which they joined, which decides between ids of one bucket.
+    The order given, in which they joined, decides between ids of one bucket. Kafka:
+    `ConsumerCoordinator.onLeaderElected` puts the subscriptions into a `HashMap`.
     """
     return {member: members[member] for member in hash_order(members)}
 
@@ -22,11 +23,11 @@ def kafka_order(members: Mapping[str, V]) -> dict[str, V]:
 def topic_sizes(
     partitions: Mapping[str, int | None], members: Mapping[str, Member]
 ) -> dict[str, int]:
-    """The topics to share out, and how many partitions each has, in Kafka's order.
+    """The topics to assign, with their numbers of partitions, in Kafka's order.
 
-    A topic counts when somebody subscribes to it and it has partitions. One without is no
-    error: metadata may lag, or the topic may be gone. Kafka: `AbstractPartitionAssignor.assign`,
-    where the names pass through a set and then a map.
+    These are the topics with a subscriber and with partitions. A topic without partitions is no
+    error: metadata may lag, or the topic may have been deleted. Kafka:
+    `AbstractPartitionAssignor.assign`, where the names pass through a set and then a map.
     """
     for topic, size in partitions.items():
         if size is not None and size < 0:
@@ -39,8 +40,8 @@ def topic_sizes(
 def static_first(members: Mapping[str, Member]) -> list[str]:
     """The order of range and round-robin: static members by instance id, then the others by id.
 
-    A static member that restarts has a new member id but the same instance id, so it comes
-    back to the same place and the same partitions. Kafka: `MemberInfo.compareTo`.
+    A static member that restarts has a new member id but the same instance id, so it keeps its
+    place and its partitions. Kafka: `AbstractPartitionAssignor.MemberInfo.compareTo`.
     """
 
     def place(member: str) -> tuple[bool, bytes]:
@@ -56,9 +57,9 @@ def partitions_of(topic: str, size: int) -> list[TopicPartition]:
 
 
 def as_assignment(lists: Mapping[str, Iterable[TopicPartition]]) -> Assignment:
-    """The result as it is handed out: nothing in it changes any more."""
+    """The assignment as an immutable result."""
     return {member: tuple(assigned) for member, assigned in lists.items()}
 
 
 Assignor = Callable[[Mapping[str, int | None], Mapping[str, Member]], Assignment]
-"""A strategy: from partitions by topic, and members in order, to who gets what."""
+"""An assignor: from partitions by topic and members in order to an assignment."""

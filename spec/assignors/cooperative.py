@@ -1,8 +1,8 @@
-"""Cooperative-sticky: the sticky result, in two rounds where a partition changes hands.
+"""Cooperative-sticky: the sticky assignment, in two rebalances where a partition is transferred.
 
-Cooperative members go on reading what they own through a rebalance. So a partition that moves
-is withheld in this round: its old member lets go of it, and joins again at once; in the next
-round nobody owns it and the new member gets it. At no time do two members read it.
+Cooperative members keep reading their partitions through a rebalance. A partition that is to
+move is withheld from the first assignment: its owner revokes it and rejoins, and the second
+rebalance assigns it. At no time do two members read one partition.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ from collections.abc import Mapping
 from spec.assignors.common import Assignor, as_assignment
 from spec.assignors.properties import (
     Round,
-    members_are_answered,
-    nobody_shares_a_partition,
-    only_subscribers_get_partitions,
+    every_member_has_an_assignment,
+    one_owner_per_partition,
+    only_subscribers_own_partitions,
 )
-from spec.assignors.sticky import share_out
+from spec.assignors.sticky import assign_and_transfer
+from spec.assignors.sticky.guarantees import (
+    no_partitions_are_swapped,
+    no_swap_improves_racks,
+    owned_partitions_stay_within_quota,
+)
 from spec.assignors.sticky.ownership import NO_GENERATION, generation_of
-from spec.assignors.sticky.promises import is_shared_out_near, keeps_what_fits, nothing_is_swapped
 from spec.core import Claims, evolve
 from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
@@ -30,27 +34,27 @@ def assign_cooperative(
     seen_generation: int = NO_GENERATION,
     racks: Racks = NO_RACKS,
 ) -> Assignment:
-    """Share out as sticky does, and withhold what another member has to let go first.
+    """Assign as sticky does, and withhold partitions that another member must revoke first.
 
-    Kafka: `CooperativeStickyAssignor`. Quirk: with equal subscriptions, a partition that only
-    a member of an older generation claims is handed over at once.
+    Kafka: `CooperativeStickyAssignor.assignPartitions`. Quirk: with equal subscriptions, a
+    partition claimed only by a member of an older generation is transferred at once.
     """
-    outcome = share_out(partitions, members, seen_generation, racks)
+    outcome = assign_and_transfer(partitions, members, seen_generation, racks)
     transferring = outcome.transferring
     if transferring is None:
-        transferring = changing_hands(members, outcome.assigned)
+        transferring = transferred(members, outcome.assigned)
     for tp, member in transferring.items():
         outcome.assigned[member].remove(tp)
     return as_assignment(outcome.assigned)
 
 
-def changing_hands(
+def transferred(
     members: Mapping[str, Member], assigned: Mapping[str, list[TopicPartition]]
 ) -> dict[TopicPartition, str]:
-    """Partitions that one member gets anew and another, by its own word, loses.
+    """The partitions that one member gains and another, by its own claim, loses.
 
-    Kafka: `computePartitionsTransferringOwnership`. Every claim counts here, of whatever
-    generation: the member may still be reading.
+    Every claim counts, of any generation: its member may still be reading. Kafka:
+    `CooperativeStickyAssignor.computePartitionsTransferringOwnership`.
     """
     gained: dict[TopicPartition, str] = {}
     lost: set[TopicPartition] = set()
@@ -61,34 +65,34 @@ def changing_hands(
     return {tp: member for tp, member in gained.items() if tp in lost}
 
 
-def nothing_is_both_given_and_revoked(of: Round) -> Claims:
-    """No partition goes to a member while another one owns it."""
-    if of.told_plainly():
+def no_partition_assigned_while_owned(of: Round) -> Claims:
+    """No partition is assigned to one member while another owns it."""
+    if of.has_consistent_claims():
         claims = of.claims()
         for tp, holders in of.holders().items():
             owners = claims.get(tp, [])
             for member in holders:
-                place = f"{tp} given to {member!r}, owned by {' and '.join(map(repr, owners))}"
+                place = f"{tp} assigned to {member!r}, owned by {' and '.join(map(repr, owners))}"
                 yield place, not owners or member in owners
 
 
-def only_what_changes_hands_is_withheld(of: Round) -> Claims:
-    """A partition that nobody gets in this round is one that somebody has to let go first."""
+def only_transferred_partitions_are_withheld(of: Round) -> Claims:
+    """A partition is withheld only where its owner must revoke it first."""
     claims = of.claims()
     holders = of.holders()
-    for tp in of.to_share_out():
+    for tp in of.subscribed_partitions():
         yield str(tp), tp in holders or bool(claims[tp])
 
 
-COOPERATIVE_PROMISES = (
-    members_are_answered,
-    only_subscribers_get_partitions,
-    nobody_shares_a_partition,
-    only_what_changes_hands_is_withheld,
-    nothing_is_both_given_and_revoked,
-    keeps_what_fits,
-    nothing_is_swapped,
-    is_shared_out_near,
+COOPERATIVE_GUARANTEES = (
+    every_member_has_an_assignment,
+    only_subscribers_own_partitions,
+    one_owner_per_partition,
+    only_transferred_partitions_are_withheld,
+    no_partition_assigned_while_owned,
+    owned_partitions_stay_within_quota,
+    no_partitions_are_swapped,
+    no_swap_improves_racks,
 )
 
 
@@ -99,22 +103,22 @@ def rounds(
     limit: int,
     racks: Racks = NO_RACKS,
 ) -> list[Round]:
-    """Rebalance until nothing changes: each round's result is what members own in the next.
+    """Rebalance until nothing changes; members own in each round what the last one assigned.
 
-    An assignor that looks at racks is given with them bound: `partial(assign, racks=racks)`.
+    Bind racks to a rack-aware assignor: `partial(assign, racks=racks)`.
     """
     history: list[Round] = []
     while len(history) < limit:
         done = Round(partitions, members, assign(partitions, members), racks)
         history.append(done)
-        if all(set(done.assignment[m]) == set(told.owned) for m, told in members.items()):
+        if all(set(done.assignment[m]) == set(before.owned) for m, before in members.items()):
             break
         members = next_members(done)
     return history
 
 
 def next_members(of: Round) -> dict[str, Member]:
-    """The members as they join the next round: each owns what it got, since one generation."""
+    """The members as they join the next round: each owns its assignment, a generation later."""
     newest = max((generation_of(member) for member in of.members.values()), default=0)
     return {
         name: evolve(

@@ -1,8 +1,8 @@
-"""What an assignment is for, checkable on anyone's result.
+"""Properties of assignments, which can be checked on any client's result.
 
-A property looks at one round (what the members asked, what they got) and yields claims, as the
-properties of models do: a place, and whether it is true there. What every strategy owes is
-here; what one strategy promises stands beside its algorithm.
+A property is a function of one round (the input of an assignor and its result) that yields
+claims, as the properties of models do: a place, and whether the property holds there. Those
+that every assignor must satisfy are here; those of one assignor are beside its algorithm.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 @attrs.frozen
 class Round:
-    """One rebalance: what went into an assignor, and what came out."""
+    """One rebalance: the input of an assignor, and its result."""
 
     partitions: Mapping[str, int | None]
-    """How many partitions each topic has; a topic without metadata is absent."""
+    """The number of partitions of each topic; a topic without metadata is absent."""
     members: Mapping[str, Member]
-    """Who takes part."""
+    """The members, in order."""
     assignment: Assignment
-    """Who got what."""
+    """The partitions assigned to each member."""
     racks: Racks = NO_RACKS
-    """Where the replicas of each partition stand, as far as it was told."""
+    """The racks of each partition's replicas, as far as they are known."""
 
-    def to_share_out(self) -> list[TopicPartition]:
-        """Every partition of every topic that somebody subscribes to."""
+    def subscribed_partitions(self) -> list[TopicPartition]:
+        """Every partition of every topic with a subscriber."""
         subscribed = dict.fromkeys(t for member in self.members.values() for t in member.topics)
         return [
             TopicPartition(topic, index)
@@ -41,7 +41,7 @@ class Round:
         ]
 
     def holders(self) -> dict[TopicPartition, list[str]]:
-        """Who got each partition that anybody got."""
+        """The members that each assigned partition is assigned to."""
         holders: dict[TopicPartition, list[str]] = {}
         for member, assigned in self.assignment.items():
             for tp in assigned:
@@ -49,8 +49,8 @@ class Round:
         return holders
 
     def claims(self) -> dict[TopicPartition, list[str]]:
-        """Who says that it owns each partition, of those that are shared out."""
-        claims: dict[TopicPartition, list[str]] = {tp: [] for tp in self.to_share_out()}
+        """The members that claim to own each subscribed partition."""
+        claims: dict[TopicPartition, list[str]] = {tp: [] for tp in self.subscribed_partitions()}
         for name, member in self.members.items():
             for tp in member.owned:
                 if tp in claims:
@@ -58,7 +58,7 @@ class Round:
         return claims
 
     def previous_owner(self) -> dict[TopicPartition, str]:
-        """Who owned each partition that one member claims and still subscribes to."""
+        """The owner of each partition that exactly one member claims and still subscribes to."""
         return {
             tp: claimants[0]
             for tp, claimants in self.claims().items()
@@ -66,23 +66,22 @@ class Round:
         }
 
     def places(self) -> Places:
-        """Where members and replicas stand."""
-        sizes = Counter(tp.topic for tp in self.to_share_out())
+        """The racks of members and replicas."""
+        sizes = Counter(tp.topic for tp in self.subscribed_partitions())
         return places_of(self.members, self.members, self.racks, sizes)
 
-    def told_plainly(self) -> bool:
-        """Whether what members say fits together.
+    def has_consistent_claims(self) -> bool:
+        """Whether the members' claims are consistent.
 
-        No topic is named twice, no partition is claimed twice or beyond the end of its topic,
-        and all speak of one generation. Kafka's sticky strategies promise most of what they
-        promise only then.
+        No subscription repeats a topic, every claimed partition exists and is claimed once, and
+        all claims are of one generation. Most guarantees of the sticky assignors hold only then.
         """
         owned = [tp for member in self.members.values() for tp in member.owned]
         exist = all(tp.partition in range(self.partitions.get(tp.topic) or 0) for tp in owned)
         generations = {m.generation for m in self.members.values() if m.owned}
-        told_once = all(len(set(m.topics)) == len(m.topics) for m in self.members.values())
+        no_topic_repeated = all(len(set(m.topics)) == len(m.topics) for m in self.members.values())
         claimed_once = len(set(owned)) == len(owned)
-        return exist and told_once and claimed_once and len(generations) <= 1
+        return exist and no_topic_repeated and claimed_once and len(generations) <= 1
 
     def equal_topics(self) -> bool:
         """Whether all members subscribe to the same topics."""
@@ -90,52 +89,53 @@ class Round:
 
 
 Property: TypeAlias = Callable[[Round], Claims]
+"""A property of rounds: yields places, and whether it holds there."""
 
 
 def failure(holds: Property, of: Round) -> str | None:
-    """The first place where a property is not true of a round, or None."""
+    """The first place where a property does not hold, or None."""
     return next((place for place, true in holds(of) if not true), None)
 
 
-def members_are_answered(of: Round) -> Claims:
-    """Every member gets an answer, and nobody else does."""
+def every_member_has_an_assignment(of: Round) -> Claims:
+    """Exactly the members have an assignment, which may be empty."""
     for member in dict.fromkeys([*of.members, *of.assignment]):
         yield f"member {member!r}", member in of.members and member in of.assignment
 
 
-def only_subscribers_get_partitions(of: Round) -> Claims:
-    """What is assigned exists, and goes to somebody who subscribes to its topic."""
-    exists = set(of.to_share_out())
+def only_subscribers_own_partitions(of: Round) -> Claims:
+    """Every assigned partition exists, and its member subscribes to its topic."""
+    exists = set(of.subscribed_partitions())
     for member, assigned in of.assignment.items():
         topics = of.members[member].topics if member in of.members else ()
         for tp in assigned:
             yield f"{tp} at {member!r}", tp in exists and tp.topic in topics
 
 
-def nobody_shares_a_partition(of: Round) -> Claims:
-    """No partition is assigned twice."""
+def one_owner_per_partition(of: Round) -> Claims:
+    """No partition is assigned to two members, or twice to one."""
     for tp, holders in of.holders().items():
         yield f"{tp} at {' and '.join(map(repr, holders))}", len(holders) == 1
 
 
 def every_partition_is_assigned(of: Round) -> Claims:
-    """Every partition of a subscribed topic goes to somebody."""
+    """Every partition of a topic with a subscriber is assigned."""
     holders = of.holders()
-    for tp in of.to_share_out():
+    for tp in of.subscribed_partitions():
         yield str(tp), tp in holders
 
 
 VALID: tuple[Property, ...] = (
-    members_are_answered,
-    only_subscribers_get_partitions,
-    nobody_shares_a_partition,
+    every_member_has_an_assignment,
+    only_subscribers_own_partitions,
+    one_owner_per_partition,
     every_partition_is_assigned,
 )
-"""Every partition of a subscribed topic goes to exactly one subscriber."""
+"""Every partition of a topic with a subscriber is assigned to exactly one subscriber."""
 
 
 def loads_are_even(of: Round) -> Claims:
-    """With equal subscriptions, nobody has two partitions more than anybody else."""
+    """With equal subscriptions, the members' loads differ by at most one."""
     if of.equal_topics() and of.assignment:
         loads = Counter({member: len(assigned) for member, assigned in of.assignment.items()})
         least = min(loads.values())

@@ -1,9 +1,8 @@
-"""Racks: which members are near which partitions (KIP-881).
+"""Racks: which members share a rack with which partitions (KIP-881).
 
-A consumer fetches from a replica on its own rack where there is one, and traffic between racks
-costs time and money. So range and sticky, when they have a choice, give a partition to a member
-on one of its racks; round-robin does not look. Every replica counts, in sync or not: who is out
-of sync is expected back soon.
+A consumer can fetch from a replica on its own rack, and traffic between racks costs time and
+money. So range and the sticky assignors prefer, among equals, a member on one of the
+partition's racks; round-robin ignores racks. Every replica counts, in sync or not.
 """
 
 from __future__ import annotations
@@ -18,58 +17,59 @@ from spec.vocabulary import Member, Racks, TopicPartition, racks_by_partition
 
 @attrs.frozen
 class Places:
-    """Where members and replicas stand."""
+    """The racks of members and replicas."""
 
     members: Mapping[str, str]
-    """The rack of each member that names one; an empty name is none."""
+    """The rack of each member that has one; an empty name is none (`client.rack`)."""
     partitions: Mapping[TopicPartition, frozenset[str]]
     """The racks that hold a replica of each partition."""
 
-    def matter(self) -> bool:
-        """Whether who is near is a question: some member is near some partitions, but not all.
+    def are_relevant(self) -> bool:
+        """Whether some member shares a rack with some partitions, but not with all.
 
-        Kafka: `useRackAwareAssignment`. It compares the partitions with each other: on the same
-        racks all of them are equally near to each member.
+        Where all partitions are on the same racks, no choice improves anything. Kafka:
+        `AbstractPartitionAssignor.useRackAwareAssignment`.
         """
         everywhere = frozenset[str]().union(*self.partitions.values())
         alike = all(racks == everywhere for racks in self.partitions.values())
         return not alike and not everywhere.isdisjoint(self.members.values())
 
-    def is_near(self, member: str, tp: TopicPartition) -> bool:
+    def shares_rack(self, member: str, tp: TopicPartition) -> bool:
         """Whether the member is on a rack of the partition."""
         return self.members.get(member) in self.partitions.get(tp, ())
 
-    def is_far(self, member: str, tp: TopicPartition) -> bool:
-        """Whether the member is on a rack, but on none of the partition's.
+    def is_off_rack(self, member: str, tp: TopicPartition) -> bool:
+        """Whether the member has a rack, and it is none of the partition's.
 
-        A member that names no rack is neither near nor far.
+        Both answers are no for a member without a rack.
         """
-        return member in self.members and not self.is_near(member, tp)
+        return member in self.members and not self.shares_rack(member, tp)
 
-    def many_near(self, tp: TopicPartition) -> int:
-        """How many members are near the partition, whatever they subscribe to."""
-        return sum(self.is_near(member, tp) for member in self.members)
+    def members_sharing_rack(self, tp: TopicPartition) -> int:
+        """How many members share a rack with the partition, whatever they subscribe to."""
+        return sum(self.shares_rack(member, tp) for member in self.members)
 
 
 NOWHERE = Places({}, {})
-"""Nobody is near or far."""
+"""No racks are known."""
 
 
-def swaps_bring_nobody_nearer(
+def swaps_do_not_improve_racks(
     places: Places, assigned: Mapping[str, Iterable[TopicPartition]]
 ) -> Claims:
-    """Nobody far from a partition has it, if who is near it has another from afar to give."""
-    far = {m: [tp for tp in given if places.is_far(m, tp)] for m, given in assigned.items()}
-    for member, given in far.items():
+    """No partition is off its member's rack while a member on its racks has one off its own."""
+    off = {m: [tp for tp in given if places.is_off_rack(m, tp)] for m, given in assigned.items()}
+    for member, given in off.items():
         for tp in given:
-            others = [m for m in far if far[m] and places.is_near(m, tp)]
-            yield f"{tp} is far from {member!r}; {' and '.join(others)} would swap", not others
+            others = [m for m in off if off[m] and places.shares_rack(m, tp)]
+            place = f"{tp} is off the rack of {member!r}; {' and '.join(others)} could swap"
+            yield place, not others
 
 
 def places_of(
     members: Mapping[str, Member], names: Iterable[str], racks: Racks, sizes: Mapping[str, int]
 ) -> Places:
-    """Where these members stand, and the replicas of these topics."""
+    """The racks of these members, and of the replicas of these topics."""
     return Places(
         {name: rack for name in names if (rack := members[name].rack)},
         {

@@ -1,7 +1,7 @@
-"""Round-robin: all partitions of all topics dealt out in turn.
+"""Round-robin: the partitions of all topics are assigned to the members in turn.
 
-With equal subscriptions nobody has more than one partition more than anybody else. With
-unequal ones nothing of the kind is promised.
+With equal subscriptions, loads differ by at most one. With unequal ones, balance is not
+guaranteed.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ def assign_roundrobin(
     *,
     racks: Racks = NO_RACKS,
 ) -> Assignment:
-    """Deal out partition by partition, passing over who does not subscribe, whatever the racks.
+    """Assign each partition to the next subscriber in turn; racks are ignored.
 
-    Whoever is passed over has missed the turn: the next partition goes to the one after the
-    last who got one. Kafka: `RoundRobinAssignor`.
+    A member that is skipped loses its turn: the next partition goes to the one after the last
+    that got one. Kafka: `RoundRobinAssignor.assign`.
     """
     assigned: dict[str, list[TopicPartition]] = {member: [] for member in members}
     in_order = static_first(members)
@@ -38,17 +38,17 @@ def assign_roundrobin(
     return as_assignment(assigned)
 
 
-ROUNDROBIN_PROMISES = (*VALID, loads_are_even)
+ROUNDROBIN_GUARANTEES = (*VALID, loads_are_even)
 
 
 def assign_ignoring_subscriptions(
     partitions: Mapping[str, int | None], members: Mapping[str, Member]
 ) -> Assignment:
-    """A variant that must fail: deal out in turn, whoever subscribes to what.
+    """A variant that must fail: assign in turn, regardless of subscriptions.
 
-    So is round-robin often told: take all partitions of all topics that the group subscribes
-    to for one whole and deal it out. It holds only if all subscribe to the same topics. With
-    two topics of three partitions, and one subscriber each, each gets partitions of both.
+    Round-robin is often described so: the partitions of all topics form one list, dealt out in
+    turn. That is right only where all members subscribe to the same topics: with two topics of
+    three partitions and one subscriber each, both members get partitions of both topics.
     """
     assigned: dict[str, list[TopicPartition]] = {member: [] for member in members}
     in_order = static_first(members)

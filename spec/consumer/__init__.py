@@ -1,6 +1,13 @@
-"""The consumer, as far as it can be said in plain functions of plain values.
+"""The consumer client, as pure functions of plain values.
 
-`subscription` says what it reads and which calls are refused; `fetching` the state of each
-partition and where it begins; `reset` how an administrator moves a group's offsets; `listener`
-what a rebalance listener is told.
+- `subscription`: what a consumer reads, and which calls it refuses.
+- `fetching`: the fetch state of one assigned partition, and where fetching begins.
+- `listener`: the callbacks of a rebalance listener, eager and cooperative.
+- `reset`: where `kafka-consumer-groups --reset-offsets` moves a group.
+- `errors`: the exceptions, by the names that Java's client gives them.
+
+The Kafka classes and methods named are those of Kafka 3.9 and 4.0, classic protocol
+(`ClassicKafkaConsumer`).
 """
+
+from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the consumer raises, by the names of Java's client."""
+"""The consumer's exceptions, by the names that Java's client gives them."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ class ConsumerError(SpecError):
 
 
 class IllegalState(ConsumerError):
-    """IllegalStateException: the call does not fit what the consumer does at this moment."""
+    """IllegalStateException: the call does not fit the consumer's current state."""
 
 
 class IllegalArgument(ConsumerError):
-    """IllegalArgumentException: the call makes no sense at any moment."""
+    """IllegalArgumentException: the call's arguments are invalid in any state."""
 
 
 class NoOffsetForPartition(ConsumerError):
-    """NoOffsetForPartitionException: nothing is committed, and auto.offset.reset is none."""
+    """NoOffsetForPartitionException: no offset is committed, and auto.offset.reset is none."""
 
 
 class OffsetOutOfRange(ConsumerError):
-    """OffsetOutOfRangeException: the log does not have the position, and the policy is none."""
+    """OffsetOutOfRangeException: the position is outside the log, and auto.offset.reset is none."""
 
 
 class LogTruncation(ConsumerError):
-    """LogTruncationException: the log was cut below the position, and the policy is none."""
+    """LogTruncationException: the log was truncated below the position, and the policy is none."""
 
 
 class NothingCommitted(ConsumerError):
-    """A shift of what was never committed: `--shift-by` has nothing to begin with."""
+    """IllegalArgumentException of `--shift-by` for a partition without a committed offset."""
 
 
 class GroupIsActive(ConsumerError):
-    """Offsets of a group with members cannot be reset."""
+    """The refusal of `--reset-offsets` for a group with members."""

@@ -1,6 +1,6 @@
-"""The state of one assigned partition: whether it has a position, and what it waits for.
+"""The fetch state of one assigned partition: its position, and whether it can be fetched from.
 
-Kafka: `SubscriptionState.FetchStates` and `TopicPartitionState`.
+Kafka: `SubscriptionState.TopicPartitionState` and `SubscriptionState.FetchStates`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,20 @@ import attrs
 
 from spec.consumer.errors import LogTruncation, NoOffsetForPartition, OffsetOutOfRange
 from spec.core import evolve
+from spec.leader_epochs import EpochEnd
 
 
 class FetchState(StrEnum):
-    """What a partition is about."""
+    """The state of a partition. Kafka: `SubscriptionState.FetchStates`."""
 
     INITIALIZING = "INITIALIZING"
+    """The partition was just assigned and has no position."""
     FETCHING = "FETCHING"
+    """The position is valid."""
     AWAIT_RESET = "AWAIT_RESET"
+    """The position is being reset; the leader's answer is awaited."""
     AWAIT_VALIDATION = "AWAIT_VALIDATION"
+    """The position is being checked against the leader's epochs."""
 
 
 INITIALIZING, FETCHING = FetchState.INITIALIZING, FetchState.FETCHING
@@ -31,11 +36,11 @@ NEXT: dict[FetchState, frozenset[FetchState]] = {
     AWAIT_RESET: frozenset({FETCHING, AWAIT_RESET}),
     AWAIT_VALIDATION: frozenset({FETCHING, AWAIT_RESET, AWAIT_VALIDATION}),
 }
-"""The legal transitions."""
+"""The valid transitions. Kafka: `FetchState.validTransitions`."""
 
 
 class Policy(StrEnum):
-    """`auto.offset.reset`: where to begin when there is no other word."""
+    """`auto.offset.reset`: where to begin without a committed offset."""
 
     LATEST = "latest"
     EARLIEST = "earliest"
@@ -43,83 +48,140 @@ class Policy(StrEnum):
 
 
 @attrs.frozen
+class FetchPosition:
+    """Where the next fetch begins. Kafka: `SubscriptionState.FetchPosition`."""
+
+    offset: int
+    """The next offset to fetch."""
+    epoch: int | None = None
+    """The leader epoch of the record before that offset, if it is known (`offsetEpoch`)."""
+    leader_epoch: int | None = None
+    """The epoch of the current leader, if the metadata has it (`currentLeader.epoch`)."""
+
+    @property
+    def can_be_validated(self) -> bool:
+        """Whether the leader can be asked if its log still has what was read before."""
+        return self.epoch is not None and self.leader_epoch is not None
+
+
+@attrs.frozen
 class Fetching:
-    """One assigned partition."""
+    """The fetch state of one assigned partition. Kafka: `TopicPartitionState`."""
 
     state: FetchState = INITIALIZING
-    position: int | None = None
-    """The next offset to fetch; None while there is none."""
-    epoch: int | None = None
-    """The leader epoch of the record before the position, if it is known."""
+    """Which of the four states the partition is in."""
+    position: FetchPosition | None = None
+    """Where the next fetch begins; None in INITIALIZING and AWAIT_RESET."""
     strategy: Policy | None = None
-    """Where a reset that goes on leads to."""
+    """Where the reset in progress leads."""
     paused: bool = False
-    revoking: bool = False
-    """Whether the partition is being taken back (pendingRevocation)."""
+    """Whether the application paused the partition."""
+    pending_revocation: bool = False
+    """Whether the partition is about to be revoked, and its offset is being committed."""
+    pending_callback: bool = False
+    """Whether onPartitionsAssigned has not yet returned for it (`pendingOnAssignedCallback`)."""
 
     @property
     def has_valid_position(self) -> bool:
-        """Whether it may be fetched from, and its position asked for."""
+        """Whether the position may be fetched from."""
         return self.state is FETCHING
 
     @property
     def is_fetchable(self) -> bool:
-        """Whether the next fetch asks for it."""
-        return self.has_valid_position and not self.paused and not self.revoking
+        """Whether the next fetch includes the partition. Kafka: `isFetchable`."""
+        held_back = self.paused or self.pending_revocation or self.pending_callback
+        return self.has_valid_position and not held_back
 
     def moves(self, state: FetchState, **changes: object) -> Fetching:
-        """Into another state; where that is no legal transition, nothing happens."""
+        """Enter another state; an invalid transition changes nothing. Kafka: `transitionState`."""
         if state not in NEXT[self.state]:
             return self
         return evolve(self, state=state, **changes)
 
 
-def begin(p: Fetching, committed: int | None, policy: Policy) -> Fetching:
-    """Where a partition begins: at what is committed, else by the policy."""
+def initialize(p: Fetching, committed: FetchPosition | None, policy: Policy) -> Fetching:
+    """Begin at the committed offset, else reset by the policy.
+
+    Kafka: `ConsumerUtils.refreshCommittedOffsets`, which keeps the committed leader epoch; then
+    `SubscriptionState.resetInitializingPositions`.
+    """
     if committed is not None:
         return seek(p, committed)
     if policy is Policy.NONE:
         raise NoOffsetForPartition("nothing is committed, and auto.offset.reset is none")
-    return reset(p, policy)
+    return request_reset(p, policy)
 
 
-def seek(p: Fetching, offset: int, epoch: int | None = None) -> Fetching:
-    """To an offset, from any state: there is a position again, and no reset goes on."""
-    return p.moves(FETCHING, position=offset, epoch=epoch, strategy=None)
+def seek(p: Fetching, position: FetchPosition) -> Fetching:
+    """Go to a position from any state, and validate it where both epochs are known.
+
+    Kafka: `TopicPartitionState.seekUnvalidated`, by `KafkaConsumer.seek` and for committed
+    offsets. `seek(partition, offset)` knows no epoch, so it is not validated.
+    """
+    return validate(p.moves(FETCHING, position=position, strategy=None), position)
 
 
-def reset(p: Fetching, policy: Policy) -> Fetching:
-    """The position is dropped, and asked for anew."""
-    return p.moves(AWAIT_RESET, position=None, epoch=None, strategy=policy)
+def validate(p: Fetching, position: FetchPosition) -> Fetching:
+    """Ask the leader whether the position is in its log. Kafka: `validatePosition`."""
+    state = AWAIT_VALIDATION if position.can_be_validated else FETCHING
+    return p.moves(state, position=position)
 
 
-def reset_is_answered(p: Fetching, asked: Policy, offset: int) -> Fetching:
-    """An offset for a reset arrives; too late, if the state or the strategy is another by now."""
-    if p.state is not AWAIT_RESET or p.strategy is not asked:
+def request_reset(p: Fetching, policy: Policy) -> Fetching:
+    """Drop the position, and ask the leader for a new one. Kafka: `requestOffsetReset`."""
+    return p.moves(AWAIT_RESET, position=None, strategy=policy)
+
+
+def complete_reset(p: Fetching, requested: Policy, position: FetchPosition) -> Fetching:
+    """The leader answers a reset; the answer is dropped if another reset or a seek came first.
+
+    Kafka: `SubscriptionState.maybeSeekUnvalidated`. The position has no epoch, so it is not
+    validated.
+    """
+    if p.state is not AWAIT_RESET or p.strategy is not requested:
         return p
-    return seek(p, offset)
+    return seek(p, evolve(position, epoch=None))
 
 
 def out_of_range(p: Fetching, policy: Policy) -> Fetching:
-    """The log does not have the position: OFFSET_OUT_OF_RANGE."""
+    """The fetch is answered OFFSET_OUT_OF_RANGE.
+
+    Kafka: `FetchCollector.handleInitializeErrors`. Simplification: the answer is for the current
+    position and comes from the leader; Kafka drops any other.
+    """
     if policy is Policy.NONE:
-        raise OffsetOutOfRange(f"the log has no offset {p.position}, and the policy is none")
-    return reset(p, policy)
+        offset = p.position.offset if p.position else None
+        raise OffsetOutOfRange(f"the log has no offset {offset}, and the policy is none")
+    return request_reset(p, policy)
 
 
-def leader_changes(p: Fetching) -> Fetching:
-    """Another leader, or epoch: a position that has an epoch must be looked at before use."""
-    if p.position is None or p.epoch is None:
+def leader_changes(p: Fetching, leader_epoch: int | None) -> Fetching:
+    """The metadata names another leader or leader epoch: a position with an epoch is validated.
+
+    Kafka: `TopicPartitionState.maybeValidatePosition`. Simplification: the new leader supports
+    OffsetsForLeaderEpoch; below version 3 of it Kafka skips validation.
+    """
+    if p.position is None or p.position.leader_epoch == leader_epoch:
         return p
-    return p.moves(AWAIT_VALIDATION)
+    return validate(p, evolve(p.position, leader_epoch=leader_epoch))
 
 
-def is_validated(p: Fetching, end: int | None, policy: Policy) -> Fetching:
-    """The leader says where the position's epoch ends; None if it does not know the epoch."""
-    if p.state is not AWAIT_VALIDATION or p.position is None:
+def complete_validation(
+    p: Fetching, requested: FetchPosition, end: EpochEnd | None, policy: Policy
+) -> Fetching:
+    """The leader answers where the position's epoch ends; None if it does not know the epoch.
+
+    An end below the position means that the log was truncated there: fetching continues from the
+    end, with the epoch of the answer. The answer is dropped if the position has changed since.
+    Kafka: `SubscriptionState.maybeCompleteValidation`.
+    """
+    if p.state is not AWAIT_VALIDATION or p.position != requested:
         return p
-    if end is not None and end >= p.position:
+    if end is not None and end.offset >= requested.offset:
         return p.moves(FETCHING)
     if policy is Policy.NONE:
-        raise LogTruncation(f"the log was cut below {p.position}, and the policy is none")
-    return reset(p, policy) if end is None else seek(p, end, p.epoch)
+        raise LogTruncation(f"the log was truncated below {requested.offset}; the policy is none")
+    if end is None:
+        return request_reset(p, policy)
+    diverging = FetchPosition(end.offset, end.epoch, requested.leader_epoch)
+    return p.moves(FETCHING, position=diverging)

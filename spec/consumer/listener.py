@@ -1,6 +1,6 @@
-"""What a rebalance listener is told: which callbacks, in which order, with which partitions.
+"""The callbacks of a rebalance listener: which, in which order, with which partitions.
 
-Kafka: `ConsumerCoordinator.onJoinPrepare`, `onJoinComplete`, `onLeavePrepare`.
+Kafka: `ConsumerCoordinator`, which calls `ConsumerRebalanceListenerInvoker`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Partitions: TypeAlias = frozenset[TopicPartition]
 
 
 class Callback(StrEnum):
-    """A method of the listener."""
+    """A method of `ConsumerRebalanceListener`."""
 
     REVOKED = "onPartitionsRevoked"
     ASSIGNED = "onPartitionsAssigned"
@@ -29,60 +29,79 @@ class Call:
     """One call of the listener."""
 
     callback: Callback
+    """The method that is called."""
     partitions: Partitions
+    """Its argument."""
 
 
 @attrs.frozen
-class Told:
-    """What a moment of a rebalance does to a consumer."""
+class Effect:
+    """The effect of one step of a rebalance on a consumer."""
 
     owned: Partitions
-    """What it has afterwards."""
+    """The partitions that it owns afterwards."""
     calls: tuple[Call, ...] = ()
+    """The calls of its listener, in order."""
     rejoins: bool = False
-    """Whether it asks for another rebalance, in which what it gave back is handed out."""
+    """Whether it joins again, so that the partitions it revoked are assigned to others."""
 
 
 def before_join(
     owned: Partitions, subscribed: Collection[str], *, cooperative: bool, first: bool = False
-) -> Told:
-    """Before a consumer joins: an eager one gives all back, a cooperative one what it left.
+) -> Effect:
+    """Before a join, an eager consumer revokes everything, a cooperative one unsubscribed topics.
 
-    On its first join there is nothing to give back, and nothing is said.
+    A consumer that joins for the first time owns nothing, and its listener is not called.
+    Kafka: `ConsumerCoordinator.onJoinPrepare`.
     """
     if first:
-        return Told(owned)
+        return Effect(owned)
     if not cooperative:
-        return Told(frozenset(), (Call(Callback.REVOKED, owned),))
-    gone = frozenset(p for p in owned if p.topic not in subscribed)
-    return Told(owned - gone, _if_any(Callback.REVOKED, gone))
+        return Effect(frozenset(), (Call(Callback.REVOKED, owned),))
+    revoked = frozenset(p for p in owned if p.topic not in subscribed)
+    return Effect(owned - revoked, _unless_empty(Callback.REVOKED, revoked))
 
 
-def after_sync(owned: Partitions, assigned: Partitions, *, cooperative: bool) -> Told:
-    """When the assignment has come: a cooperative consumer is only told the difference."""
+def after_sync(owned: Partitions, assigned: Partitions, *, cooperative: bool) -> Effect:
+    """With the assignment, a cooperative consumer revokes what it lost, then adds what is new.
+
+    onPartitionsAssigned is called even where nothing is new. Kafka:
+    `ConsumerCoordinator.onJoinComplete`.
+    """
+    added = Call(Callback.ASSIGNED, assigned - owned)
     if not cooperative:
-        return Told(assigned, (Call(Callback.ASSIGNED, assigned),))
-    gone = owned - assigned
-    new = Call(Callback.ASSIGNED, assigned - owned)
-    return Told(assigned, (*_if_any(Callback.REVOKED, gone), new), rejoins=bool(gone))
+        return Effect(assigned, (added,))
+    revoked = owned - assigned
+    calls = (*_unless_empty(Callback.REVOKED, revoked), added)
+    return Effect(assigned, calls, rejoins=bool(revoked))
 
 
-def membership_is_lost(owned: Partitions) -> Told:
-    """Its generation or member id is void: others may own by now what it had."""
-    return Told(frozenset(), _if_any(Callback.LOST, owned))
+def loses_membership(owned: Partitions) -> Effect:
+    """The member id or generation was reset: others may already own the partitions.
+
+    Kafka: `ConsumerCoordinator.onJoinPrepare`, where the generation is NO_GENERATION.
+    """
+    return Effect(frozenset(), _unless_empty(Callback.LOST, owned))
 
 
-def leaves(owned: Partitions, *, membership_is_void: bool) -> Told:
-    """On close or unsubscribe: revoked, or lost if a rebalance went on without it."""
+def leaves_group(owned: Partitions, *, membership_is_void: bool) -> Effect:
+    """On close or unsubscribe, the partitions are revoked, or lost where membership is void.
+
+    Membership is void also while a rebalance is in progress. Kafka:
+    `ConsumerCoordinator.onLeavePrepare`.
+    """
     callback = Callback.LOST if membership_is_void else Callback.REVOKED
-    return Told(frozenset(), _if_any(callback, owned))
+    return Effect(frozenset(), _unless_empty(callback, owned))
 
 
 def sends_leave_group(instance: str | None) -> bool:
-    """Whether the coordinator is told on close: a static member comes back, and says nothing."""
+    """Whether the consumer sends LeaveGroup on close: a static member does not.
+
+    Kafka: `AbstractCoordinator.maybeLeaveGroup`.
+    """
     return instance is None
 
 
-def _if_any(callback: Callback, partitions: Partitions) -> tuple[Call, ...]:
-    """A call, where there is anything to say."""
+def _unless_empty(callback: Callback, partitions: Partitions) -> tuple[Call, ...]:
+    """The call, unless it would have no partitions."""
     return (Call(callback, partitions),) if partitions else ()

@@ -1,7 +1,7 @@
 """Where `kafka-consumer-groups --reset-offsets` moves a group, for one partition.
 
-Kafka: `ConsumerGroupCommand`. The group must have no members; without `--execute` it only says
-what it would do.
+Kafka: `ConsumerGroupCommand.ConsumerGroupService.prepareOffsetsToReset`. The group must have no
+members; without `--execute` the command only prints the new offsets.
 """
 
 from __future__ import annotations
@@ -15,61 +15,65 @@ from spec.messages import GroupState
 
 
 @attrs.frozen
-class Partition:
-    """What is to be known of a partition for a reset."""
+class PartitionOffsets:
+    """The offsets and timestamps of a partition that a reset depends on."""
 
     start: int
-    """Where the log begins."""
+    """The log start offset."""
     end: int
-    """The high watermark, which is where consumers end."""
+    """The high watermark, up to which consumers read."""
     committed: int | None = None
+    """The group's committed offset, if it has one."""
     times: Sequence[int] = ()
     """The timestamps of the records from `start` on."""
 
     def clamped(self, offset: int) -> int:
-        """The offset, or the nearest that the log has."""
+        """The offset, or the nearest that the log has. Kafka: `checkOffsetsRange`."""
         return min(max(offset, self.start), self.end)
 
 
-def may_reset(state: GroupState) -> None:
-    """Only a group without members is reset."""
+def check_reset(state: GroupState) -> None:
+    """Refuse to reset a group that has members. Kafka: `ConsumerGroupService.resetOffsets`."""
     if state not in (GroupState.EMPTY, GroupState.DEAD):
         raise GroupIsActive(f"assignments can only be reset if the group is inactive, not {state}")
 
 
-def to_earliest(p: Partition) -> int:
-    """The beginning of the log."""
+def to_earliest(p: PartitionOffsets) -> int:
+    """`--to-earliest`: the log start offset."""
     return p.start
 
 
-def to_latest(p: Partition) -> int:
-    """The end of the log: only what is written from now on."""
+def to_latest(p: PartitionOffsets) -> int:
+    """`--to-latest`: the end of the log, so that only new records are read."""
     return p.end
 
 
-def to_current(p: Partition) -> int:
-    """What is committed, wherever that is; without it, the end."""
+def to_current(p: PartitionOffsets) -> int:
+    """`--to-current`: the committed offset, even outside the log; without one, the end."""
     return p.end if p.committed is None else p.committed
 
 
-def to_offset(p: Partition, offset: int) -> int:
-    """An offset by its number, if the log has it; else the nearest."""
+def to_offset(p: PartitionOffsets, offset: int) -> int:
+    """`--to-offset`: this offset, or the nearest that the log has."""
     return p.clamped(offset)
 
 
-def shift_by(p: Partition, by: int) -> int:
-    """So far from what is committed, forwards or back, within the log."""
+def shift_by(p: PartitionOffsets, by: int) -> int:
+    """`--shift-by`: the committed offset plus `by`, within the log."""
     if p.committed is None:
         raise NothingCommitted("cannot shift the offset of a partition with nothing committed")
     return p.clamped(p.committed + by)
 
 
-def to_datetime(p: Partition, time: int) -> int:
-    """The first record of this time or later; without one, the end."""
+def to_datetime(p: PartitionOffsets, time: int) -> int:
+    """`--to-datetime`: the first record at this time or later; without one, the end.
+
+    Kafka: `getLogTimestampOffsets`.
+    """
     later = (offset for offset, written in enumerate(p.times, p.start) if written >= time)
     return p.clamped(next(later, p.end))
 
 
-def by_duration(p: Partition, now: int, duration: int) -> int:
-    """The first record that is no older than this."""
+def by_duration(p: PartitionOffsets, now: int, duration: int) -> int:
+    """`--by-duration`: the first record that is no older than this duration."""
     return to_datetime(p, now - duration)

@@ -1,31 +1,32 @@
-"""The words a specification is written in: rule, property, bound, variant, model.
+"""The building blocks of a specification: rule, property, bound, variant, model.
 
-A **rule** is one named thing that can happen. It is a function that first yields its guards,
-each a name and whether it holds, and then returns the next state:
+A **rule** is a named transition. It is a function that first yields its guards, each as a name
+and whether it holds, and then returns the next state:
 
     @rule(by="leader", leader=brokers)
-    def leader_writes(s: Cluster, leader: int) -> Step[Cluster]:
-        yield "presumes leadership", s.presumes_leadership(leader)
+    def leader_appends(s: Cluster, leader: int) -> Step[Cluster]:
+        yield "leader presumes leadership", s.presumes_leadership(leader)
         yield limit("log has room"), s.logs[leader].end < s.bounds.log_size
         return s.with_log(leader, ...)
 
-The first guard that does not hold stops the rule, so a later guard may rely on an earlier
-one. Guards and effect stand together, once; whoever needs the rule (exploration, simulation,
-mutation, documentation) goes through `Rule.attempt`. What a rule chooses (`leader`) is
-enumerated in a fixed order, from a function of the state (`brokers`).
+The first guard that does not hold blocks the rule, so a later guard may rely on an earlier one.
+Guards and effect are written once, side by side; exploration, simulation, mutation and
+documentation all use them through `Rule.attempt`. A choice (`leader`) is enumerated in a fixed
+order, by a function of the state (`brokers`).
 
-A **property** is written in the same way: it yields claims, each the place that it speaks of
-and whether it is true there. The first claim that is false is where the property fails.
+A **property** is written in the same way: it yields claims, each a place and whether the property
+is true there. The property fails at the first claim that is false.
 
-A **model** is initial states, properties, bounds and variants. A **variant** is a set of
-rules, given as the smallest difference from its parent. A **system** is a model with variant
-and bounds decided: what an engine explores.
+A **model** has initial states, properties, bounds and variants. A **variant** is a set of rules,
+given as the difference from its parent. A **system** is a model with one variant and with values
+for its bounds: an engine explores a system.
 
 Read `rules`, `properties`, `bounds` and `models`, in this order.
 """
 
 from __future__ import annotations
 
+from spec.core.baseline import Baseline
 from spec.core.bounds import Bound, NoBounds, bound, constant, tally
 from spec.core.errors import SpecError, look_up
 from spec.core.models import Model, System, Taken, Variant, Violated
@@ -40,15 +41,17 @@ from spec.core.properties import (
     reachable,
     reachable_within,
 )
-from spec.core.rules import Blocked, Choice, Limit, Rule, Step, limit, rule
+from spec.core.rules import Blocked, Choice, Guarded, Limit, Rule, Step, limit, present, rule
 from spec.core.updates import appended, differing, evolve, kind_of, replaced
 
 __all__ = [
     "Always",
+    "Baseline",
     "Blocked",
     "Bound",
     "Choice",
     "Claims",
+    "Guarded",
     "LeadsTo",
     "Limit",
     "Model",
@@ -72,6 +75,7 @@ __all__ = [
     "leads_to",
     "limit",
     "look_up",
+    "present",
     "reachable",
     "reachable_within",
     "replaced",

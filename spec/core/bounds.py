@@ -1,4 +1,4 @@
-"""Bounds: how large the world is in which every state is looked at; given from outside."""
+"""Bounds: the limits of an exploration, chosen for each run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spec.core.errors import SpecError
 
 @attrs.frozen
 class Bound:
-    """The range of one bound, and what it limits."""
+    """One bound: its default, its range, and what it limits."""
 
     name: str
     default: int
@@ -21,7 +21,7 @@ class Bound:
 
 
 def bound(default: int, low: int, high: int, doc: str) -> Any:
-    """A field of a model's bounds: a whole number from `low` to `high`."""
+    """A field of a class of bounds: an integer from `low` to `high`."""
 
     def within(bounds: object, field: attrs.Attribute[int], value: object) -> None:
         if type(value) is not int:
@@ -33,17 +33,17 @@ def bound(default: int, low: int, high: int, doc: str) -> Any:
 
 
 def constant() -> Any:
-    """A field that is the same in every state of a run and no part of what tells them apart.
+    """A field that has the same value in every state of a run; states are compared without it.
 
-    It is given by name, so that it may stand anywhere among the fields.
+    It is a keyword argument, so it may stand anywhere among the fields.
     """
     return attrs.field(eq=False, repr=False, kw_only=True)
 
 
 def tally() -> Any:
-    """A count that only limits read: how often something happened that the bounds allow so often.
+    """A count that only limits read, such as the number of crashes so far.
 
-    Kafka has no such count, and like a limit no mutation gets it wrong.
+    Kafka has no such count. Like a limit, it is not mutated.
     """
     return attrs.field(default=0, metadata={"tally": True})
 

@@ -1,18 +1,20 @@
-"""What is wrong with a model or a name, in one clear line."""
+"""Errors in models and in names, each in one line, and the line of a model that raised."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 
 class SpecError(Exception):
-    """A model that is not well-formed, or a name or value it does not have; one clear line."""
+    """A model is not well-formed, or lacks a name or value; the message is one line."""
 
 
 def look_up(kind: str, name: str, table: Mapping[str, Any]) -> Any:
-    """Find `name`, or say which names come near it."""
+    """The entry of that name; SpecError suggests similar names."""
     if name in table:
         return table[name]
     folded = {known.casefold(): known for known in table}
@@ -24,3 +26,25 @@ def look_up(kind: str, name: str, table: Mapping[str, Any]) -> Any:
     else:
         hint = "there is none"
     raise SpecError(f"no {kind} named {name!r}: {hint}")
+
+
+def place_to_blame(error: BaseException, functions: Iterable[Callable[..., Any]]) -> str:
+    """The file and line that raised, among the files beside those of these functions."""
+    frame = line_to_blame(error, folders_of(functions))
+    return f"{Path(frame.filename).name}, line {frame.lineno}"
+
+
+def line_to_blame(error: BaseException, folders: Collection[Path]) -> traceback.FrameSummary:
+    """The deepest line in these folders; the deepest of all if none is in them.
+
+    Deeper lines belong to a library that the line in the folders called wrongly.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).parent in folders]
+    return (own or frames)[-1]
+
+
+def folders_of(functions: Iterable[Callable[..., Any]]) -> set[Path]:
+    """The folders of the files that define these functions."""
+    codes = (getattr(function, "__code__", None) for function in functions)
+    return {Path(code.co_filename).parent for code in codes if code}

@@ -1,44 +1,40 @@
-"""Models, their variants, and systems: a model with variant and bounds decided."""
+"""Models, variants and systems."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic
+from typing import Any, Generic, NewType
 
 import attrs
 
+from spec.core.baseline import Baseline
 from spec.core.bounds import Bound, NoBounds
-from spec.core.errors import SpecError, look_up
+from spec.core.errors import SpecError, look_up, place_to_blame
 from spec.core.properties import Property, Reachable
 from spec.core.rules import Blocked, Choice, Rule, S
-from spec.picture import Picture
 
 
 @attrs.frozen
 class Violated:
-    """What a variant that must fail is expected to do to a property."""
+    """The expected violation of a property by a variant that must fail."""
 
     states: int
-    """How many states its shortest counterexample has."""
+    """The number of states of its shortest counterexample."""
     bounds: Mapping[str, int] = attrs.field(factory=dict)
-    """The bounds that it takes, where the defaults do not show it."""
+    """Bounds that show the violation, where the defaults do not."""
 
 
 @attrs.frozen(eq=False)
 class Variant(Generic[S]):
-    """One set of rules for a model, and what is expected of it."""
+    """A set of rules for a model, and the violations expected of it."""
 
     name: str
     rules: tuple[Rule[S], ...]
     why: str
     """Why it exists: what was wrong with its parent."""
     violates: Mapping[str, Violated] = attrs.field(factory=dict)
-    """The properties it is expected to violate; every other is expected to hold."""
+    """The properties that it is expected to violate; all others are expected to hold."""
     parent: str | None = None
-    survivors: Mapping[str, str] = attrs.field(factory=dict)
-    """Mutants that no property can catch, and why they change nothing that matters."""
-    seen_only_in: Mapping[str, Mapping[str, int]] = attrs.field(factory=dict)
-    """Mutants that the model's `mutation_bounds` are too small to show, and bounds that do."""
 
     def __attrs_post_init__(self) -> None:
         rules: tuple[object, ...] = self.rules
@@ -56,16 +52,12 @@ class Variant(Generic[S]):
         add: Sequence[Rule[S]] = (),
         remove: Sequence[Rule[S]] = (),
         violates: Mapping[str, Violated] | None = None,
-        survivors: Mapping[str, str] | None = None,
-        seen_only_in: Mapping[str, Mapping[str, int]] | None = None,
     ) -> Variant[S]:
         """The same rules in the same order, with the differences given."""
         replace = replace or {}
         for gone in [*replace, *remove]:
             if gone not in self.rules:
                 raise SpecError(f"{self.name} has no rule {gone.name} for {name} to replace")
-        same = {r.name for r in self.rules if r not in replace and r not in remove}
-        inherited = {m: why for m, why in self.survivors.items() if m.split()[0] in same}
         kept = [replace.get(r, r) for r in self.rules if r not in remove]
         return Variant(
             name=name,
@@ -73,56 +65,69 @@ class Variant(Generic[S]):
             why=why,
             violates=violates or {},
             parent=self.name,
-            survivors=inherited | dict(survivors or {}),
-            seen_only_in=seen_only_in or {},
         )
 
 
 @attrs.frozen
 class Taken:
-    """A rule and what it chose: one step of a behaviour."""
+    """A step of a behaviour: a rule and its choices."""
 
     rule: str
     choices: Mapping[str, Any]
     before: Any = attrs.field(default=None, eq=False, repr=False)
-    """The state in which it was taken, for a picture; not part of what tells two steps apart."""
+    """The state in which it was taken, for pictures; steps are compared without it."""
 
 
 @attrs.frozen(eq=False)
 class Model(Generic[S]):
-    """Initial states, properties, bounds and variants: everything that can be asked about."""
+    """Initial states, properties, bounds and variants."""
 
     name: str
     doc: str
-    """What it is a model of, in a sentence or two."""
+    """The protocol that it models, in a sentence or two."""
     initial: Callable[[Any], Iterable[S]]
-    """The states in which a behaviour may begin, given the bounds."""
+    """The initial states, given the bounds."""
     properties: Sequence[Property[S]]
-    """What it is for: what is asked about where nothing else is said."""
+    """The properties that are checked by default."""
     variants: Sequence[Variant[S]]
-    sanity: Sequence[Property[S]] = ()
-    """What any state looks like, whatever the variant: asked about by mutation, and by name."""
+    on_request: Sequence[Property[S]] = ()
+    """Properties that are checked only where they are named: those that cost more than the rest."""
     bounds: type[Any] = NoBounds
     """The class of its bounds: an attrs class of `bound` fields."""
     default_variant: str | None = None
-    """The variant that is meant when none is named: the first, if not said."""
+    """The default variant; the first one if None."""
     final: Callable[[S], bool] | None = None
-    """Where a behaviour may end for good; anywhere else, an end is a deadlock."""
-    picture: Callable[[S, Taken | None], Picture] | None = None
-    """How a state is drawn, given the step that led to it."""
+    """Whether a behaviour may end in a state; if not, a state without steps is a deadlock."""
+    picture: Callable[[S, Taken | None], Any] | None = None
+    """Draws a state as a `traces.picture.Picture`, given the step that led to it."""
     answers: Mapping[str, str] = attrs.field(factory=dict)
-    """For a guard that checks a request, by its name: the error that is answered where it fails."""
-    mutation_bounds: Sequence[Mapping[str, int]] = ({},)
-    """Bounds in which mutants are looked at, one after the other while a mutant survives."""
+    """By name of a guard that checks a request: the error of the response where it fails."""
+    not_modelled: Sequence[str] = ()
+    """What the model leaves out although a reader might expect it, each in a few words."""
+    baseline: Baseline = attrs.field(factory=Baseline)
+    """What mutation needs: consistency invariants, bounds, equivalent mutants."""
+    symmetric: Mapping[Any, Callable[[S], Iterable[Any]]] = attrs.field(factory=dict)
+    """Interchangeable values: a NewType that state classes use, and a function that lists them."""
 
     def __attrs_post_init__(self) -> None:
-        known = {p.name: p for p in (*self.properties, *self.sanity)} | {"deadlock": None}
+        for kind in self.symmetric:
+            if not isinstance(kind, NewType):
+                raise SpecError(f"symmetric in {self.name} has {kind!r}, which is no NewType")
+        if self.default_variant is not None:
+            table = {v.name: v for v in self.variants}
+            look_up(f"variant of {self.name}, in default_variant,", self.default_variant, table)
+        known = {p.name: p for p in self.all_properties} | {"deadlock": None}
         for variant in self.variants:
             for name in variant.violates:
                 look_up(f"property of {self.name}, in violates of {variant.name},", name, known)
 
+    @property
+    def all_properties(self) -> tuple[Property[S], ...]:
+        """Its properties, those that are checked on request, and its consistency invariants."""
+        return (*self.properties, *self.on_request, *self.baseline.invariants)
+
     def variant(self, name: str | None = None) -> Variant[S]:
-        """The variant of that name, or the default one."""
+        """The variant of that name, or the default variant."""
         table = {v.name: v for v in self.variants}
         found: Variant[S] = look_up(
             f"variant of {self.name}", name or self.default_variant or self.variants[0].name, table
@@ -130,7 +135,7 @@ class Model(Generic[S]):
         return found
 
     def bound_ranges(self) -> list[Bound]:
-        """Every bound with its default, range and meaning."""
+        """All bounds, with their defaults, ranges and meanings."""
         return [
             Bound(field.name, field.default, *field.metadata["bound"])
             for field in attrs.fields(self.bounds)
@@ -139,7 +144,7 @@ class Model(Generic[S]):
     def system(
         self, variant: str | None = None, bounds: Mapping[str, int] | None = None
     ) -> System[S]:
-        """Decide variant and bounds; what is not said is as the model has it."""
+        """The system of a variant and bounds; both default to those of the model."""
         for name in bounds or {}:
             look_up(f"bound of {self.name}", name, attrs.fields_dict(self.bounds))
         chosen = self.variant(variant)
@@ -154,13 +159,13 @@ class Model(Generic[S]):
 
 
 def askable(properties: Iterable[Property[S]], bounds: Any) -> tuple[Property[S], ...]:
-    """Those that these bounds are large enough for."""
+    """The properties for which these bounds are large enough."""
     return tuple(p for p in properties if not isinstance(p, Reachable) or p.within(bounds))
 
 
 @attrs.frozen(eq=False)
 class System(Generic[S]):
-    """A model with variant and bounds decided: what an engine explores."""
+    """A model with one variant and bounds: an engine explores it."""
 
     model: Model[S]
     variant: Variant[S]
@@ -168,7 +173,7 @@ class System(Generic[S]):
     rules: tuple[Rule[S], ...]
     """The variant's rules, or those of a mutant."""
     properties: tuple[Property[S], ...]
-    """The properties that are asked about."""
+    """The properties that are checked."""
 
     def initial(self) -> list[S]:
         """The initial states, each once."""
@@ -178,21 +183,25 @@ class System(Generic[S]):
             raise
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
-            raise SpecError(f"the initial states of {self.model.name} raised {what}") from error
+            where = place_to_blame(error, [self.model.initial])
+            raise SpecError(
+                f"the initial states of {self.model.name} raised {what} ({where})"
+            ) from error
 
     def with_properties(self, names: Iterable[str]) -> System[S]:
-        """The same system, asked about these properties only."""
-        table = {p.name: p for p in (*self.model.properties, *self.model.sanity)}
+        """The same system with these properties only."""
+        table = {p.name: p for p in self.model.all_properties}
         kind = f"property of {self.model.name}"
         return attrs.evolve(self, properties=tuple(look_up(kind, name, table) for name in names))
 
-    def with_sanity(self) -> System[S]:
-        """The same system, asked about everything that its model states."""
-        sanity = askable(self.model.sanity, self.bounds)
-        return attrs.evolve(self, properties=(*self.properties, *sanity))
+    def with_all_properties(self) -> System[S]:
+        """The same system with every property that its model states."""
+        known = {*self.properties, *self.model.properties}
+        others = (p for p in self.model.all_properties if p not in known)
+        return attrs.evolve(self, properties=(*self.properties, *askable(others, self.bounds)))
 
     def steps(self, s: S) -> Iterator[tuple[Rule[S], Choice, S]]:
-        """Everything that can happen in a state, rule by rule and choice by choice."""
+        """All steps that are enabled in a state, rule by rule and choice by choice."""
         for r in self.rules:
             for choice in r.instances(s):
                 after = r.attempt(s, choice)
@@ -200,13 +209,16 @@ class System(Generic[S]):
                     yield r, choice, after
 
     def is_final(self, s: S) -> bool:
-        """Whether a behaviour may end here for good."""
+        """Whether a behaviour may end in this state."""
         return self.model.final is not None and self.model.final(s)
 
-    def is_deadlock(self, s: S) -> bool:
-        """Whether nothing can happen here, although limits do not stop it and it is no end."""
+    def is_deadlock(self, s: S, rules: Sequence[Rule[S]] | None = None) -> bool:
+        """Whether the state is not final and every rule is blocked, also beyond the limits.
+
+        Given rules, only these must be blocked.
+        """
         return not self.is_final(s) and all(
             isinstance(r.attempt(s, choice, beyond_limits=True), Blocked)
-            for r in self.rules
+            for r in (self.rules if rules is None else rules)
             for choice in r.instances(s)
         )

@@ -1,4 +1,4 @@
-"""Properties: what is always true, what some state shows, and what leads to what."""
+"""Properties: invariants, reachability properties and liveness properties."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from spec.core.rules import Choice, Rule, S, assert_chooses, without_a_name
 from spec.core.text import first_paragraph
 
 Claims: TypeAlias = Generator[tuple[str, bool], None, None]
-"""What a property is: places, and whether the property is true there."""
+"""The body of a property: it yields places, and whether the property is true there."""
 
 
 @attrs.frozen(eq=False)
 class Always(Generic[S]):
-    """What is true in every reachable state."""
+    """An invariant: true in every reachable state."""
 
     name: str
     body: Callable[..., Any]
     choices: Mapping[str, Callable[[S], Iterable[Any]]] = attrs.field(factory=dict)
-    """What it is stated of, each time by itself: as the choices of a rule."""
+    """By parameter: the function that lists its values; it is evaluated for each separately."""
 
     @property
     def summary(self) -> str:
-        """What it says of itself."""
+        """The first paragraph of its docstring."""
         return first_paragraph(self.body)
 
     def instances(self, s: S) -> Iterator[Choice]:
-        """Everything that it is stated of in this state, in a fixed order."""
+        """Every combination of choices in this state, in a fixed order."""
         return product(*[domain(s) for domain in self.choices.values()])
 
     def failure(self, s: S) -> str | None:
@@ -43,7 +43,7 @@ class Always(Generic[S]):
         return next((place for place in places if place is not None), None)
 
     def failure_of(self, s: S, choice: Choice) -> str | None:
-        """The same for one choice."""
+        """The first place where it fails for one choice, or None."""
         claims = self.body(s, *choice)
         if type(claims) is not GeneratorType:
             return None if self.judged(claims) else "here"
@@ -57,7 +57,7 @@ class Always(Generic[S]):
         return None
 
     def judged(self, claim: object) -> bool:
-        """A claim, which is True or False and nothing else: None is a forgotten `return`."""
+        """The claim, which must be True or False: None is a forgotten `return`."""
         if isinstance(claim, bool):
             return claim
         raise SpecError(f"property {self.name} claims {claim!r}, and should claim True or False")
@@ -65,37 +65,40 @@ class Always(Generic[S]):
 
 @attrs.frozen(eq=False)
 class Reachable(Generic[S]):
-    """What is true in at least one reachable state: the model is not empty talk."""
+    """A reachability property: true in some reachable state, so the model is not vacuous."""
 
     name: str
     body: Callable[[S], Any]
     within: Callable[[Any], bool] = lambda bounds: True
-    """The bounds that are large enough for it; in others it is not asked about."""
+    """Whether bounds are large enough for it; in smaller bounds it is not checked."""
 
     @property
     def summary(self) -> str:
-        """What it says of itself."""
+        """The first paragraph of its docstring."""
         return first_paragraph(self.body)
 
 
 @attrs.frozen(eq=False)
 class LeadsTo(Generic[S]):
-    """Whenever the one is true, the other is true then or later, on every fair behaviour.
+    """A liveness property: on every fair behaviour, the first condition leads to the second.
 
-    Weak fairness of a rule: whoever can take it from some moment on, without pause, takes it.
-    Strong fairness: whoever can take it again and again, takes it. Both speak of each choice
-    of the rule by itself ("each member that can keep polling polls"). Without any fairness, a
-    behaviour still goes on while anything at all can be taken; it does not just stand still.
+    Weak fairness of a rule: if it is enabled from some moment on, it is taken. Strong fairness: if
+    it is enabled infinitely often, it is taken. Both apply to each choice of the rule separately
+    ("each member that can keep polling polls"). Even without fairness, a behaviour does not stutter
+    forever while any rule is enabled, unless `may_stop`.
     """
 
     name: str
     body: Callable[[S], tuple[bool, bool]]
     weakly_fair: tuple[Rule[S], ...]
     strongly_fair: tuple[Rule[S], ...]
+    may_stop: bool = False
+    """Whether a behaviour may end where no fair rule is enabled, although others are: no broker
+    needs to fail, and no producer needs to send."""
 
     @property
     def summary(self) -> str:
-        """What it says of itself."""
+        """The first paragraph of its docstring."""
         return first_paragraph(self.body)
 
 
@@ -117,10 +120,10 @@ def always(
     /,
     **choices: Callable[[Any], Iterable[Any]],
 ) -> Any:
-    """State what is true in every state: yield (place, claim), or return one claim.
+    """Make an invariant of a function that yields (place, claim), or returns one claim.
 
-    With choices, as a rule has them, it is stated of each by itself: `@always(leader=brokers)`.
-    Then the learned engine keeps what is read for one apart from what is read for another.
+    With choices, as a rule has them (`@always(leader=brokers)`), it is evaluated for each choice
+    separately, which the learned engine learns faster.
     """
     if body is not None:
         return Always(body.__name__, body)
@@ -133,14 +136,14 @@ def always(
 
 
 def reachable(body: Callable[[S], bool]) -> Reachable[S]:
-    """State what some state shows, so that a model in which nothing happens is noticed."""
+    """Make a reachability property, which a model without behaviour violates."""
     return Reachable(body.__name__, body)
 
 
 def reachable_within(
     enough: Callable[[Any], bool],
 ) -> Callable[[Callable[[S], bool]], Reachable[S]]:
-    """State what some state shows where the bounds are large enough for it."""
+    """Make a reachability property for bounds that are large enough for it."""
 
     def decorate(body: Callable[[S], bool]) -> Reachable[S]:
         return Reachable(body.__name__, body, enough)
@@ -149,11 +152,14 @@ def reachable_within(
 
 
 def leads_to(
-    *, weakly_fair: Sequence[Rule[S]] = (), strongly_fair: Sequence[Rule[S]] = ()
+    *,
+    weakly_fair: Sequence[Rule[S]] = (),
+    strongly_fair: Sequence[Rule[S]] = (),
+    may_stop: bool = False,
 ) -> Callable[[Callable[[S], tuple[bool, bool]]], LeadsTo[S]]:
-    """State that one thing is followed by another: return the pair, as seen in one state."""
+    """Make a liveness property of a function that returns both conditions for a state."""
 
     def decorate(body: Callable[[S], tuple[bool, bool]]) -> LeadsTo[S]:
-        return LeadsTo(body.__name__, body, tuple(weakly_fair), tuple(strongly_fair))
+        return LeadsTo(body.__name__, body, tuple(weakly_fair), tuple(strongly_fair), may_stop)
 
     return decorate

@@ -1,4 +1,4 @@
-"""Rules: what can happen, under which named guards, to what effect."""
+"""Rules: named transitions with guards and an effect."""
 
 from __future__ import annotations
 
@@ -14,32 +14,46 @@ from spec.core.errors import SpecError
 from spec.core.text import first_paragraph, guards_in_text
 
 S = TypeVar("S", bound=Hashable)
+T = TypeVar("T")
 
 Step: TypeAlias = Generator[tuple[str, bool], None, S]
-"""What a rule with guards is: the guards, one after the other, and in the end the next state."""
+"""The body of a rule with guards: it yields the guards, and returns the next state."""
+
+Guarded: TypeAlias = Generator[tuple[str, bool], None, T]
+"""A part of a rule that other rules share: it yields guards, and returns a value."""
 
 Choice: TypeAlias = tuple[Any, ...]
-"""One value for each thing that a rule chooses, in the order of its parameters."""
+"""A value for each choice of a rule, in the order of its parameters."""
 
 
 class Limit(str):
     """The name of a guard that only keeps a run within its bounds; Kafka has no such guard.
 
-    A state in which limits alone stop every rule is the edge of the bounds, not a deadlock.
-    No mutation drops a limit: the exploration would not end.
+    A state in which limits alone block every rule is at the edge of the bounds, and no deadlock.
+    Mutation does not drop limits, since the exploration would not end.
     """
 
     __slots__ = ()
 
 
 def limit(name: str) -> Limit:
-    """Mark a guard as one that only the bounds need, where the rule names it."""
+    """Mark a guard as a limit of the bounds, where the rule names it."""
     return Limit(name)
+
+
+def present(guard: str, value: T | None) -> Guarded[T]:
+    """A guard that holds where there is a value, and that returns it.
+
+    record = yield from present("leader holds a record at the fetch offset", log.at(offset))
+    """
+    yield guard, value is not None
+    assert value is not None, guard
+    return value
 
 
 @attrs.frozen
 class Blocked:
-    """What an attempt answers when a guard does not hold."""
+    """The result of an attempt where a guard does not hold."""
 
     guard: str
     """The first guard that does not hold."""
@@ -47,29 +61,29 @@ class Blocked:
 
 @attrs.frozen(eq=False)
 class Rule(Generic[S]):
-    """One named thing that can happen."""
+    """A named transition."""
 
     name: str
-    """The name of the function that states it."""
+    """The name of its function."""
     by: str
-    """Who does it: the leader, the controller, a member."""
+    """The actor: the leader, the controller, a member."""
     choices: Mapping[str, Callable[[S], Iterable[Any]]]
-    """What it chooses, and from which values in a given state, in the order of its parameters."""
+    """By parameter: the function that lists the values to choose from in a state."""
     body: Callable[..., Any]
-    """The function itself: guards, then the effect; a rule without guards just returns."""
+    """The function: guards, then the effect; a rule without guards only returns."""
     ignored: frozenset[str] = frozenset()
-    """Guards that do not count: none, except in a mutant."""
+    """Guards that are not evaluated: none, except in a mutant."""
     effect: Callable[[S, S], S] | None = None
-    """What a mutant makes of the outcome, given the state before and the state after."""
+    """In a mutant: the next state, given the state before and the one that the rule returns."""
 
     @property
     def doc(self) -> str:
-        """What the rule says of itself."""
+        """Its docstring."""
         return inspect.getdoc(self.body) or ""
 
     @property
     def summary(self) -> str:
-        """The first sentence or two of that."""
+        """The first paragraph of its docstring."""
         return first_paragraph(self.body)
 
     def guard_names(self) -> list[tuple[str, bool]]:
@@ -81,7 +95,7 @@ class Rule(Generic[S]):
         return product(*[domain(s) for domain in self.choices.values()])
 
     def attempt(self, s: S, choice: Choice, *, beyond_limits: bool = False) -> S | Blocked:
-        """Return the next state, or the guard that stands in the way."""
+        """The next state, or the guard that blocks the rule."""
         step = self.body(s, *choice)
         if type(step) is GeneratorType:
             try:
@@ -108,7 +122,7 @@ class Rule(Generic[S]):
         return after if self.effect is None else self.effect(s, after)
 
     def guards(self, s: S, choice: Choice) -> list[tuple[str, bool]]:
-        """The guards that are asked here, up to the first that does not hold."""
+        """The guards that are evaluated here, up to the first that does not hold."""
         asked = []
         step = self.body(s, *choice)
         if type(step) is GeneratorType:
@@ -120,23 +134,23 @@ class Rule(Generic[S]):
 
 
 def not_a_guard(name: str, guard: object, holds: object) -> SpecError:
-    """What to say of a rule that yields something else than a guard."""
+    """The error for a rule that yields something other than a guard."""
     return SpecError(
         f"rule {name} yields ({guard!r}, {holds!r}): a guard is its name, and True or False"
     )
 
 
-def without_a_name(who: str, told: object) -> SpecError:
-    """What to say of a rule or a property that yields a condition alone."""
-    return SpecError(f'{who} yields {told!r}: say what is asked, too: yield "name", condition')
+def without_a_name(what: str, yielded: object) -> SpecError:
+    """The error for a rule or a property that yields a condition without a name."""
+    return SpecError(f'{what} yields {yielded!r} without a name: yield "name", condition')
 
 
 def rule(
     *, by: str, **choices: Callable[[Any], Iterable[Any]]
 ) -> Callable[[Callable[Concatenate[S, ...], Step[S] | S]], Rule[S]]:
-    """Make a rule of a function of the state and of what is chosen.
+    """Make a rule of a function of the state and of its choices.
 
-    Each further keyword names a parameter and gives the function that lists its values.
+    Each further keyword names a parameter, and gives the function that lists its values.
     """
 
     def decorate(body: Callable[Concatenate[S, ...], Step[S] | S]) -> Rule[S]:
@@ -147,7 +161,7 @@ def rule(
 
 
 def assert_chooses(what: str, body: Callable[..., Any], choices: Mapping[str, Any]) -> None:
-    """SpecError where a function takes other choices than its decorator lists."""
+    """Raise SpecError if a function's parameters differ from the choices of its decorator."""
     chosen = list(inspect.signature(body).parameters)[1:]
     if chosen != list(choices):
         raise SpecError(

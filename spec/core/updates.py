@@ -1,9 +1,9 @@
-"""Updates: a new value that differs from an old one in the parts that are named.
+"""Updates: copies of values with some parts changed.
 
-Rules may build their next state in any way. The learned engine follows these helpers, and
-`attrs.evolve`, slices and `+` of tuples, and `|` and `-` of frozensets, without counting the
-parts that are only copied as read: a rule that copies in another way, such as `(*items, item)`
-where the items are scalars, is learned in more pieces, and gives the same answers.
+Rules may build their next state in any way. The learned engine understands these helpers,
+`attrs.evolve`, slices and `+` of tuples, and `|` and `-` of frozensets: a part that they only copy
+does not count as read. A rule that copies in another way, such as `(*items, item)` where the items
+are scalars, is learned in more pieces, with the same results.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from typing import Any, TypeVar
 
 import attrs
 
+from spec.core.schema import names_of
+
 T = TypeVar("T")
 
 
 def evolve(value: T, /, **changes: Any) -> T:
-    """The same value with some fields changed: `attrs.evolve`, which stand-ins answer at once."""
+    """The same value with some fields changed: `attrs.evolve`, with a shortcut for stand-ins."""
     at_once = getattr(type(value), "_kspec_evolve", None)
     if at_once is not None:
         changed: T = at_once(value, changes)
@@ -36,26 +38,23 @@ def appended(items: tuple[T, ...], *more: T) -> tuple[T, ...]:
 
 
 def differing(before: Any, after: Any) -> Iterable[tuple[str | int, Any, Any]] | None:
-    """The fields or items in which two values of one kind may differ, with both values.
+    """The fields or items in which two values of one class may differ, with both values.
 
-    None where they have neither. For stand-ins, only what has been changed is looked at.
+    None where they have neither. Of stand-ins, only the changed parts are compared.
     """
     compare = getattr(type(after), "_kspec_differing", None)
     if compare is not None:
-        told: Iterable[tuple[str | int, Any, Any]] | None = compare(before, after)
-        return told
-    if attrs.has(type(after)):
-        names = [field.name for field in attrs.fields(type(after)) if field.eq]
-    elif hasattr(after, "_fields"):
-        names = list(after._fields)
-    elif isinstance(after, tuple) and len(before) == len(after):
+        found: Iterable[tuple[str | int, Any, Any]] | None = compare(before, after)
+        return found
+    names = names_of(type(after))
+    if names is not None:
+        return ((name, getattr(before, name), getattr(after, name)) for name in names)
+    if isinstance(after, tuple) and len(before) == len(after):
         return zip(range(len(after)), before, after, strict=True)
-    else:
-        return None
-    return ((name, getattr(before, name), getattr(after, name)) for name in names)
+    return None
 
 
 def kind_of(value: Any) -> type:
-    """The class of a value, or of what a stand-in stands for."""
-    told: type = getattr(type(value), "_kspec_of", type(value))
-    return told
+    """The class of a value, or of the value that a stand-in represents."""
+    kind: type = getattr(type(value), "_kspec_of", type(value))
+    return kind

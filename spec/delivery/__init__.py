@@ -1,30 +1,43 @@
-"""Delivery: what ways of committing promise about records that are skipped or processed twice.
+"""Delivery: the records that each commit strategy skips, or processes twice.
 
-Read `state` and `group`, what all ways share; then `committing`, and `variants`, which says of
-each what it is good for. `properties` are the promises.
+- `state`: the group's partitions, their readers, and the committed offsets.
+- `coordinator`: assignment, removal of members, and commits that arrive.
+- `member`: an application's loop of poll and processing; joins, crashes, exceptions.
+- `committing`: commitSync, commitAsync and the automatic commit.
+- `standalone`: a consumer that assigns itself partitions under the group's id.
+- `properties`: what a commit strategy may guarantee.
+- `variants`: the commit strategies, with the properties that each violates.
+
+The Kafka classes and methods named are those of Kafka 3.9 and 4.0: the classic consumer
+(`ClassicKafkaConsumer`) and the coordinator in Java (module `group-coordinator`).
 """
 
 from __future__ import annotations
 
 from spec.core import Model
-from spec.delivery.picture import picture
-from spec.delivery.properties import PROPERTIES, SANITY
-from spec.delivery.state import Bounds, initial
+from spec.delivery.properties import PROPERTIES
+from spec.delivery.state import Bounds, Member, Partition, initial, members, partitions
 from spec.delivery.variants import VARIANTS
 
 DELIVERY = Model(
     name="delivery",
     doc=(
-        "The members of a group read records, process them and commit how far they are, while "
-        "partitions move and members crash: who skips a record, and who processes one twice."
+        "The members of a group read records, process them and commit offsets, while partitions "
+        "move between members and members crash: which records are skipped or processed twice."
     ),
     bounds=Bounds,
     initial=initial,
     properties=PROPERTIES,
-    sanity=SANITY,
     variants=VARIANTS,
     default_variant="listener",
     final=lambda s: True,
-    picture=picture,
-    mutation_bounds=({"records": 1}, {}),
+    symmetric={Member: members, Partition: partitions},
+    not_modelled=(
+        "the rebalance protocol",
+        "polls that return records of several partitions",
+        "offset expiry and retention",
+        "failovers of brokers",
+        "transactions",
+        "clocks",
+    ),
 )

@@ -1,48 +1,53 @@
-"""What a group promises about each record, and about what is committed."""
+"""What a commit strategy may guarantee about records and committed offsets."""
 
 from __future__ import annotations
 
-from spec.core import Claims, always, reachable
-from spec.delivery.state import NOBODY, Delivery, held, members, partitions
+from spec.core import Claims, always
+from spec.delivery.state import Delivery, partitions, partitions_read
 
 
 def record_at(offset: int, partition: int) -> str:
-    """What a record is called, in verdicts and pictures."""
+    """The name of a record, in verdicts and pictures."""
     return f"record {offset} of partition {partition}"
 
 
-def committed_of(partition: int) -> str:
-    """What the committed offset is called, in verdicts and pictures."""
-    return f"committed of partition {partition}"
+def committed_offset_of(partition: int) -> str:
+    """The name of a committed offset, in verdicts and pictures."""
+    return f"committed offset of partition {partition}"
 
 
-def is_in_some_hand(s: Delivery, partition: int, offset: int) -> bool:
-    """Whether some consumer was given the record, and will still process it."""
-    hands = (hands[partition] for hands in s.hands)
-    return any(hand is not None and hand.done <= offset < hand.position for hand in hands)
+def is_fetched(s: Delivery, partition: int, offset: int) -> bool:
+    """Whether some consumer has fetched the record, and will still process it."""
+    of_partition = (consumer[partition] for consumer in s.progress)
+    return any(
+        read is not None and read.processed <= offset < read.position for read in of_partition
+    )
 
 
 @always
-def NothingSkipped(s: Delivery) -> Claims:
-    """What is committed was processed, or is in somebody's hand: no record is missed for good."""
+def CommittedRecordsAreProcessed(s: Delivery) -> Claims:
+    """Every record below the committed offset was processed, or is fetched and will be.
+
+    Otherwise the record is skipped: no later consumer reads it.
+    """
     for partition in partitions(s):
         for offset in range(min(s.committed[partition], s.bounds.records)):
-            done = s.processed[partition][offset] > 0
-            yield record_at(offset, partition), done or is_in_some_hand(s, partition, offset)
+            processed = s.processed[partition][offset] > 0
+            yield record_at(offset, partition), processed or is_fetched(s, partition, offset)
 
 
 @always
-def NothingPassedOver(s: Delivery) -> Claims:
-    """No consumer has a record in hand while an earlier one, not committed, was put aside."""
-    for consumer in range(len(s.hands)):
-        for partition, hand in held(s, consumer):
-            if not hand.is_empty:
-                for offset in range(hand.sent, hand.done):
+def RecordsAreProcessedInOrder(s: Delivery) -> Claims:
+    """A consumer with a fetched record has processed the uncommitted ones before it."""
+    for consumer in range(len(s.progress)):
+        for partition, read in partitions_read(s, consumer):
+            if not read.is_processed:
+                for offset in range(read.committed, read.processed):
                     yield record_at(offset, partition), s.processed[partition][offset] > 0
 
 
 @always
-def NothingDoubled(s: Delivery) -> Claims:
+def RecordsAreProcessedAtMostOnce(s: Delivery) -> Claims:
     """No record is processed twice."""
     for partition in partitions(s):
         for offset, times in enumerate(s.processed[partition]):
@@ -50,111 +55,40 @@ def NothingDoubled(s: Delivery) -> Claims:
 
 
 @always
-def RebalanceDoublesNothing(s: Delivery) -> Claims:
-    """While nobody is given up, for a crash or for being slow, no record is processed twice."""
+def RebalanceRepeatsNoRecord(s: Delivery) -> Claims:
+    """While no member is removed for a crash or slow processing, no record is processed twice."""
     for partition in partitions(s):
         for offset, times in enumerate(s.processed[partition]):
-            yield record_at(offset, partition), times < 2 or not s.in_good_order
+            yield record_at(offset, partition), times < 2 or not s.no_member_removed
 
 
 @always
-def CommitNeverGoesBack(s: Delivery) -> Claims:
-    """What is committed is the highest that was ever committed."""
+def CommittedOffsetNeverDecreases(s: Delivery) -> Claims:
+    """The committed offset is the highest that was ever committed."""
     for partition in partitions(s):
-        yield committed_of(partition), s.committed[partition] == s.highest[partition]
+        yield committed_offset_of(partition), s.committed[partition] == s.highest[partition]
 
 
 @always
-def CommittedIsWhatSomebodyCommitted(s: Delivery) -> Claims:
-    """What is committed, somebody asked to commit."""
+def CommittedOffsetWasRequested(s: Delivery) -> Claims:
+    """The committed offset is 0, or a consumer requested to commit it."""
     for partition in partitions(s):
-        known = s.asked[partition] | {0}
-        yield committed_of(partition), s.committed[partition] in known
+        known = s.requested[partition] | {0}
+        yield committed_offset_of(partition), s.committed[partition] in known
 
 
 @always
-def NoCommitFails(s: Delivery) -> Claims:
-    """Nobody gets a CommitFailedException."""
-    yield "group", not s.refused
+def NoCommitIsRejected(s: Delivery) -> Claims:
+    """No consumer receives a CommitFailedException."""
+    yield "group", not s.commit_rejected
 
 
 PROPERTIES = (
-    NothingSkipped,
-    NothingPassedOver,
-    NothingDoubled,
-    RebalanceDoublesNothing,
-    CommitNeverGoesBack,
-    CommittedIsWhatSomebodyCommitted,
-    NoCommitFails,
-)
-
-
-# -- in every state, and in some ------------------------------------------------------------------
-
-
-@always
-def HandsAreWithinThePartition(s: Delivery) -> Claims:
-    """Whoever reads has begun at the beginning or later, and is not past the end."""
-    for consumer in range(len(s.hands)):
-        for partition, hand in held(s, consumer):
-            within = 0 <= hand.done <= hand.position <= s.bounds.records
-            yield f"consumer {consumer}, in partition {partition}", within
-            sent = 0 <= hand.sent <= hand.position
-            yield f"consumer {consumer}, in its commits of partition {partition}", sent
-
-
-@always
-def OwnersAreMembers(s: Delivery) -> Claims:
-    """Partitions belong to members of the group, and those that run know of it."""
-    for partition in partitions(s):
-        owner = s.owners[partition]
-        if owner != NOBODY:
-            yield f"partition {partition}", owner in s.group
-            known = owner in s.crashed or s.hand(owner, partition) is not None
-            yield f"partition {partition}, with its owner", known
-
-
-@always
-def StrangersHoldOnlyWhatTheyLost(s: Delivery) -> Claims:
-    """A member that is in the group and runs reads what it owns, and nothing else."""
-    for member in members(s):
-        for partition, _ in held(s, member):
-            yield f"consumer {member}, crashed", member not in s.crashed
-            is_owner = s.owns(member, partition) or member not in s.group
-            yield f"consumer {member}, in partition {partition}", is_owner
-
-
-@always
-def CrashedMembersOwnUntilMissed(s: Delivery) -> Claims:
-    """A member that has crashed and is not missed yet keeps somebody from a partition."""
-    for member in s.crashed & s.group:
-        yield f"consumer {member}", member in s.owners
-
-
-@reachable
-def EverythingIsCommitted(s: Delivery) -> bool:
-    """A group can get to the end."""
-    return all(offset == s.bounds.records for offset in s.committed)
-
-
-@reachable
-def EverybodyHasGone(s: Delivery) -> bool:
-    """A group can be left by all, and its partitions with it."""
-    return not s.group and all(owner == NOBODY for owner in s.owners)
-
-
-@reachable
-def EverybodyIsBack(s: Delivery) -> bool:
-    """Who was given up can join again."""
-    return not s.in_good_order and len(s.group) == s.bounds.members
-
-
-SANITY = (
-    HandsAreWithinThePartition,
-    OwnersAreMembers,
-    StrangersHoldOnlyWhatTheyLost,
-    CrashedMembersOwnUntilMissed,
-    EverybodyIsBack,
-    EverythingIsCommitted,
-    EverybodyHasGone,
+    CommittedRecordsAreProcessed,
+    RecordsAreProcessedInOrder,
+    RecordsAreProcessedAtMostOnce,
+    RebalanceRepeatsNoRecord,
+    CommittedOffsetNeverDecreases,
+    CommittedOffsetWasRequested,
+    NoCommitIsRejected,
 )

@@ -1,117 +1,165 @@
-"""What there is: a group's partitions, who reads them, how far, and what has been committed.
+"""The state: a group's partitions, the consumers that read them, and the committed offsets.
 
-How a group agrees on who reads what is not modelled here: the coordinator hands a partition to
-whom it likes, takes it back in good order (the member is told first), or gives a member up.
+The protocol by which a group agrees on an assignment is not modelled here: the coordinator
+assigns a partition to any member, revokes it in a rebalance, or removes a member.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Annotated, NewType, TypeVar
 
 import attrs
 
-from spec.core import (
-    bound,
-    constant,
-    evolve,
-    replaced,
-)
+from spec.core import appended, bound, constant, evolve, replaced
 
-NOBODY = -1
-"""Where a member is expected, and there is none."""
+T = TypeVar("T")
+Member = NewType("Member", int)
+"""A member of the group, by number. Members are interchangeable."""
+Partition = NewType("Partition", int)
+"""A partition, by number. Partitions are interchangeable."""
+PerPartition = Annotated[tuple[T, ...], Partition]
+
+NO_OWNER = Member(-1)
+"""The owner of a partition that is not assigned."""
 
 
 @attrs.frozen
 class Bounds:
-    """How large the world is in which every state is looked at."""
+    """How much of the system is explored."""
 
     members: int = bound(2, 1, 3, "members of the group")
     partitions: int = bound(1, 1, 2, "partitions that the group reads")
     records: int = bound(2, 1, 4, "records in each partition")
-    batch: int = bound(1, 1, 4, "records that one poll returns at the most (max.poll.records)")
+    batch: int = bound(1, 1, 4, "records that one poll returns at most (max.poll.records)")
 
 
 @attrs.frozen
-class Hand:
-    """What one consumer knows of a partition that it reads."""
+class PartitionProgress:
+    """How far one consumer is in a partition that it reads."""
 
     position: int
     """The next record that a poll returns."""
-    done: int
-    """The next record to process; those from here to the position are in hand."""
-    sent: int
-    """What it committed last, or began with."""
+    processed: int
+    """The next record to process; those from here up to the position are fetched."""
+    committed: int
+    """The offset that the consumer committed last, or began at."""
 
     @property
-    def is_empty(self) -> bool:
-        """Whether all that it was given is behind it."""
-        return self.done == self.position
+    def is_processed(self) -> bool:
+        """Whether every fetched record is processed."""
+        return self.processed == self.position
 
 
 @attrs.frozen(cache_hash=True)
 class Delivery:
-    """A group's partitions and everybody who reads them."""
+    """A group, its partitions, and every consumer that reads them."""
 
-    group: frozenset[int]
-    """The members, by the coordinator's word."""
-    owners: tuple[int, ...]
-    """For each partition its owner, by the coordinator's word, or NOBODY."""
-    crashed: frozenset[int]
-    """Members that do nothing any more, until they are started again."""
-    hands: tuple[tuple[Hand | None, ...], ...]
-    """For each consumer and each partition what it knows; the last is a standalone consumer."""
-    committed: tuple[int, ...]
-    """For each partition the committed offset: where its next owner begins."""
-    in_flight: tuple[tuple[int, ...], ...]
-    """For each partition the commits on their way that the coordinator would still accept."""
-    failed: tuple[tuple[int, ...], ...]
-    """For each partition the commits whose callback was told that they failed."""
-    processed: tuple[tuple[int, ...], ...]
-    """A ghost: how often each record was processed; 2 stands for more, too."""
-    asked: tuple[frozenset[int], ...]
-    """A ghost: for each partition, what anybody ever asked to commit."""
-    highest: tuple[int, ...]
-    """A ghost: for each partition the highest offset that was ever committed."""
-    in_good_order: bool
-    """A ghost: whether nobody was given up so far: not crashed, nor too slow."""
-    refused: bool
-    """A ghost: whether somebody got a CommitFailedException."""
+    group: frozenset[Member]
+    """The members of the group, as the coordinator knows them."""
+    owners: PerPartition[Member]
+    """The owner of each partition, as the coordinator knows it, or NO_OWNER."""
+    crashed: frozenset[Member]
+    """Members that have crashed and not been restarted."""
+    progress: Annotated[tuple[PerPartition[PartitionProgress | None], ...], Member]
+    """For each consumer, the standalone one last, its progress in each partition; None where it
+    does not read the partition."""
+    committed: PerPartition[int]
+    """The committed offset of each partition, at which its next owner begins."""
+    in_flight: PerPartition[tuple[int, ...]]
+    """For each partition, commits in flight that the coordinator would still accept."""
+    failed: PerPartition[tuple[int, ...]]
+    """For each partition, commits whose callback received an error."""
+    processed: PerPartition[tuple[int, ...]]
+    """Ghost: how often each record was processed, where 2 stands for two or more."""
+    requested: PerPartition[frozenset[int]]
+    """Ghost: for each partition, every offset that a consumer requested to commit."""
+    highest: PerPartition[int]
+    """Ghost: the highest offset ever committed in each partition."""
+    no_member_removed: bool
+    """Ghost: whether no member was removed so far, for a crash or for slow processing."""
+    commit_rejected: bool
+    """Ghost: whether a consumer has received a CommitFailedException."""
     bounds: Bounds = constant()
-    """How large this world is."""
+    """How much of the system is explored."""
 
-    # -- words that the rules are told in -----------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------------
 
-    def hand(self, consumer: int, partition: int) -> Hand | None:
-        """What the consumer knows of a partition, if it takes it for its own."""
-        return self.hands[consumer][partition]
+    def progress_of(self, consumer: int, partition: int) -> PartitionProgress | None:
+        """The consumer's progress in a partition; None where it does not read it."""
+        return self.progress[consumer][partition]
 
     def owns(self, member: int, partition: int) -> bool:
         """Whether the coordinator would accept the member's commit."""
         return self.owners[partition] == member
 
-    def has_nothing_in_hand(self, consumer: int) -> bool:
-        """Whether the consumer has worked off all that it was given, of any partition."""
-        return all(hand is None or hand.is_empty for hand in self.hands[consumer])
+    def has_processed_all(self, consumer: int) -> bool:
+        """Whether the consumer has processed every fetched record, of any partition."""
+        return all(read is None or read.is_processed for read in self.progress[consumer])
 
-    # -- updates that several rules share ---------------------------------------------------------
+    # -- what a consumer reads --------------------------------------------------------------------
 
-    def with_hand(self, consumer: int, partition: int, hand: Hand | None) -> Delivery:
-        """The consumer knows this of the partition."""
-        hands = replaced(self.hands[consumer], partition, hand)
-        return evolve(self, hands=replaced(self.hands, consumer, hands))
+    def with_progress(
+        self, consumer: int, partition: int, progress: PartitionProgress | None
+    ) -> Delivery:
+        """The consumer's progress in a partition becomes this."""
+        of_consumer = replaced(self.progress[consumer], partition, progress)
+        return evolve(self, progress=replaced(self.progress, consumer, of_consumer))
 
-    def lets_go(self, consumer: int) -> Delivery:
-        """The consumer reads nothing any more."""
+    def without_progress(self, consumer: int) -> Delivery:
+        """The consumer stops reading every partition."""
         nothing = (None,) * self.bounds.partitions
-        return evolve(self, hands=replaced(self.hands, consumer, nothing))
+        return evolve(self, progress=replaced(self.progress, consumer, nothing))
 
-    def asks(self, partition: int, offset: int) -> Delivery:
-        """Somebody asks to commit an offset; a ghost takes note."""
-        asked = self.asked[partition] | {offset}
-        return evolve(self, asked=replaced(self.asked, partition, asked))
+    def with_fetched(
+        self, consumer: int, partition: int, progress: PartitionProgress, records: int
+    ) -> Delivery:
+        """The consumer has fetched the next records."""
+        fetched = evolve(progress, position=progress.position + records)
+        return self.with_progress(consumer, partition, fetched)
 
-    def commits(self, partition: int, offset: int) -> Delivery:
-        """The coordinator accepts a commit, whatever was committed before."""
+    def with_record_processed(
+        self, consumer: int, partition: int, progress: PartitionProgress
+    ) -> Delivery:
+        """The consumer has processed the next fetched record."""
+        times = self.processed[partition]
+        record = progress.processed
+        times = replaced(times, record, min(times[record] + 1, 2))
+        s = evolve(self, processed=replaced(self.processed, partition, times))
+        return s.with_progress(consumer, partition, evolve(progress, processed=record + 1))
+
+    # -- ownership --------------------------------------------------------------------------------
+
+    def with_owner(self, member: int, partition: int) -> Delivery:
+        """The member owns the partition, and begins at the committed offset."""
+        s = self.without_pending_commits(partition)
+        start = self.committed[partition]
+        s = evolve(s, owners=replaced(s.owners, partition, member))
+        return s.with_progress(member, partition, PartitionProgress(start, start, start))
+
+    def without_owner(self, member: int, partition: int) -> Delivery:
+        """The member gives the partition up; commits in flight count until the next owner."""
+        s = self.with_progress(member, partition, None)
+        return evolve(s, owners=replaced(s.owners, partition, NO_OWNER))
+
+    def without_member(self, member: int) -> Delivery:
+        """The member is removed and its partitions are freed; it receives no notice."""
+        s = evolve(self, group=self.group - {member}, no_member_removed=False)
+        for partition in range(self.bounds.partitions):
+            if s.owns(member, partition):
+                s = s.without_pending_commits(partition)
+                s = evolve(s, owners=replaced(s.owners, partition, NO_OWNER))
+        return s
+
+    # -- commits ----------------------------------------------------------------------------------
+
+    def with_request(self, partition: int, offset: int) -> Delivery:
+        """A consumer requests to commit an offset; only a ghost changes."""
+        requested = self.requested[partition] | {offset}
+        return evolve(self, requested=replaced(self.requested, partition, requested))
+
+    def with_committed(self, partition: int, offset: int) -> Delivery:
+        """The coordinator accepts a commit, whether higher or lower than the one before."""
         highest = max(self.highest[partition], offset)
         return evolve(
             self,
@@ -119,51 +167,67 @@ class Delivery:
             highest=replaced(self.highest, partition, highest),
         )
 
-    def refuses(self, consumer: int) -> Delivery:
-        """CommitFailedException: the consumer is not, or no longer, a member; it lets go."""
-        return evolve(self.lets_go(consumer), refused=True)
+    def with_rejection(self, consumer: int) -> Delivery:
+        """The consumer receives a CommitFailedException and stops reading."""
+        return evolve(self.without_progress(consumer), commit_rejected=True)
 
-    def without_commits_on_their_way(self, partition: int) -> Delivery:
-        """A new generation: what an older one has sent will be refused, so it is gone."""
+    def with_commit_sent(
+        self, consumer: int, partition: int, progress: PartitionProgress
+    ) -> Delivery:
+        """The consumer remembers that it committed its position."""
+        sent = evolve(progress, committed=progress.position)
+        return self.with_progress(consumer, partition, sent)
+
+    def with_commit_answered(
+        self, consumer: int, partition: int, progress: PartitionProgress, *, accepted: bool
+    ) -> Delivery:
+        """The consumer commits its position and waits for the response."""
+        s = self.with_request(partition, progress.position)
+        if not accepted:
+            return s.with_rejection(consumer)
+        s = s.with_committed(partition, progress.position)
+        return s.with_commit_sent(consumer, partition, progress)
+
+    def with_in_flight(self, partition: int, offsets: Iterable[int]) -> Delivery:
+        """These are the partition's commits in flight."""
+        return evolve(self, in_flight=replaced(self.in_flight, partition, tuple(offsets)))
+
+    def with_in_flight_added(self, partition: int, offset: int) -> Delivery:
+        """One more commit is in flight."""
+        return self.with_in_flight(partition, appended(self.in_flight[partition], offset))
+
+    def without_pending_commits(self, partition: int) -> Delivery:
+        """A new generation begins: commits of the last one would be rejected, and are dropped."""
         return evolve(
             self,
             in_flight=replaced(self.in_flight, partition, ()),
             failed=replaced(self.failed, partition, ()),
         )
 
-    def gives_up(self, member: int) -> Delivery:
-        """The member is out, and its partitions are free. It is not told."""
-        s = evolve(self, group=self.group - {member}, in_good_order=False)
-        for partition in range(self.bounds.partitions):
-            if s.owns(member, partition):
-                s = s.without_commits_on_their_way(partition)
-                s = evolve(s, owners=replaced(s.owners, partition, NOBODY))
-        return s
-
 
 def initial(bounds: Bounds) -> list[Delivery]:
-    """All members are in the group, nobody owns anything, and nothing is committed."""
+    """All members are in the group, no partition has an owner, and nothing is committed."""
     each = bounds.partitions
     return [
         Delivery(
-            group=frozenset(range(bounds.members)),
-            owners=(NOBODY,) * each,
+            group=frozenset(map(Member, range(bounds.members))),
+            owners=(NO_OWNER,) * each,
             crashed=frozenset(),
-            hands=((None,) * each,) * (bounds.members + 1),
+            progress=((None,) * each,) * (bounds.members + 1),
             committed=(0,) * each,
             in_flight=((),) * each,
             failed=((),) * each,
             processed=((0,) * bounds.records,) * each,
-            asked=(frozenset(),) * each,
+            requested=(frozenset(),) * each,
             highest=(0,) * each,
-            in_good_order=True,
-            refused=False,
+            no_member_removed=True,
+            commit_rejected=False,
             bounds=bounds,
         )
     ]
 
 
-# -- what rules choose from -----------------------------------------------------------------------
+# -- choices --------------------------------------------------------------------------------------
 
 
 def members(s: Delivery) -> range:
@@ -172,7 +236,7 @@ def members(s: Delivery) -> range:
 
 
 def standalone(s: Delivery) -> int:
-    """The consumer that assigns itself, beside the group."""
+    """The consumer that assigns itself partitions, beside the group."""
     return s.bounds.members
 
 
@@ -186,8 +250,8 @@ def batches(s: Delivery) -> range:
     return range(1, s.bounds.batch + 1)
 
 
-def held(s: Delivery, consumer: int) -> Iterator[tuple[int, Hand]]:
-    """The partitions that the consumer takes for its own."""
-    for partition, hand in enumerate(s.hands[consumer]):
-        if hand is not None:
-            yield partition, hand
+def partitions_read(s: Delivery, consumer: int) -> Iterator[tuple[int, PartitionProgress]]:
+    """The partitions that the consumer reads, with its progress."""
+    for partition, progress in enumerate(s.progress[consumer]):
+        if progress is not None:
+            yield partition, progress

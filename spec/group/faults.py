@@ -1,120 +1,151 @@
-"""What goes wrong in the model, as often as the bounds allow, and what follows from it."""
+"""What goes wrong or changes around the group, as often as the bounds allow.
+
+Consumers crash, restart, stop polling and close; the network loses messages; an administrator
+adds partitions.
+"""
 
 from __future__ import annotations
 
-from spec.core import (
-    Step,
-    evolve,
-    limit,
-    replaced,
-    rule,
-)
-from spec.group.coordinating import within_bounds
-from spec.group.coordinator import Outcome
-from spec.group.coordinator.handling import handle
-from spec.group.world import Consumer, Phase, World, consumers
-from spec.messages import NO_GENERATION, NOBODY, LeaveGroup, Leaver
+from spec.coordinator import Outcome, handle
+from spec.core import Step, evolve, limit, replaced, rule
+from spec.group.coordinator import within_bounds
+from spec.group.state import Consumer, Phase, World, consumers
+from spec.messages import NO_GENERATION, NO_MEMBER_ID, LeaveGroup, MemberIdentity
+
+# -- consumers --------------------------------------------------------------------------------
 
 
-def leaving(s: World, consumer: int) -> Outcome:
-    """What comes of a consumer's LeaveGroup; a static one sends none, as it means to come back."""
+def leave_group(s: World, consumer: int) -> Outcome:
+    """The result of a consumer's LeaveGroup; a static one sends none, since it means to return.
+
+    Kafka: `AbstractCoordinator.maybeLeaveGroup`.
+    """
     c = s.consumers[consumer]
-    if s.instance(consumer) is not None or c.member == NOBODY or not s.finds(consumer):
+    static = s.instance(consumer) is not None
+    if static or c.member == NO_MEMBER_ID or not s.reaches_coordinator(consumer):
         return Outcome(s.group)
-    return handle(s.group, "leaver", LeaveGroup((Leaver(c.member),)), "new")
+    return handle(s.group, "leaver", LeaveGroup((MemberIdentity(c.member),)), "new")
+
+
+def with_process(s: World, consumer: int, process: Consumer) -> World:
+    """The state with another process in a consumer's place, to which no response goes."""
+    group = s.group.disconnect(consumer)
+    return evolve(s, group=group, consumers=replaced(s.consumers, consumer, process))
 
 
 @rule(by="consumer", consumer=consumers)
 def consumer_crashes(s: World, consumer: int) -> Step[World]:
-    """A consumer's process ends without a word. A request that it sent may still arrive."""
+    """A consumer's process ends without leaving the group. A request in flight may still arrive.
+
+    Not in Kafka: a fault of the process or of its machine.
+    """
     yield limit("a crash is left"), s.faults.crashes < s.bounds.crashes
     c = s.consumers[consumer]
-    yield "consumer runs", c.runs
-    dropped = s.gives_up(consumer).consumers[consumer].late
-    crashed = Consumer(phase=Phase.CRASHED, late=dropped, ids=c.ids)
-    return with_another(s, consumer, crashed).with_fault(crashes=1)
+    yield "consumer is running", c.is_running
+    abandoned = s.abandon_request(consumer).consumers[consumer].abandoned
+    crashed = Consumer(phase=Phase.CRASHED, abandoned=abandoned, ids=c.ids)
+    return with_process(s, consumer, crashed).with_fault(crashes=1)
 
 
 @rule(by="consumer", consumer=consumers)
 def consumer_restarts(s: World, consumer: int) -> Step[World]:
-    """It comes back, and knows nothing but its configuration: a static one its instance id."""
+    """A crashed consumer restarts with nothing but its configuration, such as its instance id.
+
+    Not in Kafka: the application starts again.
+    """
     yield "consumer has crashed", s.consumers[consumer].phase is Phase.CRASHED
-    return s.with_consumer(consumer, phase=Phase.OUT)
+    return s.with_consumer(consumer, phase=Phase.UNJOINED)
+
+
+def close(s: World, consumer: int) -> Step[World]:
+    """A consumer is closed, and leaves if it is dynamic."""
+    yield limit("a departure is left"), s.faults.leaves < s.bounds.leaves
+    c = s.consumers[consumer]
+    yield "consumer polls", c.is_running and c.polls
+    outcome = leave_group(s, consumer)
+    yield from within_bounds(s, outcome)
+    abandoned = s.abandon_request(consumer).consumers[consumer].abandoned
+    closed = Consumer(Phase.CLOSED, abandoned=abandoned, ids=c.ids)
+    return with_process(s.after(outcome), consumer, closed).with_fault(leaves=1)
 
 
 @rule(by="consumer", consumer=consumers)
 def consumer_closes(s: World, consumer: int) -> Step[World]:
-    """A consumer is closed: it gives up what it owns, and leaves the group if it is dynamic."""
-    yield limit("somebody may leave"), s.faults.leaves < s.bounds.leaves
-    c = s.consumers[consumer]
-    yield "consumer polls", c.runs and c.polls
-    outcome = leaving(s, consumer)
-    yield from within_bounds(s, outcome)
-    dropped = s.gives_up(consumer).consumers[consumer].late
-    world = with_another(
-        s.after(outcome), consumer, Consumer(Phase.CLOSED, late=dropped, ids=c.ids)
-    )
-    return world.with_fault(leaves=1)
+    """The application closes a consumer, which revokes its partitions; a dynamic one leaves.
+
+    Kafka: `AbstractCoordinator.close`, `ConsumerCoordinator.onLeavePrepare`.
+    """
+    return (yield from close(s, consumer))
 
 
 @rule(by="consumer", consumer=consumers)
 def consumer_stalls(s: World, consumer: int) -> Step[World]:
-    """The application no longer polls: it is busy with what it has read, or hangs."""
-    yield limit("somebody may stall"), s.faults.stalls < s.bounds.stalls
+    """The application stops polling: it is busy with what it has read, or hangs.
+
+    Not in Kafka: the application does not call `KafkaConsumer.poll`.
+    """
+    yield limit("a stall is left"), s.faults.stalls < s.bounds.stalls
     c = s.consumers[consumer]
-    yield "consumer polls", c.runs and c.polls
+    yield "consumer polls", c.is_running and c.polls
     return s.with_consumer(consumer, polls=False).with_fault(stalls=1)
 
 
 @rule(by="consumer", consumer=consumers)
-def consumer_polls_again(s: World, consumer: int) -> Step[World]:
-    """The application goes on, and does not know what happened meanwhile."""
+def consumer_resumes_polling(s: World, consumer: int) -> Step[World]:
+    """The application polls again, unaware of what happened meanwhile.
+
+    Not in Kafka: the application calls `KafkaConsumer.poll` again.
+    """
     c = s.consumers[consumer]
-    yield "consumer has stalled", c.runs and not c.polls
+    yield "consumer is stalled", c.is_running and not c.polls
     return s.with_consumer(consumer, polls=True)
 
 
 @rule(by="consumer", consumer=consumers)
-def poll_interval_passes(s: World, consumer: int) -> Step[World]:
-    """The heartbeat thread sees that nobody polls, and leaves the group.
+def consumer_exceeds_poll_interval(s: World, consumer: int) -> Step[World]:
+    """The heartbeat thread finds that the application does not poll, and leaves the group.
 
-    Kafka: `max.poll.interval.ms`. The application still holds its partitions, and hears
-    `onPartitionsLost` when it polls again; what it commits then fails.
+    The application still holds its partitions; its listener is called with `onPartitionsLost` when
+    it polls again, and its commits fail until then. Kafka: `max.poll.interval.ms`,
+    `AbstractCoordinator.handlePollTimeoutExpiry`.
     """
     c = s.consumers[consumer]
-    yield "consumer has stalled", c.runs and not c.polls
-    yield "consumer sends heartbeats", c.beats
-    outcome = leaving(s, consumer)
+    yield "consumer is stalled", c.is_running and not c.polls
+    yield "consumer sends heartbeats", c.sends_heartbeats
+    outcome = leave_group(s, consumer)
     yield from within_bounds(s, outcome)
-    return s.after(outcome).gives_up(
+    return s.after(outcome).abandon_request(
         consumer,
-        phase=Phase.OUT,
-        member=NOBODY,
+        phase=Phase.UNJOINED,
+        member=NO_MEMBER_ID,
         generation=NO_GENERATION,
-        told=None,
-        wants_to_rejoin=False,
-        planned=0,
-        beat_is_old=c.beat is not None,
+        pending_assignment=None,
+        needs_rejoin=False,
+        assignment_snapshot=0,
+        heartbeat_error_is_stale=c.heartbeat_error is not None,
     )
 
 
+# -- network and administrator ----------------------------------------------------------------
+
+
 @rule(by="network", consumer=consumers)
-def network_loses(s: World, consumer: int) -> Step[World]:
-    """A request or an answer is lost on its way."""
-    yield limit("something may be lost"), s.faults.losses < s.bounds.losses
-    yield "something is on its way", s.consumers[consumer].call is not None
-    return s.with_consumer(consumer, call=None).with_fault(losses=1)
+def network_loses_message(s: World, consumer: int) -> Step[World]:
+    """A request or a response is lost.
+
+    Not in Kafka: a fault of the network.
+    """
+    yield limit("a loss is left"), s.faults.losses < s.bounds.losses
+    yield "a message is in flight", s.consumers[consumer].in_flight is not None
+    return s.with_consumer(consumer, in_flight=None).with_fault(losses=1)
 
 
 @rule(by="administrator")
-def topic_grows(s: World) -> Step[World]:
-    """The topic gets another partition, or another topic matches the group's pattern."""
-    grown = s.partitions - s.bounds.partitions
-    yield limit("the topic may grow"), grown < s.bounds.growths
+def administrator_adds_partition(s: World) -> Step[World]:
+    """The topic gets another partition, or another topic matches the group's pattern.
+
+    Kafka: `ReplicationControlManager.createPartitions`.
+    """
+    added = s.partitions - s.bounds.partitions
+    yield limit("a new partition is left"), added < s.bounds.growths
     return evolve(s, partitions=s.partitions + 1)
-
-
-def with_another(s: World, consumer: int, by: Consumer) -> World:
-    """The world with another process in a consumer's place; nobody waits for its answers."""
-    group = s.group.hangs_up(consumer)
-    return evolve(s, group=group, consumers=replaced(s.consumers, consumer, by))

@@ -1,29 +1,39 @@
-"""The offsets topic: what a group's coordinator writes down, what compaction leaves, what expires.
+"""The offsets topic: a group's records, log compaction, failover, and the expiry of offsets.
 
-Read `records` and `expiry`, which are functions that anyone may use; then `state` and `rules`,
-the model of one group's records. `failures` has what went wrong, or would.
+- `records`: the log, its compaction, and what a reader of it knows. Functions for any use.
+- `expiry`: when a committed offset expires, and when it may be deleted. Functions for any use.
+- `state`: one group's records in the log, and its coordinator.
+- `group`, `administrator`, `coordinator`, `cleaner`: the rules, by actor.
+- `properties`: no committed offset is lost, and no deleted one returns.
+- `variants`: Kafka as it is, and the faults that it had or avoided.
+
+The Kafka classes and methods named are those of Kafka 3.9 and 4.0: the coordinator in Java
+(module `group-coordinator`) and, in Scala, `LogCleaner`.
 """
 
 from __future__ import annotations
 
 from spec.core import Model
-from spec.offsets_topic.failures import FAILURES, KIP_211
-from spec.offsets_topic.picture import picture
-from spec.offsets_topic.properties import PROPERTIES, SANITY
+from spec.offsets_topic.properties import PROPERTIES, TombstonesAreRemoved
 from spec.offsets_topic.state import Bounds, initial
+from spec.offsets_topic.variants import VARIANTS
 
 OFFSETS_TOPIC = Model(
     name="offsets-topic",
     doc=(
-        "What the coordinator of a group writes down, what compaction leaves of it, what another "
-        "coordinator makes of that, and when an offset is forgotten."
+        "One group's records in the offsets topic: what the coordinator writes, what compaction "
+        "leaves, what a new coordinator loads, and when an offset expires."
     ),
     bounds=Bounds,
     initial=initial,
     properties=PROPERTIES,
-    sanity=SANITY,
-    variants=(KIP_211, *FAILURES),
+    on_request=(TombstonesAreRemoved,),
+    variants=VARIANTS,
     final=lambda s: True,
-    picture=picture,
-    mutation_bounds=({"topics": 1, "writes": 2}, {"writes": 2}, {}),
+    not_modelled=(
+        "the rebalance protocol",
+        "appends that fail",
+        "replication of the offsets topic",
+        "transactional commits",
+    ),
 )

@@ -1,7 +1,8 @@
-"""When a committed offset is forgotten: only where nobody may still want it (KIP-211).
+"""When a committed offset expires, and when it may be deleted (KIP-211, KIP-496).
 
-Kafka: `offsetExpirationCondition` of a group, and `OffsetMetadataManager.cleanupExpiredOffsets`,
-every ten minutes.
+An offset expires only where no member may still need it. Kafka:
+`ClassicGroup.offsetExpirationCondition` and `OffsetMetadataManager.cleanupExpiredOffsets`, every
+`offsets.retention.check.interval.ms` (ten minutes).
 """
 
 from __future__ import annotations
@@ -11,60 +12,69 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from spec.messages import GroupMetadata, GroupState
-from spec.offsets_topic.records import Entry
+from spec.offsets_topic.records import LogEntry
 from spec.vocabulary import TopicPartition
 
 CONSUMER = "consumer"
-"""The protocol type of consumer groups: the coordinator can read what they subscribe to."""
+"""The protocol type of consumer groups, whose subscriptions the coordinator can read."""
 
 
 @attrs.frozen
-class Group:
-    """What the coordinator of a group knows of it, as far as its offsets depend on it."""
+class GroupStatus:
+    """What the coordinator knows of a group, as far as the expiry of its offsets depends on it."""
 
     state: GroupState = GroupState.EMPTY
+    """The state of the group."""
     protocol_type: str | None = None
-    """None for a simple group: consumers that assign themselves only keep their offsets here."""
+    """None for a simple group, whose consumers assign themselves partitions."""
     subscribed: frozenset[str] = frozenset()
     """The topics that the members of the last completed generation subscribe to."""
     since: int | None = None
-    """When it became Empty; None where it is not, or where an old record does not say."""
+    """When it became Empty; None in other states, or where an old record has no time."""
 
     @property
     def has_members(self) -> bool:
-        """Whether somebody may read on from the offsets at any moment."""
+        """Whether the group has members, which may need any of its offsets."""
         return self.state not in (GroupState.EMPTY, GroupState.DEAD)
 
-    def is_settled_without(self, topic: str) -> bool:
-        """Whether all members are known, and none of them subscribes to this topic."""
-        settled = self.state is GroupState.STABLE and self.protocol_type == CONSUMER
-        return settled and topic not in self.subscribed
+    def is_stable_without(self, topic: str) -> bool:
+        """Whether the group is Stable, and no member subscribes to this topic."""
+        stable = self.state is GroupState.STABLE and self.protocol_type == CONSUMER
+        return stable and topic not in self.subscribed
 
 
-def group_of(entry: Entry) -> Group:
-    """The group that a coordinator makes of a group's record: Stable with members, else Empty."""
+def status_of(entry: LogEntry) -> GroupStatus:
+    """The status of a group loaded from its record: Stable with members, else Empty.
+
+    Kafka: `GroupMetadataManager.replay`, for a `GroupMetadataKey`.
+    """
     metadata = entry.value
-    assert isinstance(metadata, GroupMetadata), "only a group's record makes a group"
+    assert isinstance(metadata, GroupMetadata), "the record of a group"
     if not metadata.members:
-        return Group(GroupState.EMPTY, metadata.protocol_type, since=entry.time)
+        return GroupStatus(GroupState.EMPTY, metadata.protocol_type, since=entry.time)
     subscribed = frozenset(t for m in metadata.members for t in _topics(m.subscription))
-    return Group(GroupState.STABLE, metadata.protocol_type, subscribed)
+    return GroupStatus(GroupState.STABLE, metadata.protocol_type, subscribed)
 
 
 def _topics(subscription: object) -> tuple[str, ...]:
-    """A member's subscription, which here is written as its topics."""
-    assert isinstance(subscription, tuple), "a subscription is written as a tuple of topics"
+    """The topics of a member's subscription."""
+    assert isinstance(subscription, tuple), "a subscription is a tuple of topics here"
     return subscription
 
 
 def expires_at(
-    group: Group, partition: TopicPartition, commit: Entry, retention: int
+    group: GroupStatus, partition: TopicPartition, commit: LogEntry, retention: int
 ) -> int | None:
-    """When this commit expires as things stand; None for never."""
+    """When this commit expires if the group stays as it is; None for never.
+
+    The retention counts from when the group became Empty, or from the commit: in a simple group,
+    in one whose record has no time, and (since Kafka 2.4) for topics that no member of a Stable
+    group subscribes to. Kafka: `OffsetExpirationConditionImpl.isOffsetExpired`.
+    """
     if group.state is GroupState.EMPTY:
         of_group = None if group.protocol_type is None else group.since
         base = commit.time if of_group is None else of_group
-    elif group.is_settled_without(partition.topic):
+    elif group.is_stable_without(partition.topic):
         base = commit.time
     else:
         return None
@@ -72,25 +82,29 @@ def expires_at(
 
 
 def expired(
-    group: Group, commits: Mapping[TopicPartition, Entry], now: int, retention: int
+    group: GroupStatus, commits: Mapping[TopicPartition, LogEntry], now: int, retention: int
 ) -> list[TopicPartition]:
-    """The partitions whose commits have expired, in their order."""
+    """The partitions whose commits have expired, in order."""
     times = {p: expires_at(group, p, commit, retention) for p, commit in commits.items()}
     return sorted(p for p, time in times.items() if time is not None and time <= now)
 
 
-def goes_too(
-    group: Group, commits: Iterable[TopicPartition], gone: Iterable[TopicPartition]
+def group_expires(
+    group: GroupStatus, commits: Iterable[TopicPartition], deleted: Iterable[TopicPartition]
 ) -> bool:
-    """Whether the group itself goes: nobody is in it, and it keeps no offset."""
-    return group.state is GroupState.EMPTY and not set(commits) - set(gone)
+    """Whether the group itself is deleted: it is Empty, and keeps no offset.
+
+    Kafka: `GroupMetadataManager.maybeDeleteGroup`.
+    """
+    return group.state is GroupState.EMPTY and not set(commits) - set(deleted)
 
 
-def may_delete_offset(group: Group, topic: str) -> bool:
+def may_delete_offset(group: GroupStatus, topic: str) -> bool:
     """Whether an administrator may delete an offset of this topic (OffsetDelete, KIP-496).
 
-    Otherwise GROUP_SUBSCRIBED_TO_TOPIC; or NON_EMPTY_GROUP, if the members are no consumers and
-    nobody knows what they read.
+    Otherwise the response is GROUP_SUBSCRIBED_TO_TOPIC; or NON_EMPTY_GROUP, if the members are no
+    consumers and their subscriptions are unknown. Kafka: `ClassicGroup.validateOffsetDelete` and
+    `isSubscribedToTopic`.
     """
     if not group.has_members:
         return True

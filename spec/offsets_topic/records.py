@@ -1,7 +1,7 @@
-"""The log of the offsets topic: what a reader of it sees, and what compaction may leave of it.
+"""The log of the offsets topic: what a reader of it knows, and what compaction leaves.
 
-Everything that a coordinator keeps for good is a record here, and the latest record of a key
-wins. A tombstone, a record without value, says that what stood under its key is gone.
+The coordinator stores everything durable as a record, and the latest record of a key counts. A
+tombstone, a record without value, deletes its key.
 
 Kafka: the topic `__consumer_offsets`, with `cleanup.policy=compact`.
 """
@@ -13,81 +13,82 @@ from typing import TypeAlias
 
 import attrs
 
-from spec.messages import GroupMetadata, Offset, Record
+from spec.messages import GroupMetadata, Offset, OffsetsTopicRecord
 from spec.vocabulary import TopicPartition
 
 Key: TypeAlias = tuple[str, TopicPartition | None]
-"""A group, and one partition whose offset it committed; None stands for the group itself."""
+"""A group, and a partition whose offset it committed; None stands for the group itself."""
 
 
 @attrs.frozen
-class Entry:
-    """A record where it stands in the log."""
+class LogEntry:
+    """A record at its offset in the log."""
 
     offset: int
     """Its offset in the log, which it keeps when compaction removes others."""
-    record: Record
+    record: OffsetsTopicRecord
+    """The record: its group, its partition and its value."""
     time: int = 0
-    """When it was written: of a commit its time, of a group the time of its last transition."""
+    """When it was written: the time of a commit, or of the group's last transition."""
     expires: int | None = None
-    """When a commit expires, if the client said so (value version 1, before KIP-211)."""
+    """When a commit expires, where the client set it (value version 1, before KIP-211)."""
 
     @property
     def key(self) -> Key:
-        """What it says something about."""
+        """The record's key."""
         return self.record.group, self.record.partition
 
     @property
     def value(self) -> GroupMetadata | Offset | None:
-        """What it says; None for a tombstone."""
+        """The record's value; None for a tombstone."""
         return self.record.value
 
     @property
     def is_tombstone(self) -> bool:
-        """Whether it says that something is gone."""
+        """Whether the record deletes its key."""
         return self.record.value is None
 
 
-Log: TypeAlias = tuple[Entry, ...]
-"""Entries in the order of their offsets; there may be gaps."""
-Latest: TypeAlias = dict[Key, Entry]
-"""What a reader knows: the latest entry of each key, without those that are gone."""
+OffsetsLog: TypeAlias = tuple[LogEntry, ...]
+"""Entries in the order of their offsets; compaction leaves gaps."""
+Latest: TypeAlias = dict[Key, LogEntry]
+"""What a reader knows: the latest entry of each key, without deleted keys."""
 
 
-def apply(latest: Latest, entry: Entry) -> Latest:
-    """What a reader knows after one more entry."""
+def apply(latest: Latest, entry: LogEntry) -> Latest:
+    """What a reader knows after one more entry. Kafka: `OffsetMetadataManager.replay`."""
     others = {key: known for key, known in latest.items() if key != entry.key}
     return others if entry.is_tombstone else others | {entry.key: entry}
 
 
-def read(log: Iterable[Entry], latest: Latest | None = None) -> Latest:
-    """What a reader knows after all of these, given what it knew before."""
+def read(log: Iterable[LogEntry], latest: Latest | None = None) -> Latest:
+    """What a reader knows after these entries, given what it knew before."""
     known = latest or {}
     for entry in log:
         known = apply(known, entry)
     return known
 
 
-def compact(log: Log, end: int) -> Log:
-    """Keep, of the entries below offset `end`, the latest of each key; and all above.
+def compact(log: OffsetsLog, end: int) -> OffsetsLog:
+    """Keep, below offset `end`, only the latest entry of each key.
 
-    Tombstones stay: they may hide an entry in the mind of somebody who is still reading.
-    Kafka: `Cleaner.cleanSegments`, with the offset map of the section that ends at `end`.
+    Tombstones stay: a reader may have read the entry that they delete. Kafka:
+    `Cleaner.cleanSegments`, with the offset map of the section that ends at `end`.
     """
     last = {entry.key: entry.offset for entry in log if entry.offset < end}
     return tuple(e for e in log if e.offset >= end or last[e.key] == e.offset)
 
 
-def hides(log: Log, tombstone: Entry) -> bool:
-    """Whether an earlier entry of the same key still stands in the log."""
+def hides(log: OffsetsLog, tombstone: LogEntry) -> bool:
+    """Whether the log still has an earlier entry of the tombstone's key."""
     return any(e.key == tombstone.key and e.offset < tombstone.offset for e in log)
 
 
-def without(log: Log, gone: Entry) -> Log:
+def without(log: OffsetsLog, removed: LogEntry) -> OffsetsLog:
     """The log without one entry."""
-    return tuple(entry for entry in log if entry.offset != gone.offset)
+    return tuple(entry for entry in log if entry.offset != removed.offset)
 
 
-def next_entry(log: Sequence[Entry], offset: int) -> Entry | None:
-    """The first entry at this offset or above, where a reader goes on."""
+def next_entry(log: Sequence[LogEntry], offset: int) -> LogEntry | None:
+    """The first entry at this offset or above: the next one for a reader."""
     return next((entry for entry in log if entry.offset >= offset), None)

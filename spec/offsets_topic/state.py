@@ -1,7 +1,7 @@
-"""What there is: one group's records in the offsets topic, and the coordinator that keeps them.
+"""The state: one group's records in the offsets topic, and the coordinator of the group.
 
-The coordinator answers from its memory, and writes down what must outlive it. When it fails,
-another one reads the log from the beginning, one entry after the other, while compaction goes on.
+The coordinator answers from memory and writes what must outlive it. When it fails, another one
+loads the log from the beginning, record by record, while compaction continues.
 """
 
 from __future__ import annotations
@@ -10,16 +10,10 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from spec.core import (
-    appended,
-    bound,
-    constant,
-    evolve,
-    replaced,
-)
-from spec.messages import GroupMetadata, GroupState, Offset, Record, StoredMember
-from spec.offsets_topic.expiry import CONSUMER, Group, group_of
-from spec.offsets_topic.records import Entry, Latest, Log
+from spec.core import Step, appended, bound, constant, evolve, replaced
+from spec.messages import GroupMetadata, GroupState, Offset, OffsetsTopicRecord, StoredMember
+from spec.offsets_topic.expiry import CONSUMER, GroupStatus, status_of
+from spec.offsets_topic.records import Latest, LogEntry, OffsetsLog
 from spec.vocabulary import TopicPartition
 
 GROUP = "g"
@@ -28,7 +22,7 @@ GROUP = "g"
 
 @attrs.frozen
 class Bounds:
-    """How large the world is in which every state is looked at."""
+    """How much of the system is explored."""
 
     topics: int = bound(2, 1, 3, "topics, of one partition each")
     writes: int = bound(3, 1, 8, "records that are ever written to the offsets topic")
@@ -40,30 +34,30 @@ class Bounds:
 class Loaded:
     """A coordinator that answers: the group and its offsets, in memory."""
 
-    group: Group | None = None
-    """None where it knows of no such group."""
-    commits: tuple[Entry | None, ...] = ()
+    group: GroupStatus | None = None
+    """The group; None where it does not exist."""
+    commits: tuple[LogEntry | None, ...] = ()
     """For each partition, the commit that it answers with."""
 
 
 @attrs.frozen
 class Loading:
-    """A coordinator that has read a part of the log, and answers COORDINATOR_LOAD_IN_PROGRESS."""
+    """A coordinator that has loaded part of the log, and answers COORDINATOR_LOAD_IN_PROGRESS."""
 
     position: int = 0
-    """The offset of the log at which it goes on."""
-    group: Entry | None = None
-    """The group's record, as far as it has read."""
-    commits: tuple[Entry | None, ...] = ()
-    """For each partition, the latest commit, as far as it has read."""
+    """The offset in the log at which loading continues."""
+    group: LogEntry | None = None
+    """The group's record, as far as the log is loaded."""
+    commits: tuple[LogEntry | None, ...] = ()
+    """For each partition, the latest commit, as far as the log is loaded."""
 
 
 @attrs.frozen
-class TooSoon:
-    """A ghost: offsets that went when they should not have, as history tells."""
+class PrematureDeletions:
+    """Ghost: offsets that were deleted although they should have been kept."""
 
-    under_members: frozenset[TopicPartition] = frozenset()
-    """Expired while members might have read on from them."""
+    in_use: frozenset[TopicPartition] = frozenset()
+    """Expired while members of the group may have needed them."""
     early: frozenset[TopicPartition] = frozenset()
     """Expired before the retention had passed."""
     subscribed: frozenset[TopicPartition] = frozenset()
@@ -72,30 +66,30 @@ class TooSoon:
 
 @attrs.frozen(cache_hash=True)
 class OffsetsTopic:
-    """One group's part of the offsets topic."""
+    """One group's part of the offsets topic, and its coordinator."""
 
-    log: Log
-    """What compaction has left of what was written."""
+    log: OffsetsLog
+    """The entries that compaction has left."""
     end: int
-    """The offset of the next record."""
+    """The log end offset: the offset of the next record."""
     coordinator: Loaded | Loading
-    """Whoever leads this partition of the offsets topic."""
+    """The leader of this partition of the offsets topic."""
     clock: int
-    """The moment it is."""
+    """The current moment."""
     topics: frozenset[str]
     """The topics that exist."""
-    written: tuple[Entry | None, ...]
-    """A ghost: what was written last and not taken back, of the group, then of each partition."""
-    too_soon: TooSoon
-    """A ghost: what went too soon."""
+    written: tuple[LogEntry | None, ...]
+    """Ghost: the latest entry written and not deleted, of the group, then of each partition."""
+    premature: PrematureDeletions
+    """Ghost: offsets that were deleted too soon."""
     bounds: Bounds = constant()
-    """How large this world is."""
+    """How much of the system is explored."""
 
-    # -- words that the rules are told in -----------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------------
 
     @property
-    def group(self) -> Group | None:
-        """The group as the coordinator has it in memory; None where there is none, or not yet."""
+    def group(self) -> GroupStatus | None:
+        """The group in the coordinator's memory; None where it does not exist or is not loaded."""
         return self.coordinator.group if isinstance(self.coordinator, Loaded) else None
 
     @property
@@ -104,34 +98,33 @@ class OffsetsTopic:
         return isinstance(self.coordinator, Loaded)
 
     def is_in(self, *states: GroupState) -> bool:
-        """Whether the coordinator has the group, in one of these states."""
+        """Whether the coordinator has the group in one of these states."""
         return self.group is not None and self.group.state in states
 
-    def commits(self) -> dict[TopicPartition, Entry]:
+    def commits(self) -> dict[TopicPartition, LogEntry]:
         """The commits that the coordinator answers with."""
         kept = self.coordinator.commits if self.is_loaded else ()
         return {p: c for p, c in zip(partitions(self), kept, strict=False) if c is not None}
 
     def has_room(self, records: int = 1) -> bool:
-        """Whether so many records may still be written."""
+        """Whether the bounds allow this many more records."""
         return self.end + records <= self.bounds.writes
 
-    # -- updates that several rules share ---------------------------------------------------------
+    # -- updates ----------------------------------------------------------------------------------
 
-    def with_group(self, group: Group | None) -> OffsetsTopic:
-        """The coordinator has the group in memory so; nothing is written."""
-        assert isinstance(self.coordinator, Loaded), "who loads does not answer"
+    def with_group(self, group: GroupStatus | None) -> OffsetsTopic:
+        """The coordinator has this group in memory; no record is written."""
+        assert isinstance(self.coordinator, Loaded), "a coordinator that loads does not answer"
         return evolve(self, coordinator=evolve(self.coordinator, group=group))
 
-    def writes(self, *records: Record) -> OffsetsTopic:
+    def with_written(self, *records: OffsetsTopicRecord) -> OffsetsTopic:
         """Records are appended, and the coordinator answers accordingly.
 
-        Simplification: a record is replicated at once; what an append that fails leaves behind
-        is not modelled.
+        Simplification: a record is replicated at once, and no append fails.
         """
         s = self
         for record in records:
-            entry = Entry(s.end, record, time=s.clock)
+            entry = LogEntry(s.end, record, time=s.clock)
             kept = None if entry.is_tombstone else entry
             place = slot(s, record.partition)
             s = evolve(
@@ -145,14 +138,19 @@ class OffsetsTopic:
                 s = evolve(s, coordinator=evolve(s.coordinator, commits=commits))
         return s
 
+    def with_premature(self, **deleted: list[TopicPartition]) -> OffsetsTopic:
+        """Offsets were deleted that should have been kept; only a ghost changes."""
+        noted = {name: getattr(self.premature, name) | set(new) for name, new in deleted.items()}
+        return evolve(self, premature=evolve(self.premature, **noted))
+
 
 def slot(s: OffsetsTopic, partition: TopicPartition | None) -> int:
-    """Where `written` speaks of this key: the group comes first."""
+    """The index of a key in `written`, where the group comes first."""
     return 0 if partition is None else 1 + partitions(s).index(partition)
 
 
 def initial(bounds: Bounds) -> list[OffsetsTopic]:
-    """An empty log, a coordinator that knows of nothing, and all topics."""
+    """An empty log, a loaded coordinator without a group, and every topic."""
     nothing = (None,) * bounds.topics
     return [
         OffsetsTopic(
@@ -160,57 +158,70 @@ def initial(bounds: Bounds) -> list[OffsetsTopic]:
             end=0,
             coordinator=Loaded(commits=nothing),
             clock=0,
-            topics=frozenset(names(bounds)),
+            topics=frozenset(topic_names(bounds)),
             written=(None, *nothing),
-            too_soon=TooSoon(),
+            premature=PrematureDeletions(),
             bounds=bounds,
         )
     ]
 
 
-# -- records ------------------------------------------------------------------------------------
+# -- guards ---------------------------------------------------------------------------------------
 
 
-def commit(s: OffsetsTopic, partition: TopicPartition) -> Record:
-    """An offset is committed: a number that nobody committed before, to tell commits apart."""
-    return Record(GROUP, partition, Offset(s.end))
+def group_exists(s: OffsetsTopic) -> Step[GroupStatus]:
+    """The guard that the coordinator has the group in memory, and the group."""
+    group = s.group
+    yield "group exists", group is not None
+    assert group is not None, "the guard holds"
+    return group
 
 
-def tombstone(partition: TopicPartition | None) -> Record:
-    """An offset, or the group, is gone."""
-    return Record(GROUP, partition, None)
+# -- records --------------------------------------------------------------------------------------
 
 
-def metadata(subscribed: Iterable[str] = ()) -> Record:
-    """The group, with one member that subscribes to these topics; without any, it is Empty."""
+def commit(s: OffsetsTopic, partition: TopicPartition) -> OffsetsTopicRecord:
+    """A commit of an offset that was not committed before, so that commits can be distinguished."""
+    return OffsetsTopicRecord(GROUP, partition, Offset(s.end))
+
+
+def tombstone(partition: TopicPartition | None) -> OffsetsTopicRecord:
+    """The tombstone of an offset, or of the group."""
+    return OffsetsTopicRecord(GROUP, partition, None)
+
+
+def metadata(subscribed: Iterable[str] = ()) -> OffsetsTopicRecord:
+    """The group with one member that subscribes to these topics; without topics, Empty."""
     topics = tuple(subscribed)
     member = StoredMember("member", None, 0, 0, subscription=topics, assignment=())
-    return Record(GROUP, None, GroupMetadata(0, CONSUMER, members=(member,) if topics else ()))
+    return OffsetsTopicRecord(
+        GROUP, None, GroupMetadata(0, CONSUMER, members=(member,) if topics else ())
+    )
 
 
-def loaded(group: Entry | None, commits: tuple[Entry | None, ...]) -> Loaded:
-    """What a coordinator makes of what it has read; offsets without a group are a simple group."""
+def loaded(group: LogEntry | None, commits: tuple[LogEntry | None, ...]) -> Loaded:
+    """The coordinator after loading; offsets without a group's record make a simple group."""
     if group is not None:
-        return Loaded(group_of(group), commits)
-    return Loaded(Group() if any(commits) else None, commits)
+        return Loaded(status_of(group), commits)
+    return Loaded(GroupStatus() if any(commits) else None, commits)
 
 
-def as_written(s: OffsetsTopic, latest: Latest) -> tuple[Entry | None, ...]:
+def as_written(s: OffsetsTopic, latest: Latest) -> tuple[LogEntry | None, ...]:
     """What a reader knows, in the order of `written`."""
     return tuple(latest.get((GROUP, p)) for p in (None, *partitions(s)))
 
 
-# -- what rules choose from -----------------------------------------------------------------------
+# -- choices --------------------------------------------------------------------------------------
 
 
-def names(bounds: Bounds) -> list[str]:
-    """The topics' names."""
+def topic_names(bounds: Bounds) -> list[str]:
+    """The names of the topics."""
     return [chr(ord("a") + index) for index in range(bounds.topics)]
 
 
 def topics(s: OffsetsTopic) -> list[str]:
-    """Every topic, whether it still exists or not."""
-    return names(s.bounds)
+    """Every topic, whether or not it still exists."""
+    return topic_names(s.bounds)
 
 
 def partitions(s: OffsetsTopic) -> list[TopicPartition]:
@@ -225,10 +236,10 @@ def subscriptions(s: OffsetsTopic) -> Iterator[tuple[str, ...]]:
 
 
 def ends(s: OffsetsTopic) -> range:
-    """How far a compaction may go."""
+    """How far a compaction may reach."""
     return range(1, s.end + 1)
 
 
-def tombstones(s: OffsetsTopic) -> list[Entry]:
-    """Every tombstone that stands in the log."""
+def tombstones(s: OffsetsTopic) -> list[LogEntry]:
+    """Every tombstone in the log."""
     return [entry for entry in s.log if entry.is_tombstone]

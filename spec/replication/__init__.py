@@ -1,35 +1,69 @@
-"""How Kafka replicates a partition, in the five generations of its truncation protocol.
+"""Replication of one partition: leader, followers, ISR, high watermark, and truncation.
 
-Read `state`, then `kip_320`, the protocol as it is; the other modules are its ancestors, each
-with what was wrong with it. `properties` says what all of it is for.
+This is the TLA+ family *kafka-specification* by Jason Gustafson
+(github.com/hachikuji/kafka-specification) in Python: the same states and steps, so that the
+number of states agrees with TLC's. Where the family differs from Kafka, this model does too:
+
+- Before 2.1, Kafka did not truncate a follower whose leader stayed the same; here every newer
+  leader epoch truncates.
+- To expand the ISR, Kafka requires that the follower's log has reached the start offset of the
+  leader's epoch; here the leader's high watermark must have.
+- Kafka never removes the last member from the ISR (unless eligible leader replicas are on);
+  here the ISR can become empty.
+- In Kafka a fetch may return the high watermark alone; here it always returns a record.
+
+Read in this order:
+
+- `state`: logs, views, the controller's state, and the requests
+- `controller`, `leader`, `follower`: the rules by actor, as they are since KIP-320
+- `properties`: WeakIsr, StrongIsr, LeaderInIsr
+- `variants`: the five generations of the protocol, each with what was wrong with its parent
+- `truncation`, `unfenced`, `first_try`: the rules of the earlier generations
+
+Classes and methods of Kafka are named as in 4.0.0, those of the ZooKeeper controller as in 3.9.0;
+where another release is meant, it is named.
 """
 
 from __future__ import annotations
 
 from spec.core import Model
-from spec.replication.kip_101 import KIP_101
-from spec.replication.kip_279 import KIP_279
-from spec.replication.kip_320 import KIP_320
-from spec.replication.kip_320_first_try import KIP_320_FIRST_TRY
-from spec.replication.picture import picture
 from spec.replication.properties import LeaderInIsr, StrongIsr, WeakIsr
-from spec.replication.sanity import SANITY
-from spec.replication.state import Bounds, initial, nobody_is_left
-from spec.replication.truncate_to_hw import TRUNCATE_TO_HW
+from spec.replication.state import (
+    Bounds,
+    Broker,
+    Cluster,
+    LeaderAndIsr,
+    View,
+    brokers,
+    initial,
+    no_leader_can_be_elected,
+)
+from spec.replication.variants import VARIANTS
+
+__all__ = ["REPLICATION", "Bounds", "Broker", "Cluster", "LeaderAndIsr", "View"]
 
 REPLICATION = Model(
     name="replication",
     doc=(
-        "One partition, its replicas and the controller: who leads, who is in sync, what is "
-        "committed, and what a follower throws away under a new leader."
+        "One partition, its replicas and the controller, after the TLA+ family "
+        "kafka-specification: who leads, who is in sync, what is committed, and what a follower "
+        "truncates."
     ),
     bounds=Bounds,
     initial=initial,
     properties=(WeakIsr, StrongIsr, LeaderInIsr),
-    sanity=SANITY,
-    variants=(TRUNCATE_TO_HW, KIP_101, KIP_279, KIP_320_FIRST_TRY, KIP_320),
+    variants=VARIANTS,
     default_variant="kip-320",
-    final=nobody_is_left,
-    picture=picture,
-    mutation_bounds=({"brokers": 2}, {}),
+    final=no_leader_can_be_elected,
+    symmetric={Broker: brokers},
+    not_modelled=(
+        "acks",
+        "min.insync.replicas",
+        "unclean elections",
+        "restarts and lost logs",
+        "fetch requests and responses",
+        "segments and retention",
+        "transactions",
+        "clocks",
+    ),
 )

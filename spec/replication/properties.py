@@ -1,4 +1,4 @@
-"""What replication is for: a committed record stays with whoever may lead next."""
+"""The properties of replication: every broker that may lead next holds all committed records."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from spec.replication.state import NO_LEADER, Cluster, brokers
 
 
 def copy_at(offset: int, broker: int) -> str:
-    """What the copy of one offset on one broker is called, in verdicts and pictures."""
+    """The name of one broker's copy of an offset, in verdicts and pictures."""
     return f"offset {offset} on broker {broker}"
 
 
 def offsets(s: Cluster) -> range:
-    """Every offset that a log may have a record at."""
+    """Every offset at which a log may hold a record."""
     return range(s.bounds.log_size)
 
 
-def committed_record_is_held(
+def member_holds_committed_record(
     s: Cluster, leader: int, isr: frozenset[int], member: int, offset: int
 ) -> Claims:
-    """If it is below the leader's HW, a member of the ISR has the leader's record there."""
+    """A member of this ISR holds the presumed leader's record, if that counts as committed."""
     if s.presumes_leadership(leader) and member in isr and offset < s.views[leader].hw:
         agrees = s.logs[member].agrees_at(offset, s.logs[leader])
         yield f"{copy_at(offset, member)}, committed by broker {leader}", agrees
@@ -27,22 +27,25 @@ def committed_record_is_held(
 
 @always(leader=brokers, member=brokers, offset=offsets)
 def WeakIsr(s: Cluster, leader: int, member: int, offset: int) -> Claims:
-    """What a broker that takes itself for the leader counts as committed, its own ISR holds."""
-    return committed_record_is_held(s, leader, s.views[leader].isr, member, offset)
+    """Every record below a presumed leader's high watermark is in the log of each member of that
+    leader's ISR.
+    """
+    return member_holds_committed_record(s, leader, s.views[leader].isr, member, offset)
 
 
 @always(leader=brokers, member=brokers, offset=offsets)
 def StrongIsr(s: Cluster, leader: int, member: int, offset: int) -> Claims:
-    """What a broker that takes itself for the leader counts as committed, the true ISR holds.
+    """Every record below a presumed leader's high watermark is in the log of each member of the
+    controller's ISR.
 
-    Only members of the true ISR, the controller's, are ever elected. So no election loses a
-    committed record, and two that take themselves for the leader agree on what is committed.
+    The controller elects only from its own ISR. So no election loses a committed record, and two
+    presumed leaders agree on what is committed.
     """
-    return committed_record_is_held(s, leader, s.quorum.isr, member, offset)
+    return member_holds_committed_record(s, leader, s.quorum.isr, member, offset)
 
 
 @always
 def LeaderInIsr(s: Cluster) -> Claims:
-    """The controller's leader, while there is one, is in the controller's ISR."""
+    """The controller's leader, if there is one, is in the controller's ISR."""
     leader = s.quorum.leader
     yield f"broker {leader}", leader == NO_LEADER or leader in s.quorum.isr

@@ -1,120 +1,118 @@
-"""What there is: the logs, what each broker believes, and the controller's truth.
+"""The state of the model: each broker's log and view, the controller's state, and its requests.
 
-Leadership travels in LeaderAndIsr requests, which may be lost, late or repeated: every request
-ever sent stays there to be taken. Everything between replicas (fetching, truncating, watching
-who lags) happens in one atomic step, with the leader's state as it is at that moment.
+Leadership is announced in LeaderAndIsr requests, which may be lost, delayed or repeated: every
+request that was ever sent remains available. Interactions between replicas (fetching,
+truncating, ISR changes) are single atomic steps against the leader's current state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Annotated, Any, NewType
 
 import attrs
 
-from spec.core import (
-    appended,
-    bound,
-    constant,
-    evolve,
-    replaced,
-)
+from spec.core import appended, bound, constant, evolve, replaced
 from spec.log import Log
+from spec.watermarks import follower_hw
 
-NO_LEADER = -1
-"""Where a broker id is expected and there is no leader; as Kafka writes it."""
+Broker = NewType("Broker", int)
+"""A broker's id. No rule depends on which broker has which id: brokers are interchangeable."""
+
+NO_LEADER = Broker(-1)
+"""In place of a broker id: there is no leader. Kafka: `LeaderAndIsr.NO_LEADER`."""
 NO_EPOCH = -1
-"""Where a leader epoch is expected and none was heard of yet."""
+"""In place of a leader epoch: the broker has received no request yet."""
 
 
 @attrs.frozen
 class Bounds:
-    """How large the world is in which every state is looked at."""
+    """The constants of the model, and the limits that keep its state space finite."""
 
-    brokers: int = bound(3, 1, 5, "replicas of the partition, one on each broker")
-    log_size: int = bound(2, 1, 8, "records that a log holds at the most")
-    max_records: int = bound(2, 1, 8, "records that are ever written")
-    max_epoch: int = bound(1, 0, 8, "the last leader epoch; epochs begin with 0")
+    brokers: int = bound(3, 1, 5, "brokers, each with one replica of the partition")
+    log_size: int = bound(2, 1, 8, "largest number of records in a log")
+    max_records: int = bound(2, 1, 8, "largest number of records that are ever written")
+    max_epoch: int = bound(1, 0, 8, "last leader epoch; the first is 0")
 
 
 @attrs.frozen
 class LeaderAndIsr:
-    """Who leads and who is in sync, by the controller's word (LeaderAndIsr request)."""
+    """A decision of the controller: who leads, and who is in the ISR."""
 
     epoch: int
-    """The leader epoch that this decision began."""
-    leader: int
+    """The leader epoch that begins with this decision."""
+    leader: Broker
     """The leader's broker id, or NO_LEADER."""
-    isr: frozenset[int]
-    """The brokers that must hold a record before it counts as committed."""
+    isr: frozenset[Broker]
+    """The in-sync replicas: the brokers that must hold a record before it is committed."""
 
 
 @attrs.frozen
 class View:
-    """What one broker last heard about the partition, and its own high watermark."""
+    """What one broker knows of the partition: its last request, and its own high watermark."""
 
     hw: int = 0
     """High watermark: the records below it are committed, as far as this broker knows."""
     epoch: int = NO_EPOCH
-    """The newest leader epoch that this broker acted on."""
-    leader: int = NO_LEADER
-    """The broker that it takes for the leader."""
-    isr: frozenset[int] = frozenset()
-    """The ISR it last heard of; only a leader uses its own."""
+    """The leader epoch of the last request that this broker accepted."""
+    leader: Broker = NO_LEADER
+    """The leader that this request names."""
+    isr: frozenset[Broker] = frozenset()
+    """The ISR of this request; a leader keeps its own up to date, a follower does not use it."""
 
 
 @attrs.frozen(cache_hash=True)
 class Cluster:
     """One partition on all its brokers."""
 
-    logs: tuple[Log, ...]
+    logs: Annotated[tuple[Log, ...], Broker]
     """Each broker's log, by broker id."""
-    views: tuple[View, ...]
+    views: Annotated[tuple[View, ...], Broker]
     """Each broker's view, by broker id."""
     quorum: LeaderAndIsr
-    """The controller's truth, as ZooKeeper or the metadata log has it."""
+    """The controller's state, as ZooKeeper or the metadata log stores it."""
     requests: tuple[LeaderAndIsr, ...]
-    """Every request ever sent, by leader epoch: each epoch is sent once, and none is unsent."""
+    """Every request that was ever sent, by leader epoch; each decision has an epoch of its own."""
     next_record: int
-    """The id that the next written record gets."""
+    """The id of the next record that is written."""
     bounds: Bounds = constant()
-    """How large this world is."""
+    """The bounds of this run."""
 
-    # -- words that the rules are told in ---------------------------------------------------
+    # -- predicates ---------------------------------------------------------------------------
 
     @property
     def next_epoch(self) -> int:
-        """The leader epoch that the controller's next decision gets."""
+        """The leader epoch of the controller's next decision."""
         return len(self.requests)
 
     def presumes_leadership(self, broker: int) -> bool:
-        """Whether the broker believes that it leads. Several may, at one moment."""
+        """Whether the broker believes that it leads; several brokers may at the same time."""
         return self.views[broker].leader == broker
 
     def follows(self, follower: int, leader: int) -> bool:
-        """Whether the follower takes that broker for the leader, whatever the epoch."""
+        """Whether the follower believes that this broker leads, in whatever epoch."""
         return self.views[follower].leader == leader
 
     def follows_epoch(self, follower: int, leader: int) -> bool:
-        """Whether both agree on who leads, and in which epoch: what KIP-320 fences by."""
+        """Whether both agree on who leads, and in which leader epoch: what KIP-320 fences on."""
         return (
             self.presumes_leadership(leader)
             and self.follows(follower, leader)
             and self.views[follower].epoch == self.views[leader].epoch
         )
 
-    def is_true_leader(self, broker: int) -> bool:
-        """Whether the controller would accept an ISR change from this broker."""
+    def is_current_leader(self, broker: int) -> bool:
+        """Whether the broker leads in the controller's current epoch, and knows that it does."""
         return (
             self.quorum.leader == broker
             and self.presumes_leadership(broker)
             and self.views[broker].epoch == self.quorum.epoch
         )
 
-    # -- updates that several rules share -----------------------------------------------------
+    # -- updates ------------------------------------------------------------------------------
 
     def with_view(self, broker: int, **changes: Any) -> Cluster:
-        """The cluster with a changed view of one broker."""
+        """The cluster with some fields of one broker's view changed."""
         view = evolve(self.views[broker], **changes)
         return evolve(self, views=replaced(self.views, broker, view))
 
@@ -122,16 +120,22 @@ class Cluster:
         """The cluster with another log on one broker."""
         return evolve(self, logs=replaced(self.logs, broker, log))
 
-    def sends(self, leader: int, isr: Iterable[int]) -> Cluster:
-        """The controller decides: the next epoch begins, and the brokers are told."""
+    def with_truncated_log(self, broker: int, offset: int) -> Cluster:
+        """The cluster after one broker truncated its log; its high watermark stays within it."""
+        log = self.logs[broker].truncate_to(offset)
+        hw = follower_hw(self.views[broker].hw, log.end)
+        return self.with_log(broker, log).with_view(broker, hw=hw)
+
+    def with_request(self, leader: Broker, isr: Iterable[Broker]) -> Cluster:
+        """The cluster after the controller decided: the next leader epoch begins."""
         decision = LeaderAndIsr(self.next_epoch, leader, frozenset(isr))
         return evolve(self, quorum=decision, requests=appended(self.requests, decision))
 
-    def changes_isr(self, leader: int, isr: Iterable[int]) -> Cluster:
-        """The true leader changes the ISR: no new epoch, and nobody else is told.
+    def with_isr(self, leader: int, isr: Iterable[Broker]) -> Cluster:
+        """The cluster after the current leader changed the ISR; the leader epoch stays.
 
-        Kafka: `Partition.expandIsr`, `shrinkIsr`; a conditional write to ZooKeeper, since
-        KIP-497 the AlterPartition request. Simplification: it succeeds at once or not at all.
+        Kafka: `Partition.submitAlterPartition` (KIP-497), before 2.7 a conditional write to
+        ZooKeeper. Simplification: the change is committed at once, or not proposed.
         """
         changed = frozenset(isr)
         quorum = evolve(self.quorum, isr=changed)
@@ -139,12 +143,12 @@ class Cluster:
 
 
 def initial(bounds: Bounds) -> list[Cluster]:
-    """Empty logs, nobody has heard anything, and every broker is in the ISR."""
+    """Empty logs, every broker in the ISR, no leader, and no request sent."""
     return [
         Cluster(
             logs=(Log(),) * bounds.brokers,
             views=(View(),) * bounds.brokers,
-            quorum=LeaderAndIsr(NO_EPOCH, NO_LEADER, frozenset(range(bounds.brokers))),
+            quorum=LeaderAndIsr(NO_EPOCH, NO_LEADER, frozenset(map(Broker, range(bounds.brokers)))),
             requests=(),
             next_record=0,
             bounds=bounds,
@@ -152,12 +156,12 @@ def initial(bounds: Bounds) -> list[Cluster]:
     ]
 
 
-def nobody_is_left(s: Cluster) -> bool:
-    """Whether the ISR is empty and nobody leads: only an unclean election would go on."""
+def no_leader_can_be_elected(s: Cluster) -> bool:
+    """Whether there is no leader and the ISR is empty: only an unclean election is left."""
     return s.quorum.leader == NO_LEADER and not s.quorum.isr
 
 
-# -- what rules choose from -----------------------------------------------------------------
+# -- choices ------------------------------------------------------------------------------------
 
 
 def brokers(s: Cluster) -> range:

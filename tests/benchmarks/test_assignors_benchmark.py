@@ -1,4 +1,4 @@
-"""The benchmark of the assignors asks what it says, and its figures can be read."""
+"""The assignors' benchmark poses the documented inputs, and its output can be read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from benchmarks.picture import Line, log_log
 from spec.assignors import ASSIGNORS, KafkaRaises, Member, TopicPartition, kafka_order
 
 
-def test_sizes_are_those_that_kafka_tests_its_own_assignors_with() -> None:
+def test_sizes_are_those_of_kafkas_own_benchmarks() -> None:
     shapes = {}
     for name, make in SIZES.items():
         partitions, members = make()
@@ -36,21 +36,21 @@ def test_sizes_are_those_that_kafka_tests_its_own_assignors_with() -> None:
     }
 
 
-def test_the_last_member_differs_and_every_fourth_has_the_other_half() -> None:
+def test_subscriptions_of_the_unequal_groups() -> None:
     _, members = one_differs(topics=4, size=2, members=3)
     assert [len(member.topics) for member in members.values()] == [4, 4, 1]
     _, members = half_and_half(topics=4, size=2, members=5)
     assert [member.topics[0][-1] for member in members.values()] == ["0", "2", "2", "2", "0"]
 
 
-def test_again_all_but_the_first_own_what_they_got_and_some_may_leave() -> None:
+def test_the_next_round_has_owned_partitions_and_departures() -> None:
     _, owning = again("sticky", few_topics_each())
     assert owning[min(owning)].owned == ()
     assert sum(bool(member.owned) for member in owning.values()) > 100
     assert len(leave_some(owning)) == 150
 
 
-def test_without_peers_only_ours_is_measured() -> None:
+def test_without_peers_only_kspec_is_measured() -> None:
     times = Peers(None, {}, repeat=2, patience=1).measure("range", few_topics_each(), "few")
     assert list(times) == ["kspec"]
     assert 0 < times["kspec"].best <= times["kspec"].median
@@ -69,7 +69,7 @@ def test_times_are_the_best_and_the_median() -> None:
     assert [in_words(seconds) for seconds in (1.5, 0.0123)] == ["1.5 s", "12.3 ms"]
 
 
-def test_a_picture_is_svg_with_a_line_and_a_name_for_each() -> None:
+def test_a_picture_has_a_named_line_for_each_assignor() -> None:
     lines = [Line("ours & theirs", [(100, 0.5), (1000, 7)]), Line("b", [(100, 1), (1000, 2)])]
     drawn = ET.fromstring(log_log(lines, across="members", up="seconds"))
     names = [element.text for element in drawn.iter() if element.tag.endswith("text")]
@@ -77,7 +77,7 @@ def test_a_picture_is_svg_with_a_line_and_a_name_for_each() -> None:
     assert {"ours & theirs", "b", "members", "seconds", "100", "1,000"} <= set(names)
 
 
-def test_a_question_names_topics_by_number_and_texts_by_their_units() -> None:
+def test_a_request_encodes_topics_and_text() -> None:
     text, topics = question("range", {"t": 1}, {"m": Member(["u"], rack="r")}, {"t": [["a"]]})
     assert topics == ["t", "u"]
     assert text == "range 0 2 .0074 1 1 1 .0061 .0075 0 0 1 .006d - .0072 - - 1 1 0\n"
@@ -91,7 +91,7 @@ JAVA_AND_JAR = pytest.mark.skipif(
 
 @pytest.mark.slow
 @JAVA_AND_JAR
-def test_kafka_itself_answers_as_the_specification_does() -> None:
+def test_kafkas_assignors_agree_with_the_specification() -> None:
     jar = find_jar()
     assert jar is not None
     racks = {"t": [["a"], ["b"], ["b"]]}

@@ -1,4 +1,4 @@
-"""The benchmark of the coordinator brings a group through what it says, and counts all of it."""
+"""The coordinator's benchmark runs the rebalances that it claims to measure."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from benchmarks.coordinator import GROUP, Figure, Members, in_words, measure
 from spec.messages import GroupState
 
 
-def test_members_come_settle_and_rebalance() -> None:
+def test_members_join_settle_and_rebalance() -> None:
     members = Members(5)
-    members.come()
+    members.join()
     group = members.coordinator.groups[GROUP]
     assert (group.state, group.generation) == (GroupState.COMPLETING_REBALANCE, 1)
     members.sync()

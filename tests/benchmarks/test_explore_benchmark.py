@@ -1,4 +1,4 @@
-"""The benchmark of the engine gives rumur the bounds that it says, and both find the same."""
+"""The engine's benchmark gives rumur the same bounds, and both find the same states."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from benchmarks.explore import SIZES, Measured, best, bounds, measure
 from benchmarks.peers import rumur
 
 
-def test_the_model_gets_the_bounds_that_are_asked_for() -> None:
+def test_the_murphi_model_gets_the_bounds() -> None:
     first = rumur.model(bounds(4, 5, 6, 7)).splitlines()[0]
     assert first == "const R: 4; L: 5; M: 6; E: 7;"
 
 
-def test_what_rumur_says_is_read() -> None:
+def test_the_output_of_rumur_is_parsed() -> None:
     assert rumur.states("No error found.\n\t39619 states, 102219 rules fired in 1s.") == 39_619
 
 
-def test_an_error_that_rumur_finds_is_no_figure() -> None:
+def test_an_error_found_by_rumur_is_not_a_result() -> None:
     with pytest.raises(SystemExit, match="rumur did not explore the model"):
         rumur.states("1 error(s) found.\n\t39619 states, 102219 rules fired in 1s.")
 
@@ -34,7 +34,7 @@ def test_the_best_of_several_runs_is_the_least_of_each_figure() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not rumur.is_here(), reason=f"needs rumur: {rumur.HOW_TO_GET}")
-def test_both_find_as_many_states(tmp_path: Path) -> None:
+def test_both_find_the_same_number_of_states(tmp_path: Path) -> None:
     measured = measure(SIZES[0], 2, 1, tmp_path, reduce=True)
     assert measured.theirs is not None
     assert measured.reduced is not None

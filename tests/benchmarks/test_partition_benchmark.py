@@ -1,4 +1,4 @@
-"""The benchmark of a replica writes and fetches what it says, and its table can be read."""
+"""The replica's benchmark writes and fetches what it reports, and its table can be read."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from benchmarks.partition import main, measure
 
 
-def test_what_is_measured_is_a_whole_log_in_many_epochs() -> None:
+def test_a_whole_log_in_many_epochs_is_measured() -> None:
     appends, fetches, size = measure(records=2_000, epochs=20, batch=10)
     assert appends > 0
     assert fetches > 0
-    assert 8 <= size < 40  # an id, and what the epochs take
+    assert 8 <= size < 40  # the id, and a share of the epochs
 
 
 def test_the_table_has_a_row_for_each_size_of_batch_and_number_of_epochs(

@@ -45,7 +45,7 @@ def assigned(of: dict[str, Any]) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("strategy", ASSIGNORS)
-def test_what_is_printed_is_the_specifications_result_list_order_included(
+def test_the_assignment_equals_the_specifications_in_list_order(
     kspec: Kspec, strategy: str
 ) -> None:
     members = kafka_order(
@@ -61,35 +61,35 @@ def test_what_is_printed_is_the_specifications_result_list_order_included(
     assert list(only["members"]) == list(expected)
 
 
-def test_a_person_reads_who_keeps_what_what_moves_and_how_even_it_is(kspec: Kspec) -> None:
+def test_a_report_has_kept_added_and_revoked_partitions_moves_and_balance(kspec: Kspec) -> None:
     ran = kspec("assign", "range", write(GROUP))
     assert ran.code == 0
     assert ran.out.splitlines() == [
         "range, members in Kafka's order",
         "",
-        "member  partitions  keeps  gets  lets go  assigned",
-        "c3               4      0     4        0  payments 0-1, orders 0-1",
-        "c1               4      0     4        0  payments 2-3, orders 2-3",
-        "c2               2      0     2        2  orders 4-5",
+        "member  partitions  kept  added  revoked  assigned",
+        "c3               4     0      4        0  payments 0-1, orders 0-1",
+        "c1               4     0      4        0  payments 2-3, orders 2-3",
+        "c2               2     0      2        2  orders 4-5",
         "",
-        "Balance: 10 partitions to 3 members, 2 to 4 each: uneven.",
-        "Moves: 2 from one member to another; 0 stay where they are.",
+        "Balance: 10 partitions for 3 members, 2 to 4 each: unbalanced.",
+        "Moves: 2 partitions change owner, 0 stay.",
         "    orders-0  c2 → c3",
         "    orders-1  c2 → c3",
     ]
 
 
-def test_a_quick_look_needs_no_file(kspec: Kspec) -> None:
+def test_options_replace_the_file(kspec: Kspec) -> None:
     ran = kspec(
         *("assign", "range", "--topic", "t=3", "--member", "a=t", "--member", "b=t,u"),
         *("--member", "c="),
     )
     assert "a                2  t 0-1" in ran.out
     assert "b                1  t 2" in ran.out
-    assert "3 partitions to 3 members, 0 to 2 each: uneven" in ran.out
+    assert "3 partitions for 3 members, 0 to 2 each: unbalanced" in ran.out
 
 
-def test_yaml_says_the_same_as_json(kspec: Kspec) -> None:
+def test_yaml_and_json_give_the_same_assignment(kspec: Kspec) -> None:
     Path("group.yaml").write_text(
         """
         topics: {orders: 6, payments: 4}
@@ -106,7 +106,7 @@ def test_yaml_says_the_same_as_json(kspec: Kspec) -> None:
     assert rounds(kspec, "sticky", "group.yaml") == rounds(kspec, "sticky", write(GROUP))
 
 
-def test_without_a_yaml_reader_the_extra_is_named(
+def test_a_missing_yaml_reader_is_reported_with_its_extra(
     kspec: Kspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = builtins.__import__
@@ -123,7 +123,7 @@ def test_without_a_yaml_reader_the_extra_is_named(
     assert "pip install 'kspec[yaml]'" in ran.err
 
 
-def test_members_stand_in_kafkas_order_unless_as_given_is_asked_for(kspec: Kspec) -> None:
+def test_members_are_in_kafkas_order_unless_order_given_is_set(kspec: Kspec) -> None:
     group = write({"topics": {"t": 2}, "members": {"b": ["t"], "c": ["t"], "a": ["t"]}})
     (kafka,) = rounds(kspec, "range", group)
     (given,) = rounds(kspec, "range", group, "--order", "given")
@@ -134,7 +134,7 @@ def test_members_stand_in_kafkas_order_unless_as_given_is_asked_for(kspec: Kspec
 # -- members come and go -----------------------------------------------------------------------
 
 
-def test_afterwards_members_own_what_they_got_before(kspec: Kspec) -> None:
+def test_after_a_rebalance_members_own_what_they_were_assigned(kspec: Kspec) -> None:
     before = write({"topics": {"t": 4}, "members": {"a": ["t"], "b": ["t"]}})
     after = write({"members": {"b": ["t"], "c": ["t"]}}, "after.json")
     first, second = rounds(kspec, "sticky", before, "--after", after)
@@ -144,7 +144,7 @@ def test_afterwards_members_own_what_they_got_before(kspec: Kspec) -> None:
     assert second["moves"] == [], "who left owns nothing any more"
 
 
-def test_cooperative_rounds_go_on_until_nobody_has_to_let_go(kspec: Kspec) -> None:
+def test_cooperative_rounds_end_when_no_partition_is_revoked(kspec: Kspec) -> None:
     before = write({"topics": {"t": 4}, "members": {"a": ["t"]}})
     after = write({"members": {"a": ["t"], "b": ["t"]}}, "after.json")
     first, handing_over, last = rounds(kspec, "cooperative-sticky", before, "--after", after)
@@ -154,10 +154,10 @@ def test_cooperative_rounds_go_on_until_nobody_has_to_let_go(kspec: Kspec) -> No
     assert assigned(last) == {"a": ["t-0", "t-1"], "b": ["t-2", "t-3"]}
     ran = kspec("assign", "cooperative-sticky", before, "--after", after)
     assert "Round 3" in ran.out
-    assert "Withheld: 2, until whoever reads them has let go of them" in ran.out
+    assert "Withheld: 2 partitions, until their owners revoke them" in ran.out
 
 
-def test_a_member_that_missed_the_round_says_itself_what_it_owns(kspec: Kspec) -> None:
+def test_a_member_that_missed_a_round_can_name_what_it_owns(kspec: Kspec) -> None:
     before = write({"topics": {"t": 2}, "members": {"a": ["t"], "b": ["t"]}})
     stale = {"topics": ["t"], "owned": ["t-0"], "generation": 0}
     after = write({"members": {"a": ["t"], "b": stale}, "topics": {"t": 3}}, "after.json")
@@ -169,24 +169,24 @@ def test_a_member_that_missed_the_round_says_itself_what_it_owns(kspec: Kspec) -
 # -- odd groups, and files that mean nothing ---------------------------------------------------
 
 
-def test_an_empty_group_is_no_error(kspec: Kspec) -> None:
+def test_an_empty_group_is_valid(kspec: Kspec) -> None:
     ran = kspec("assign", "sticky", write({"topics": {"t": 2}, "members": {}}))
     assert (ran.code, ran.err) == (0, "")
     assert "No members: nothing is assigned." in ran.out
 
 
-def test_a_topic_that_is_not_there_is_left_out_and_that_is_said(kspec: Kspec) -> None:
+def test_an_unknown_topic_is_ignored_and_reported(kspec: Kspec) -> None:
     ran = kspec("assign", "sticky", "--topic", "orders=3", "--member", "c=order")
     assert (ran.code, ran.err) == (
         0,
-        "kspec: not among the topics, and left out as with Kafka: order\n",
+        "kspec: unknown topics, ignored as Kafka does: order\n",
     )
     assert "No partitions: nothing is assigned." in ran.out
     told = write({"topics": {"t": None}, "members": {"a": ["t"]}})
     assert kspec("assign", "sticky", told, "--json").err == "", "null says that it has no metadata"
 
 
-def test_what_is_owned_but_not_subscribed_to_or_gone_is_let_go(kspec: Kspec) -> None:
+def test_owned_partitions_that_are_unsubscribed_or_deleted_are_revoked(kspec: Kspec) -> None:
     claims = {"topics": ["t"], "owned": ["t-0", "u-0", "gone-7"], "generation": 1}
     group = write({"topics": {"t": 1, "u": 1}, "members": {"a": claims, "b": ["u", "u"]}})
     (only,) = rounds(kspec, "sticky", group)
@@ -194,7 +194,7 @@ def test_what_is_owned_but_not_subscribed_to_or_gone_is_let_go(kspec: Kspec) -> 
     assert only["members"]["a"]["lets_go"] == [["u", 0], ["gone", 7]]
 
 
-def test_names_of_any_script_are_lined_up_and_none_commands_the_terminal(kspec: Kspec) -> None:
+def test_names_in_any_script_are_aligned_and_escaped(kspec: Kspec) -> None:
     members = {"\x1b[31m": ["😀"], "日本": ["😀"]}
     ran = kspec("assign", "range", write({"topics": {"😀": 2}, "members": members}))
     assert "\x1b" not in ran.out
@@ -205,7 +205,7 @@ def test_names_of_any_script_are_lined_up_and_none_commands_the_terminal(kspec: 
     ]
 
 
-def test_where_kafka_raises_that_is_said_in_one_line(kspec: Kspec) -> None:
+def test_an_exception_of_kafkas_assignor_is_reported_in_one_line(kspec: Kspec) -> None:
     claims = {"topics": [], "owned": ["t-1"], "generation": 1}
     group = write({"topics": {"t": 1}, "members": {"a": claims, "b": ["t"]}})
     ran = kspec("assign", "sticky", group)
@@ -213,11 +213,11 @@ def test_where_kafka_raises_that_is_said_in_one_line(kspec: Kspec) -> None:
     assert "Kafka raises IllegalStateException here" in ran.err
 
 
-def test_many_partitions_are_assigned_at_once_and_told_in_few_lines(kspec: Kspec) -> None:
+def test_many_partitions_are_assigned_quickly_and_reported_in_few_lines(kspec: Kspec) -> None:
     topics = {f"t{number}": 1000 for number in range(50)}
     members = {f"m{number}": list(topics) for number in range(50)}
     ran = kspec("assign", "roundrobin", write({"topics": topics, "members": members}))
-    assert "50000 partitions to 50 members, 1000 each: as even as can be." in ran.out
+    assert "50000 partitions for 50 members, 1000 each: balanced." in ran.out
     assert max(map(len, ran.out.splitlines())) < 5000
 
 
@@ -230,7 +230,7 @@ def member(**fields: object) -> dict[str, object]:
     ("document", "says"),
     [
         ([], "a group is given by name"),
-        ({"members": {}}, "there are no topics"),
+        ({"members": {}}, "names no topics"),
         ({"topics": {}}, "there are no members"),
         ({"topic": {}, "members": {}}, "did you mean topics?"),
         ({"topics": {"t": -1}, "members": {}}, "topic 't' has -1 partitions"),
@@ -257,7 +257,7 @@ def member(**fields: object) -> dict[str, object]:
         ),
     ],
 )
-def test_a_file_that_means_nothing_gets_one_line(kspec: Kspec, document: object, says: str) -> None:
+def test_an_invalid_group_is_refused_in_one_line(kspec: Kspec, document: object, says: str) -> None:
     ran = kspec("assign", "range", write(document))
     assert (ran.code, ran.out, ran.err.count("\n")) == (151, "", 1)
     assert ran.err.startswith("kspec: group.json: ")
@@ -270,15 +270,15 @@ def test_a_file_that_means_nothing_gets_one_line(kspec: Kspec, document: object,
         ("g.json", '{"topics": {"t": 1, "t": 2}, "members": {}}', "'t' is given twice"),
         ("g.yaml", "topics: {t: 1, t: 2}\nmembers: {}", "'t' is given twice"),
         ("g.yaml", "topics: {1: 1}\nmembers: {}", "a name is a string, not 1: put it in quotes"),
-        ("g.yaml", "topics: {a: [\n", "no YAML"),
-        ("g.yaml", "a: !!python/object:os.system x", "no YAML"),
+        ("g.yaml", "topics: {a: [\n", "not YAML"),
+        ("g.yaml", "a: !!python/object:os.system x", "not YAML"),
         ("g.yaml", "", "a group is given by name"),
-        ("g.json", "{", "line 1: no JSON"),
-        ("g.json", "[" * 100_000, "nested too deeply"),
-        ("g.json", b'{\n"\xff": 1}', "line 2: this is not UTF-8"),
+        ("g.json", "{", "line 1, column 2: not JSON"),
+        ("g.json", "[" * 100_000, "nested deeper than 100"),
+        ("g.json", b'{\n"\xff": 1}', "line 2: not UTF-8"),
     ],
 )
-def test_a_file_that_cannot_be_read_gets_one_line(
+def test_an_unreadable_file_is_refused_in_one_line(
     kspec: Kspec, name: str, content: str | bytes, says: str
 ) -> None:
     Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -301,7 +301,7 @@ def test_a_file_that_cannot_be_read_gets_one_line(
         (["range", "--topic", "t=1", "--order", "random"], 2, "random"),
     ],
 )
-def test_wrong_usage_gets_one_line(
+def test_wrong_usage_is_reported_in_one_line(
     kspec: Kspec, arguments: list[str], code: int, says: str
 ) -> None:
     ran = kspec("assign", *arguments)

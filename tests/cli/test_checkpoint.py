@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import random
 import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from checkers.native import checkpoint
-from tests.cli.conftest import Kspec
+from checkers.engine.packed import checkpoint
+from tests.cli.conftest import Kspec, wait_until_it_has_worked
 
 SMALL = ("check", "replication", "--set", "brokers=2")
 LARGER = ("replication", "--set", "max_epoch=2", "--json")
 
 
 def counts(record: dict[str, Any]) -> dict[str, Any]:
-    """What may not depend on how often a run was begun."""
+    """The part of a result that must not depend on interruptions."""
     names = ("verdict", "distinct", "generated", "levels", "rules", "violations", "stopped_by")
     return {name: record[name] for name in names}
 
 
-def test_a_run_goes_on_and_says_what_the_disk_took(kspec: Kspec) -> None:
+def test_a_run_is_resumed_and_reports_the_disk_space(kspec: Kspec) -> None:
     whole = kspec(*SMALL, "--json")
     ended = kspec(*SMALL, "--json", "--max-depth", "3", "--checkpoint", "new/run")
     assert (ended.code, json.loads(ended.out)["stopped_by"]) == (4, "max-depth 3")
@@ -38,7 +42,7 @@ def test_a_run_goes_on_and_says_what_the_disk_took(kspec: Kspec) -> None:
     assert "checkpoint" not in json.loads(whole.out)["seconds"]
 
 
-def test_what_is_explored_is_taken_from_the_folder(kspec: Kspec) -> None:
+def test_the_folder_names_what_is_explored(kspec: Kspec) -> None:
     run = [*SMALL, "--variant", "kip-101", "--set", "max_epoch=2", "--property", "StrongIsr"]
     whole = kspec(*run, "--json")
     ended = kspec(*run, "--max-depth", "3", "--checkpoint", "run")
@@ -56,7 +60,7 @@ def test_what_is_explored_is_taken_from_the_folder(kspec: Kspec) -> None:
         assert counts(json.loads(finished.out)) == counts(json.loads(whole.out))
 
 
-def test_properties_are_told_in_the_order_of_the_model(kspec: Kspec) -> None:
+def test_properties_are_listed_in_the_order_of_the_model(kspec: Kspec) -> None:
     whole = kspec(*SMALL, "--json", "--checkpoint", "run")
     asked = json.loads(whole.out)["properties"]
     assert asked != sorted(asked)
@@ -73,13 +77,13 @@ def test_properties_are_told_in_the_order_of_the_model(kspec: Kspec) -> None:
         (["--property", "none"], "properties is LeaderInIsr, .* there, and none here"),
     ],
 )
-def test_what_is_given_and_differs_is_refused_by_name(
+def test_a_different_option_is_refused_by_name(
     kspec: Kspec, arguments: list[str], says: str
 ) -> None:
     kspec(*SMALL, "--max-depth", "3", "--checkpoint", "run")
     ran = kspec("check", *arguments, "--resume", "run")
     assert (ran.code, ran.out) == (151, "")
-    assert re.fullmatch(f"kspec: run/manifest.json is of another run: {says}.*\n", ran.err)
+    assert re.fullmatch(f"kspec: run/manifest.json belongs to another run: {says}.*\n", ran.err)
 
 
 def test_a_checkpoint_names_no_file_to_be_executed(kspec: Kspec) -> None:
@@ -92,10 +96,10 @@ def test_a_checkpoint_names_no_file_to_be_executed(kspec: Kspec) -> None:
     path.write_text(json.dumps(record | {"checksum": checkpoint.checksum_of(record)}))
     ran = kspec("check", "--resume", "run")
     assert ran.code == 151
-    assert ran.err == "kspec: run keeps a run of ./own.py, which is not kspec's: name it\n"
+    assert ran.err == "kspec: run holds a run of ./own.py, a model of your own: name it\n"
 
 
-def test_what_was_killed_before_anything_was_kept_begins(kspec: Kspec) -> None:
+def test_a_run_killed_before_its_first_level_restarts(kspec: Kspec) -> None:
     Path("run").mkdir()
     assert kspec(*SMALL, "--resume", "run").code == 0
 
@@ -103,16 +107,19 @@ def test_what_was_killed_before_anything_was_kept_begins(kspec: Kspec) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        ([*SMALL, "--checkpoint", "a", "--resume", "b"], 2, "leave out --checkpoint"),
+        ([*SMALL, "--checkpoint", "a", "--resume", "b"], 2, "omit --checkpoint"),
         ([*SMALL, "--resume", "nowhere"], 151, "there is no checkpoint at nowhere"),
-        ([*SMALL, "--checkpoint", "/proc/run"], 151, "cannot keep a checkpoint in /proc/run: No s"),
-        ([*SMALL, "--checkpoint", "a", "--engine", "reference"], 151, "keeps no checkpoint"),
-        (["check", "counter", "--checkpoint", "a"], 151, "the learned engine keeps no checkp"),
+        ([*SMALL, "--checkpoint", "/proc/run"], 151, "cannot save a checkpoint in /proc/run: No s"),
+        (
+            [*SMALL, "--checkpoint", "a", "--engine", "reference"],
+            151,
+            "does not support checkpoints",
+        ),
         (["check", "--resume", "nowhere"], 151, "there is no checkpoint at nowhere"),
-        (["check", "--resume", "."], 151, "nothing is kept in . yet: name the MODEL to begin"),
+        (["check", "--resume", "."], 151, ". holds no saved run yet: name a MODEL"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(
+def test_contradictory_options_are_refused_in_one_line(
     kspec: Kspec, arguments: list[str], code: int, says: str
 ) -> None:
     ran = kspec(*arguments)
@@ -121,10 +128,12 @@ def test_what_cannot_be_is_told_in_one_line(
     assert ran.err.count("\n") == 1
 
 
-def test_without_pyarrow_one_line_says_what_to_install(
+def test_a_missing_pyarrow_is_reported_in_one_line(
     kspec: Kspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith(("pyarrow", "checkers.native."))]:
+    for name in [
+        name for name in sys.modules if name.startswith(("pyarrow", "checkers.engine.packed."))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     for option in ("--checkpoint", "--resume"):
@@ -133,26 +142,34 @@ def test_without_pyarrow_one_line_says_what_to_install(
         assert ran.err == "kspec: checkpoints need pyarrow: pip install 'kspec[checkpoint]'\n"
 
 
-def test_nothing_that_a_checkpoint_needs_is_imported_without_one() -> None:
+def test_pyarrow_is_imported_only_for_checkpoints() -> None:
     code = (
         "import sys; from checkers.cli.main import run; "
         "run(['check', 'replication', '--set', 'brokers=2', '--engine', 'native']); "
         "sys.exit('pyarrow' in sys.modules)"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=60)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=False, timeout=120
+    )
     assert ran.returncode == 0
 
 
 # -- real processes -------------------------------------------------------------------------------
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "checkers.cli", "check", *arguments],
+@contextmanager
+def start(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A run in a separate process, which is killed at the end of the block."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "checkers", "check", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def finish(*arguments: str) -> dict[str, Any]:
@@ -164,12 +181,11 @@ def finish(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_killed_ten_times_it_finds_what_it_finds_unharmed(tmp_path: Path) -> None:
-    """Every other time, what goes on is killed as well before it goes on for good."""
+def test_a_run_killed_ten_times_has_the_same_result(tmp_path: Path, chance: random.Random) -> None:
+    """Every other resumed run is killed as well, before one runs to its end."""
     begun = time.perf_counter()
     whole = counts(finish(*LARGER, "--checkpoint", str(tmp_path / "whole")))
     seconds = time.perf_counter() - begun
-    chance = random.Random()
     for attempt in range(10):
         folder = tmp_path / str(attempt)
         for option in ["--checkpoint", "--resume"][: 1 + attempt % 2]:
@@ -185,14 +201,16 @@ def test_killed_ten_times_it_finds_what_it_finds_unharmed(tmp_path: Path) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("keep", [True, False])
-def test_a_signal_ends_it_with_what_was_found(tmp_path: Path, number: int, keep: bool) -> None:
+def test_a_signal_ends_a_run_with_its_result_so_far(
+    tmp_path: Path, number: int, keep: bool
+) -> None:
     larger = ("--set", "max_epoch=4", "--set", "log_size=3", "--set", "max_records=3")
     bounds = ("replication", *larger, "--json")  # no machine is done with that in four seconds
     folder = tmp_path / "run"
     with start(*bounds, *(["--checkpoint", str(folder)] if keep else [])) as process:
-        time.sleep(4)
+        wait_until_it_has_worked(process.pid, seconds=4)
         process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=120)
     record = json.loads(out)
     assert (process.returncode, err) == (4, "")
     assert (record["verdict"], record["stopped_by"]) == ("inconclusive", "interrupted")
@@ -200,3 +218,18 @@ def test_a_signal_ends_it_with_what_was_found(tmp_path: Path, number: int, keep:
     if keep:
         levels = finish(*bounds, "--resume", str(folder), "--max-depth", "12")["levels"]
         assert levels == finish(*bounds, "--max-depth", "12")["levels"]
+
+
+def test_a_full_disk_is_reported_at_the_prompt(
+    kspec: Kspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: Path, manifest: checkpoint.Manifest) -> None:
+        if manifest.levels:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "manifest.json")
+
+    monkeypatch.setattr(checkpoint, "write_manifest", full)
+    ended = kspec(*SMALL, "--max-depth", "2", "--checkpoint", "run")
+    assert ended.code == 4
+    assert "cannot be written (manifest.json: No space left on device)" in ended.out
+    assert "\nTo continue" not in ended.out
+    assert "Once it can be written, to continue after the last level there: kspec" in ended.out

@@ -34,10 +34,10 @@ def findings(found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     return {s["strategy"]: s["findings"] for s in found["strategies"]}
 
 
-def test_a_target_that_is_right_conforms(kspec: Kspec) -> None:
+def test_a_correct_target_conforms(kspec: Kspec) -> None:
     ran = kspec("conform", "impl.assignors:ASSIGNORS", "--max-examples", "8")
     assert (ran.code, ran.err) == (0, "")
-    assert "Found nothing against range, roundrobin, sticky, cooperative-sticky." in ran.out
+    assert "No difference found for range, roundrobin, sticky, cooperative-sticky." in ran.out
 
 
 # -- clients that are known by name ------------------------------------------------------------
@@ -118,7 +118,7 @@ def test_a_mapping_or_a_function_that_makes_one_is_a_target(kspec: Kspec, refere
         (["own.py:NUMBER", "--max-examples", "0"], 2, "--max-examples"),
     ],
 )
-def test_what_is_no_target_gets_one_line(
+def test_an_invalid_target_is_refused_in_one_line(
     kspec: Kspec, arguments: list[str], code: int, says: str
 ) -> None:
     Path("own.py").write_text(
@@ -145,6 +145,6 @@ def test_a_client_that_is_not_installed_is_named(
     for name in [m for m in sys.modules if m.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.setattr("checkers.conform.target.installed_version", lambda _: None)
+    monkeypatch.setattr("checkers.groups.conform.target.installed_version", lambda _: None)
     ran = kspec("conform", *arguments)
     assert (ran.code, ran.out, ran.err) == (151, "", f"kspec: {says}\n")

@@ -1,19 +1,23 @@
-"""Files at the prompt: what cannot be read, cannot be written, or is no file at all."""
+"""Files at the prompt that cannot be read or written."""
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
+from pyarrow.parquet import ParquetWriter
 
 from checkers import start
 from checkers.start import EXIT_INTERRUPTED
 from tests.cli.conftest import Kspec
 
 
-def test_whether_a_file_can_be_read_is_no_question_of_usage(
+def test_an_unreadable_file_is_not_wrong_usage(
     kspec: Kspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kspec("check", "die-hard", "--out-itf", "t.itf.json")
@@ -21,30 +25,30 @@ def test_whether_a_file_can_be_read_is_no_question_of_usage(
     assert kspec("show", "t.itf.json").code == 0
 
 
-def test_a_model_that_cannot_be_read_is_told_by_its_name(kspec: Kspec) -> None:
-    Path("own.py").symlink_to("/proc/self/mem")  # a file that nobody can read from its beginning
+def test_a_model_that_cannot_be_read_is_reported_by_name(kspec: Kspec) -> None:
+    Path("own.py").symlink_to("/proc/self/mem")  # reading it from its beginning fails
     ran = kspec("check", "own.py")
     assert (ran.code, ran.err) == (151, "kspec: cannot read own.py: Input/output error\n")
 
 
-def test_what_a_model_cannot_read_itself_is_told_with_its_line(kspec: Kspec) -> None:
+def test_an_os_error_in_a_model_is_reported_with_its_line(kspec: Kspec) -> None:
     Path("own.py").write_text("\nopen('nowhere')")
     assert "own.py, line 2: FileNotFoundError" in kspec("check", "own.py").err
 
 
 @pytest.mark.parametrize("arguments", [["bundle"], ["check", "die-hard", "--html"]])
-def test_a_directory_is_no_file_to_write(kspec: Kspec, arguments: list[str]) -> None:
-    Path("there").mkdir()
-    ran = kspec(*arguments, "there")
+def test_a_directory_cannot_be_written(kspec: Kspec, arguments: list[str]) -> None:
+    Path("there.zip").mkdir()
+    ran = kspec(*arguments, "there.zip")
     assert (ran.code, ran.out, ran.err.count("\n")) == (151, "", 1)
-    assert "cannot write there: " in ran.err
+    assert "cannot write there.zip: " in ran.err
 
 
 @pytest.mark.parametrize("option", ["--html", "--out-itf"])
-def test_standard_output_is_no_place_for_a_counterexample(kspec: Kspec, option: str) -> None:
+def test_a_counterexample_cannot_be_written_to_standard_output(kspec: Kspec, option: str) -> None:
     ran = kspec("check", "die-hard", option, "-")
     assert (ran.code, ran.out) == (151, "")
-    assert ran.err == "kspec: standard output is for what is said: name a file\n"
+    assert ran.err == "kspec: standard output carries the report: name a file\n"
     assert list(Path().iterdir()) == []
 
 
@@ -61,22 +65,22 @@ def test_a_trace_is_shown_from_standard_input(
 @pytest.mark.parametrize(
     ("reference", "says"),
     [
-        ("bad.json", "bad.json is no Python file"),
-        ("there", "there is no Python file"),
+        ("bad.json", "bad.json is not a Python file"),
+        ("there", "there is not a Python file"),
         ("./there", "./there is a directory"),
         ("own.py/", "no file own.py/"),
     ],
 )
-def test_what_is_no_python_file_is_no_model(kspec: Kspec, reference: str, says: str) -> None:
+def test_other_files_are_refused_as_models(kspec: Kspec, reference: str, says: str) -> None:
     Path("bad.json").write_text("{}")
     Path("there").mkdir()
-    Path("own.py").write_text("from spec.toys import COUNTER")
+    Path("own.py").write_text("from examples import COUNTER")
     ran = kspec("check", reference)
     assert (ran.code, ran.out, ran.err.count("\n")) == (151, "", 1)
     assert says in ran.err
 
 
-def test_ctrl_c_is_a_line_also_while_a_command_is_imported(
+def test_ctrl_c_during_an_import_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupted(module: str) -> None:
@@ -89,8 +93,37 @@ def test_ctrl_c_is_a_line_also_while_a_command_is_imported(
     assert capsys.readouterr().err == "kspec: interrupted\n"
 
 
-def test_the_scripts_begin_with_what_is_imported_at_once() -> None:
-    """What comes before `begin` is not guarded, so it had better be little."""
-    script = "import sys; import spark_check.start; print('click' in sys.modules)"
+def test_the_script_imports_little_before_it_guards_against_ctrl_c() -> None:
+    script = "import sys; import checkers.start; print('click' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ran.stdout == "False\n"
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_bundle_is_written_whole_or_not_at_all(
+    kspec: Kspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("kspec.zip").write_text("the one before")
+    monkeypatch.setattr(ZipFile, "write", full)
+    ran = kspec("bundle", "kspec.zip")
+    assert (ran.code, ran.err) == (151, "kspec: cannot write kspec.zip: No space left on device\n")
+    assert [path.read_text() for path in Path().iterdir()] == ["the one before"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "file"),
+    [
+        (ParquetWriter, "write_table", "vectors/states.parquet"),
+        (Path, "write_text", "vectors/itf/000000000.itf.json"),
+    ],
+)
+def test_a_full_disk_is_reported_with_the_file_of_the_traces(
+    kspec: Kspec, monkeypatch: pytest.MonkeyPatch, kind: type, method: str, file: str
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, method, full)
+        ran = kspec("traces", "die-hard", "--out", "vectors", "--itf")
+    assert (ran.code, ran.err) == (151, f"kspec: {file}: No space left on device\n")

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from checkers.models import BUILT_IN, find_model
-from checkers.mutate import Mutant, Outcome, Run, mutate
-from spec.group.coordinator.checks import ERRORS
+from checkers.models.find import BUILT_IN, find_model
+from checkers.mutation.mutate import Mutant, Outcome, Run, mutate
+from spec.group import GROUP
 from tests.cli.conftest import Kspec
+from traces.schema import json_schema
 
 # -- show --------------------------------------------------------------------------------------
 
 
-def test_what_check_wrote_is_shown_again(kspec: Kspec) -> None:
+def test_a_trace_that_check_wrote_is_shown(kspec: Kspec) -> None:
     checked = kspec("check", "die-hard", "--out-itf", "t.itf.json")
     shown = kspec("show", "t.itf.json", "--html", "t.html")
     assert shown.code == 0
@@ -26,7 +27,7 @@ def test_what_check_wrote_is_shown_again(kspec: Kspec) -> None:
     assert "GoalIsNeverMeasured" in Path("t.html").read_text()
 
 
-def test_a_trace_of_another_tool_is_a_plain_table(kspec: Kspec) -> None:
+def test_a_trace_of_another_tool_is_shown_as_variables(kspec: Kspec) -> None:
     Path("t.itf.json").write_text(
         json.dumps(
             {
@@ -51,7 +52,7 @@ def test_a_trace_that_the_rules_do_not_allow_is_shown_and_rejected(kspec: Kspec)
     Path("t.itf.json").write_text(json.dumps(trace))
     ran = kspec("show", "t.itf.json")
     assert ran.code == 3
-    assert "state 3: empty_small leads to another" in ran.err
+    assert "state 3: empty_small leads to a state with another" in ran.err
     assert "empty_small" in ran.out
 
 
@@ -68,7 +69,9 @@ def test_code_named_in_a_trace_is_not_executed(kspec: Kspec) -> None:
 @pytest.mark.parametrize(
     ("content", "says"), [("", "cut short"), ("{}", "states"), (None, "No such file")]
 )
-def test_what_is_no_trace_is_refused(kspec: Kspec, content: str | None, says: str) -> None:
+def test_a_file_that_is_not_a_trace_is_refused(
+    kspec: Kspec, content: str | None, says: str
+) -> None:
     if content is not None:
         Path("t.json").write_text(content)
     ran = kspec("show", "t.json")
@@ -90,7 +93,7 @@ def test_a_trace_of_a_variant_or_bounds_that_do_not_exist_is_rejected(
     assert (ran.code, ran.err.count("\n")) == (3, 1)
 
 
-def test_what_is_shown_is_there_for_a_machine_too(kspec: Kspec) -> None:
+def test_a_trace_is_printed_as_json(kspec: Kspec) -> None:
     kspec("check", "die-hard", "--out-itf", "t.itf.json")
     record = json.loads(kspec("show", "t.itf.json", "--json").out)
     assert (record["states"], record["replayed"], record["rejected"]) == (7, True, None)
@@ -115,7 +118,7 @@ def test_every_model_is_listed_in_a_few_lines(kspec: Kspec) -> None:
     assert len(ran.out.splitlines()) < 5 * len(BUILT_IN)
 
 
-def test_a_model_is_told_with_what_can_be_asked_of_it(kspec: Kspec) -> None:
+def test_a_model_is_listed_with_variants_bounds_and_properties(kspec: Kspec) -> None:
     ran = kspec("models", *BUILT_IN)
     for name in BUILT_IN:
         model = find_model(name)
@@ -133,10 +136,10 @@ def test_a_model_is_told_with_what_can_be_asked_of_it(kspec: Kspec) -> None:
 @pytest.mark.usefixtures("wide")
 def test_a_derived_variant_is_listed_with_the_rules_in_which_it_differs(kspec: Kspec) -> None:
     said = kspec("models", "group", "--rules").out
-    assert "\n        rules: as eager, without coordinator_gives_id, with these" in said
-    assert "\n        rules: as eager, without sync_timer_fires\n" in said
+    assert "\n        rules: those of eager, without coordinator_issues_member_id; of" in said
+    assert "\n        rules: those of eager, without coordinator_expires_pending_sync\n" in said
     assert said.count("\n        consumer_heartbeats(consumer), by the consumer: ") == 1
-    assert said.count("\n        coordinator_adds_member_at_once(ask), by ") == 1
+    assert said.count("\n        coordinator_adds_member_at_once(request), by ") == 1
 
 
 @pytest.mark.usefixtures("wide")
@@ -150,35 +153,35 @@ def test_one_variant_is_listed_with_all_its_rules(kspec: Kspec) -> None:
     assert [v["name"] for v in record["variants"]] == ["before-kip-394"]
 
 
-def test_a_variant_is_of_one_model(kspec: Kspec) -> None:
+def test_variant_requires_one_model(kspec: Kspec) -> None:
     assert kspec("models", "--variant", "eager").code == 2
     assert kspec("models", "group", "--variant", "eagre").code == 151
 
 
-def test_models_are_listed_for_a_machine_too(kspec: Kspec) -> None:
+def test_models_are_listed_as_json(kspec: Kspec) -> None:
     (record,) = json.loads(kspec("models", "replication", "--rules", "--json").out)["models"]
     assert record["default_variant"] == "kip-320"
     kip_101 = next(v for v in record["variants"] if v["name"] == "kip-101")
     assert kip_101["violates"] == {"StrongIsr": {"states": 12, "bounds": {}}}
-    assert "presumes leadership" in kip_101["rules"][3]["guards"]
+    assert "leader presumes leadership" in kip_101["rules"][3]["guards"]
 
 
 @pytest.mark.usefixtures("wide")
-def test_each_check_of_a_request_is_listed_with_the_error_that_it_gives(kspec: Kspec) -> None:
+def test_guards_of_requests_are_listed_with_their_errors(kspec: Kspec) -> None:
     said = {line.strip() for line in kspec("models", "group", "--rules").out.splitlines()}
-    for check, error in ERRORS.items():
+    for check, error in GROUP.answers.items():
         assert f"- {check} (else {error})" in said
     (record,) = json.loads(kspec("models", "group", "--json").out)["models"]
     assert record["answers"]["generation is current"] == "ILLEGAL_GENERATION"
 
 
-def test_a_rule_is_listed_with_all_that_it_says_of_itself(kspec: Kspec) -> None:
+def test_rules_are_listed_with_their_docstrings(kspec: Kspec) -> None:
     said = " ".join(kspec("models", "group", "--rules").out.split())
     for rule in find_model("group").variant().rules:
         assert " ".join(rule.doc.split()) in said
 
 
-def test_a_model_that_is_not_there_is_named(kspec: Kspec) -> None:
+def test_an_unknown_model_is_refused(kspec: Kspec) -> None:
     ran = kspec("models", "replicatoin")
     assert (ran.code, ran.err.count("\n")) == (151, 1)
 
@@ -193,7 +196,7 @@ def test_a_simulation_reports_seed_and_statistics(kspec: Kspec) -> None:
     assert verdict["statistics"]["walks"] == 20
 
 
-def test_a_simulation_that_finds_something_draws_it(kspec: Kspec) -> None:
+def test_a_simulation_draws_a_violation(kspec: Kspec) -> None:
     ran = kspec("simulate", "die-hard", "--html", "t.html")
     assert ran.code == 12
     assert "Violated: GoalIsNeverMeasured" in ran.out
@@ -201,7 +204,7 @@ def test_a_simulation_that_finds_something_draws_it(kspec: Kspec) -> None:
 
 
 @pytest.mark.parametrize(("step", "claim"), [("[1, 2][s]", "True"), ("s + 1", "[1, 1][s]")])
-def test_a_model_that_fails_on_a_walk_is_shown_with_the_way_there(
+def test_a_model_that_raises_on_a_walk_is_reported_with_a_trace(
     kspec: Kspec, step: str, claim: str
 ) -> None:
     Path("own.py").write_text(OWN.format(step=step, claim=claim))
@@ -228,17 +231,17 @@ MODEL = Model(name="own", doc="", initial=lambda b: [0], properties=(Fine,),
 """
 
 
-def test_mutation_lists_what_survives(kspec: Kspec) -> None:
+def test_mutation_lists_survivors(kspec: Kspec) -> None:
     ran = kspec("mutate", "counter")
     assert ran.code == 0
-    assert "3 mutants, 3 caught, 0 explained, 0 unexplained" in ran.out
-    assert "Caught by: ReachesTop (3)." in ran.out
-    ran = kspec("mutate", "replication", "--set", "brokers=1", "--rule", "leader_writes")
+    assert "3 mutants, 3 killed, 0 equivalent, 0 survived. Mutation score 100.0%;" in ran.out
+    assert "Killed by: ReachesTop (3)." in ran.out
+    ran = kspec("mutate", "replication", "--set", "brokers=1", "--rule", "leader_appends")
     assert ran.code in (0, 12)
     assert "mutants" in ran.out
 
 
-def test_an_interrupted_mutation_tells_of_the_mutants_that_were_looked_at(
+def test_an_interrupted_mutation_reports_the_mutants_that_were_explored(
     kspec: Kspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = Run.judge
@@ -251,8 +254,8 @@ def test_an_interrupted_mutation_tells_of_the_mutants_that_were_looked_at(
     monkeypatch.setattr(Run, "judge", judge_all_but_the_last)
     ran = kspec("mutate", "counter", "--workers", "1")
     assert (ran.code, ran.err) == (4, "")
-    assert "Inconclusive, interrupted: 2 of 3 mutants were looked at." in ran.out
-    assert "Caught by: ReachesTop (2)." in ran.out
+    assert "Inconclusive, interrupted: 2 of 3 mutants were explored." in ran.out
+    assert "Killed by: ReachesTop (2)." in ran.out
     report = json.loads(kspec("mutate", "counter", "--workers", "1", "--json").out)
     assert (report["stopped_by"], report["mutants"], len(report["outcomes"])) == (
         "interrupted",
@@ -261,7 +264,7 @@ def test_an_interrupted_mutation_tells_of_the_mutants_that_were_looked_at(
     )
 
 
-def test_what_an_interrupted_mutation_did_not_look_at_is_not_called_stale(
+def test_mutants_that_an_interrupted_mutation_skipped_are_not_stale(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def interrupted(self: Run, workers: int) -> Iterator[Outcome]:
@@ -271,11 +274,11 @@ def test_what_an_interrupted_mutation_did_not_look_at_is_not_called_stale(
     monkeypatch.setattr(Run, "outcomes", interrupted)
     model = find_model("replication")
     report = mutate(model, model.variant(), [{"brokers": 1}])
-    assert model.variant().survivors
+    assert model.baseline.equivalent
     assert (report.stale, report.stopped_by) == ([], "interrupted")
 
 
-def test_mutation_reports_to_a_machine(kspec: Kspec) -> None:
+def test_a_mutation_report_is_printed_as_json(kspec: Kspec) -> None:
     report = json.loads(kspec("mutate", "counter", "--json").out)
     assert {o["fate"] for o in report["outcomes"]} == {"killed"}
 
@@ -288,7 +291,16 @@ def test_mutation_reports_to_a_machine(kspec: Kspec) -> None:
         (["simulate", "replication", "--variant", "x"], "no variant"),
     ],
 )
-def test_wrong_names_get_one_line(kspec: Kspec, arguments: list[str], says: str) -> None:
+def test_wrong_names_are_refused_in_one_line(kspec: Kspec, arguments: list[str], says: str) -> None:
     ran = kspec(*arguments)
     assert (ran.code, ran.err.count("\n"), ran.out) == (151, 1, "")
     assert says in ran.err
+
+
+def test_models_prints_the_schema_of_a_model(kspec: Kspec) -> None:
+    ran = kspec("models", "group", "--schema")
+    assert ran.code == 0
+    assert json.loads(ran.out)["$id"] == "urn:kspec:trace:group:1"
+    assert json.loads(ran.out) == json.loads(json.dumps(json_schema(find_model("group"))))
+    assert kspec("models", "--schema").code == 2
+    assert kspec("models", "group", "--variant", "eager", "--schema").code == 2

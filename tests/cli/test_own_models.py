@@ -1,9 +1,10 @@
-"""Models of one's own: what goes wrong in them is told in one line, and shadows nothing."""
+"""User models: errors in them are reported in one line, and their modules shadow no others."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Kspec
+from tests.cli.conftest import Kspec, wait_until_it_has_worked
 
 OWN = """
 import attrs
@@ -39,9 +40,9 @@ MODEL = Model(name="own", doc="", initial=lambda b: [State()], properties=(Fine,
     ("given", "says"),
     [
         ({"step": 'yield s.n == 0, "named last"; return s'}, "a guard is its name, and True or"),
-        ({"step": "yield s.n == 0; return s"}, "rule step yields True: say what is asked, too"),
-        ({"fine": "yield s.n == 0"}, "property Fine yields True: say what is asked, too"),
-        ({"step": "return State([1])"}, "has no hash"),
+        ({"step": "yield s.n == 0; return s"}, "rule step yields True without a name"),
+        ({"fine": "yield s.n == 0"}, "property Fine yields True without a name"),
+        ({"step": "return State([1])"}, "leads to an unhashable state"),
         ({"step": "yield 'once', s.n == 0"}, "returns no state"),
         ({"fine": "s.n == 0"}, "property Fine claims None"),
         ({"rules": "len"}, "len in own is no rule"),
@@ -52,7 +53,7 @@ MODEL = Model(name="own", doc="", initial=lambda b: [State()], properties=(Fine,
         ({"rules": "step, attrs.fields(1)"}, "own.py, line 18: TypeError"),
     ],
 )
-def test_a_mistake_in_a_model_is_told_in_one_line(
+def test_a_mistake_in_a_model_is_reported_in_one_line(
     kspec: Kspec, given: dict[str, str], says: str
 ) -> None:
     parts = {"step": "return s", "fine": "return True", "rules": "step", "more": ""} | given
@@ -64,25 +65,26 @@ def test_a_mistake_in_a_model_is_told_in_one_line(
 
 
 @pytest.mark.parametrize("command", ["check", "simulate", "mutate"])
-def test_initial_states_that_cannot_be_made_are_told_in_one_line(
-    kspec: Kspec, command: str
-) -> None:
+def test_initial_states_that_raise_are_reported_in_one_line(kspec: Kspec, command: str) -> None:
     parts = {"step": "return s", "fine": "return True", "rules": "step", "more": ""}
     Path("own.py").write_text(OWN.format(**parts).replace("[State()]", "[State(m=1)]"))
     ran = kspec(command, "own.py")
     assert (ran.code, ran.out, ran.err.count("\n")) == (151, "", 1)
     assert "the initial states of own raised TypeError: " in ran.err
+    assert re.search(r" \(own\.py, line \d+\)$", ran.err)
 
 
-def test_a_forgotten_ending_is_guessed(kspec: Kspec) -> None:
+def test_a_missing_file_extension_is_suggested(kspec: Kspec) -> None:
     Path("counter2.py").write_text("")
     assert "did you mean counter2.py?" in kspec("check", "counter2").err
 
 
-def test_what_lies_in_the_folder_shadows_nothing_of_ours(tmp_path: Path) -> None:
+def test_modules_in_the_current_folder_shadow_nothing(tmp_path: Path) -> None:
     for name in ("impl", "secrets", "spec"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('shadowed')")
-    script = "from checkers.cli import main; main(['check', 'replication', '--set', 'brokers=2'])"
+    script = (
+        "from checkers.cli.main import main; main(['check', 'replication', '--set', 'brokers=2'])"
+    )
     ran = subprocess.run(
         [sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True
     )
@@ -92,7 +94,7 @@ def test_what_lies_in_the_folder_shadows_nothing_of_ours(tmp_path: Path) -> None
 @pytest.mark.slow
 def test_ctrl_c_ends_a_mutation_and_its_workers_with_what_was_found(tmp_path: Path) -> None:
     running = subprocess.Popen(
-        [sys.executable, "-P", "-m", "checkers.cli", "mutate", "replication", "--workers", "2"],
+        [sys.executable, "-P", "-m", "checkers", "mutate", "replication", "--workers", "2"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -100,11 +102,12 @@ def test_ctrl_c_ends_a_mutation_and_its_workers_with_what_was_found(tmp_path: Pa
         start_new_session=True,
     )
     children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
-    while len(children.read_text().split()) < 2:
+    while len(workers := children.read_text().split()) < 2:
         time.sleep(0.1)
-    time.sleep(1)
+    for worker in workers:
+        wait_until_it_has_worked(int(worker), seconds=1)
     os.killpg(running.pid, signal.SIGINT)
-    said, complained = running.communicate(timeout=15)
+    said, complained = running.communicate(timeout=60)
     assert (running.returncode, complained) == (4, "")
     assert "Inconclusive, interrupted: " in said
     with pytest.raises(ProcessLookupError):
@@ -135,10 +138,21 @@ MODEL = attrs.evolve(REPLICATION, variants=(
 
 def test_a_variant_of_ones_own_is_explored_by_its_own_rules(kspec: Kspec) -> None:
     Path("own.py").write_text(EVOLVED)
-    asked = ["check", "own.py:MODEL", "--variant", "own", "--max-depth", "9", "--json"]
+    asked = ["check", "own.py", "--variant", "own", "--max-depth", "9", "--json"]
     for bounds, engine in ("brokers=1", "reference"), ("log_size=3", "learned"):
         ran = kspec(*asked, "--set", bounds)
         assert (json.loads(ran.out)["engine"], ran.err) == (engine, "")
     ran = kspec(*asked, "--engine", "kernel")
     assert ran.code == 151
-    assert "no kernel for a model of one's own, only for kspec's replication" in ran.err
+    assert "only kspec's own replication has a kernel" in ran.err
+
+
+def test_mutants_that_no_property_can_kill_are_not_explored(kspec: Kspec) -> None:
+    parts = {"step": "return s", "fine": "return False", "rules": "step", "more": ""}
+    Path("own.py").write_text(OWN.format(**parts))
+    ran = kspec("mutate", "own.py")
+    assert (ran.code, ran.out) == (151, "")
+    assert ran.err == (
+        "kspec: no property is left to kill a mutant: Fine fails without any mutation; "
+        "repair own, or choose another variant\n"
+    )

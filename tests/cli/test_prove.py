@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from checkers.lemmas import find_lemmas
+from checkers.proofs.lemmas import find_lemmas
 from spec.java import INT_MIN
-from spec.watermarks import truncation_keeps_hw_within_the_log
+from spec.watermarks.lemmas import truncation_keeps_hw_within_log
 from tests.cli.conftest import Kspec
 
 OWN = '''
@@ -34,24 +34,24 @@ def quotient_is_smaller(n: int, m: int) -> Claims:
 
 
 def write(name: str, text: str) -> str:
-    """A file with lemmas of one's own."""
+    """A file with user-defined lemmas."""
     Path(name).write_text(text)
     return name
 
 
-def test_a_proof_says_what_of_which_numbers_and_how_long_it_took(kspec: Kspec) -> None:
-    ran = kspec("prove", "truncation_keeps_hw_within_the_log")
+def test_a_proof_reports_statement_domain_and_time(kspec: Kspec) -> None:
+    ran = kspec("prove", "truncation_keeps_hw_within_log")
     assert (ran.code, ran.err) == (0, "")
     lines = ran.out.splitlines()
-    assert lines[0].startswith("truncation_keeps_hw_within_the_log: proved, in ")
+    assert lines[0].startswith("truncation_keeps_hw_within_log: proved, in ")
     assert lines[0].endswith(" s")
     text = " ".join(ran.out.split())
     for part in (
-        truncation_keeps_hw_within_the_log.summary,
-        "about spec.watermarks.after_truncation",
+        truncation_keeps_hw_within_log.summary,
+        "about spec.watermarks.updates.after_truncation",
         "for hw, leo, offset = any integer from 0",
         "provided the follower's HW is within its LEO",
-        "false neighbour truncation_of_the_log_alone_keeps_hw_within_it: refuted",
+        "false neighbour truncating_only_the_log_keeps_hw_within_it: refuted",
         "counterexample: hw = 1, leo = 1, offset = 0: it is false that HW 1 is within LEO 0",
         "1 of 1 proved, 1 of 1 false neighbours refuted; ",
     ):
@@ -59,8 +59,8 @@ def test_a_proof_says_what_of_which_numbers_and_how_long_it_took(kspec: Kspec) -
 
 
 @pytest.mark.slow
-def test_proofs_are_there_for_a_machine_too(kspec: Kspec) -> None:
-    ran = kspec("prove", "two_rules_give_a_partition", "runs_add_up", "--json")
+def test_proofs_are_printed_as_json(kspec: Kspec) -> None:
+    ran = kspec("prove", "two_rules_give_a_partition", "ranges_cover_all_partitions", "--json")
     record = json.loads(ran.out)
     assert (ran.code, record["verdict"]) == (0, "holds")
     rules, runs = record["lemmas"]
@@ -71,10 +71,8 @@ def test_proofs_are_there_for_a_machine_too(kspec: Kspec) -> None:
     assert (near["verdict"], near["counterexample"]["h"]) == ("violated", INT_MIN)
 
 
-def test_all_lemmas_are_meant_where_none_is_named(
-    kspec: Kspec, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("checkers.lemmas.MODULES", ("spec.java", "spec.assignors.range"))
+def test_all_lemmas_are_proved_by_default(kspec: Kspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkers.proofs.lemmas.MODULES", ("spec.java", "spec.assignors.range"))
     ran = kspec("prove")
     assert ran.code == 0
     assert "3 of 3 proved, 3 of 3 false neighbours refuted; " in ran.out
@@ -87,8 +85,8 @@ def test_lemmas_are_listed_without_proving_them(kspec: Kspec) -> None:
         line for line in ran.out.splitlines() if line and not line.startswith(" ")
     ]
     assert "proved" not in ran.out
-    (record,) = json.loads(kspec("prove", "runs_add_up", "--list", "--json").out)
-    assert (record["name"], record["provided"]) == ("runs_add_up", [])
+    (record,) = json.loads(kspec("prove", "ranges_cover_all_partitions", "--list", "--json").out)
+    assert (record["name"], record["provided"]) == ("ranges_cover_all_partitions", [])
 
 
 def test_lemmas_of_ones_own_are_proved_from_a_file(kspec: Kspec) -> None:
@@ -97,7 +95,7 @@ def test_lemmas_of_ones_own_are_proved_from_a_file(kspec: Kspec) -> None:
     assert "quotient_is_smaller: refuted" in ran.out
 
 
-def test_a_lemma_that_is_false_ends_with_its_counterexample(kspec: Kspec) -> None:
+def test_a_false_lemma_is_reported_with_a_counterexample(kspec: Kspec) -> None:
     wrong = OWN.replace("abs(n // m) <= abs(n)", "0 <= n // m <= n")
     ran = kspec("prove", write("own.py", wrong))
     assert ran.code == 12
@@ -112,12 +110,12 @@ def test_a_false_neighbour_that_is_true_fails_too(kspec: Kspec) -> None:
     assert "quotient_is_smaller: is TRUE as well" in ran.out
 
 
-def test_a_solver_without_time_gives_up(kspec: Kspec) -> None:
-    ran = kspec("prove", "runs_add_up", "--timeout", "1e-9", "--json")
+def test_a_solver_that_runs_out_of_time_is_inconclusive(kspec: Kspec) -> None:
+    ran = kspec("prove", "ranges_cover_all_partitions", "--timeout", "1e-9", "--json")
     assert (ran.code, json.loads(ran.out)["verdict"]) == (4, "inconclusive")
-    ran = kspec("prove", "runs_add_up", "--timeout", "1e-9")
+    ran = kspec("prove", "ranges_cover_all_partitions", "--timeout", "1e-9")
     assert ran.code == 4
-    assert "runs_add_up: not decided, stopped by time" in ran.out
+    assert "ranges_cover_all_partitions: not decided, stopped by time" in ran.out
 
 
 @pytest.mark.parametrize(
@@ -131,30 +129,33 @@ def test_a_solver_without_time_gives_up(kspec: Kspec) -> None:
     ],
     ids=["empty", "unreadable", "vacuous", "variables", "syntax"],
 )
-def test_a_file_that_cannot_be_used_gets_one_line(kspec: Kspec, content: str, says: str) -> None:
+def test_an_invalid_file_is_refused_in_one_line(kspec: Kspec, content: str, says: str) -> None:
     ran = kspec("prove", write("own.py", content))
     assert (ran.code, ran.err.count("\n")) == (151, 1)
     assert says in ran.err
 
 
-def test_an_unknown_lemma_is_answered_with_its_nearest(kspec: Kspec) -> None:
-    ran = kspec("prove", "runs_ad_up")
+def test_an_unknown_lemma_suggests_a_similar_one(kspec: Kspec) -> None:
+    ran = kspec("prove", "int32_keep_the_low_bits")
     assert (ran.code, ran.out) == (151, "")
-    assert ran.err == "kspec: no lemma named 'runs_ad_up': did you mean runs_add_up?\n"
+    assert ran.err == (
+        "kspec: no lemma named 'int32_keep_the_low_bits': "
+        "did you mean int32_keeps_the_low_32_bits?\n"
+    )
 
 
-def test_without_z3_it_is_said_what_to_install(
+def test_a_missing_z3_is_reported_in_one_line(
     kspec: Kspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "z3", None)
-    monkeypatch.delitem(sys.modules, "checkers.prove", raising=False)
-    ran = kspec("prove", "runs_add_up")
+    monkeypatch.delitem(sys.modules, "checkers.proofs.prove", raising=False)
+    ran = kspec("prove", "ranges_cover_all_partitions")
     assert (ran.code, ran.out) == (151, "")
     assert ran.err == "kspec: proving needs z3: pip install 'kspec[prove]'\n"
     assert kspec("prove", "--list").code == 0
 
 
-def test_z3_is_loaded_only_to_prove(
+def test_z3_is_imported_only_to_prove(
     shell: Callable[[str], subprocess.CompletedProcess[str]],
 ) -> None:
     line = "import sys, checkers.cli.prove; sys.exit('z3' in sys.modules)"

@@ -1,4 +1,4 @@
-"""Whatever a file holds, `kspec show` answers with an exit code and never with a traceback."""
+"""`kspec show` handles any file with an exit code, never with a traceback."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ documents = values | st.fixed_dictionaries(
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents)
-def test_whatever_a_file_holds_is_shown_or_refused(kspec: Kspec, document: object) -> None:
+def test_any_file_is_shown_or_refused(kspec: Kspec, document: object) -> None:
     Path("t.json").write_text(json.dumps(document))
     ran = kspec("show", "t.json", "--html", "t.html")
     assert ran.code in (0, 3, 151)
@@ -51,8 +51,39 @@ def test_whatever_a_file_holds_is_shown_or_refused(kspec: Kspec, document: objec
 @pytest.mark.parametrize(
     "value", [{"#map": [[1]]}, {"#set": None}, {"#bigint": 3}, {"#tup": {}}, None]
 )
-def test_what_is_no_value_is_refused(kspec: Kspec, value: object) -> None:
+def test_invalid_itf_values_are_refused(kspec: Kspec, value: object) -> None:
     Path("t.json").write_text(json.dumps({"vars": ["x"], "states": [{"x": value}]}))
     ran = kspec("show", "t.json")
     assert ran.code == 151
     assert "state 0 has no ITF value for x" in ran.err
+
+
+def test_a_trace_of_an_unknown_model_says_that_it_was_not_checked(kspec: Kspec) -> None:
+    about = {"model": "locks", "property": "OneHolds"}
+    trace = {
+        "#meta": {"kspec": about},
+        "vars": ["x"],
+        "states": [{"x": 0, "mbt::actionTaken": "init"}],
+    }
+    Path("t.json").write_text(json.dumps(trace))
+    ran = kspec("show", "t.json")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.endswith(
+        "\n\nRecorded for OneHolds. The steps were not checked against rules: kspec has no model "
+        "locks. If it is yours, --model FILE.py checks them.\n"
+    )
+    assert "   1  initial\n" in ran.out
+
+
+def test_a_trace_of_an_unknown_variant_is_refused_and_not_drawn(kspec: Kspec) -> None:
+    about = {"model": "counter", "variant": "no-such"}
+    trace = {"#meta": {"kspec": about}, "vars": ["x"], "states": [{"x": 0}]}
+    Path("t.json").write_text(json.dumps(trace))
+    ran = kspec("show", "t.json")
+    assert (ran.code, ran.out) == (3, "")
+    assert "t.json: no variant of counter named 'no-such'" in ran.err
+
+
+def test_a_trace_without_states_is_refused(kspec: Kspec) -> None:
+    Path("t.json").write_text(json.dumps({"vars": ["x"], "states": []}))
+    assert 'its list "states" is empty' in kspec("show", "t.json").err

@@ -1,4 +1,4 @@
-"""What `kspec bundle` packs is all that a worker's Python needs."""
+"""The archive of `kspec bundle` is all that a worker's Python needs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from checkers.bundle import our_files, write_bundle
-from checkers.engines import Options, run
-from checkers.limits import Limits
+from checkers.engine.options import Options
+from checkers.engine.run import run
 from spec.watermarks import WATERMARKS
 from tests.spark_check.conftest import Cluster
 
@@ -20,14 +20,14 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_a_worker_whose_python_has_no_packages_works_from_the_archive(
+def test_a_worker_without_packages_runs_from_the_bundle(
     cluster: Cluster, spark_submit: list[str], tmp_path: Path
 ) -> None:
     archive, bare = tmp_path / "kspec.zip", tmp_path / "bare" / "bin" / "python"
     assert write_bundle(archive, with_dependencies=True) > len(list(our_files()))
     venv.create(tmp_path / "bare", symlinks=True)
     for name in ("numpy", "pyarrow", "spec"):
-        there = [bare, "-c", f"import {name}"]
+        there = [str(bare), "-c", f"import {name}"]
         assert subprocess.run(
             there, cwd=tmp_path, env={}, capture_output=True, check=False
         ).returncode
@@ -51,7 +51,5 @@ def test_a_worker_whose_python_has_no_packages_works_from_the_archive(
     assert done.returncode == 4, done.stderr  # what --max-depth ended is inconclusive
     found = json.loads(done.stdout[done.stdout.index("{") :])
     system = WATERMARKS.system(None, {"records": 8, "followers": 3})
-    assert found["levels"] == list(
-        run(system, Options("learned", limits=Limits(max_depth=13))).levels
-    )
+    assert found["levels"] == list(run(system, Options("learned", max_depth=13)).levels)
     assert found["seconds"]["start"] > 0  # the last level was worth a job

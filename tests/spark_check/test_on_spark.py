@@ -1,4 +1,4 @@
-"""Exploration on Spark itself: in this machine's cores, and on a cluster that loses a worker."""
+"""Exploration on Spark, with local cores and on a cluster that loses a worker."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from checkers.engines import Options
-from checkers.limits import Keep
-from checkers.models import find_model
+from checkers.engine.options import Options
+from checkers.models.find import find_model
 from spark_check.explore import explore
 from spec.core import SpecError
 master, folder, resume, model, variant, bounds, worth = json.loads(sys.argv[1])
 system = find_model(model).system(variant, bounds)
-options = Options("spark", master=master, keep=Keep(Path(folder), resume))
+options = Options("spark", master=master, checkpoint=Path(folder), resume=resume)
 try:
     verdict = explore(system, options, worth=worth)
 except SpecError as error:
@@ -72,7 +71,7 @@ def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
 def kspec(*arguments: str) -> dict[str, Any]:
     """What `kspec check` answers."""
     done = subprocess.run(
-        [sys.executable, "-m", "checkers.cli", "check", *arguments, "--json"],
+        [sys.executable, "-m", "checkers", "check", *arguments, "--json"],
         capture_output=True,
         text=True,
         check=False,
@@ -127,7 +126,7 @@ def wait_for_level(folder: Path, process: subprocess.Popen[str], level: int) -> 
         time.sleep(0.02)
 
 
-def test_spark_answers_what_the_native_engine_does(whole: dict[str, Any], tmp_path: Path) -> None:
+def test_spark_agrees_with_the_native_engine(whole: dict[str, Any], tmp_path: Path) -> None:
     found = finish(start(tmp_path / "run"))
     assert found["engine"] == "spark"
     assert counts(found) == whole
@@ -135,7 +134,7 @@ def test_spark_answers_what_the_native_engine_does(whole: dict[str, Any], tmp_pa
     assert kspec("replication", "--resume", str(tmp_path / "run"))["distinct"] == whole["distinct"]
 
 
-def test_a_violation_is_found_with_as_many_states(tmp_path: Path) -> None:
+def test_a_counterexample_is_as_short_as_in_the_native_engine(tmp_path: Path) -> None:
     native = counts(kspec("replication", "--variant", "kip-101", "--engine", "kernel"))
     found = finish(start(tmp_path / "run", variant="kip-101"))
     assert counts(found) == native
@@ -153,9 +152,10 @@ KILLED = int(os.environ.get("KSPEC_KILLED", "2"))
 """How often a driver is killed. Ten moments are worth waiting for by hand."""
 
 
-def test_a_driver_that_is_killed_is_resumed(whole: dict[str, Any], tmp_path: Path) -> None:
+def test_a_driver_that_is_killed_is_resumed(
+    whole: dict[str, Any], tmp_path: Path, chance: random.Random
+) -> None:
     """At any moment; every other time by the native engine."""
-    chance = random.Random()
     for attempt in range(KILLED):
         folder = tmp_path / str(attempt)
         process = start(folder)
@@ -171,7 +171,7 @@ def test_a_driver_that_is_killed_is_resumed(whole: dict[str, Any], tmp_path: Pat
         shutil.rmtree(folder)
 
 
-def test_ctrl_c_ends_it_with_what_was_found(whole: dict[str, Any], tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_run_with_its_results(whole: dict[str, Any], tmp_path: Path) -> None:
     process = start(tmp_path / "run")
     wait_for_level(tmp_path / "run", process, 12)
     process.send_signal(signal.SIGINT)
@@ -181,7 +181,7 @@ def test_ctrl_c_ends_it_with_what_was_found(whole: dict[str, Any], tmp_path: Pat
     assert counts(finish(start(tmp_path / "run", resume=True))) == whole
 
 
-def test_a_full_disk_ends_it_and_it_can_be_resumed(whole: dict[str, Any], tmp_path: Path) -> None:
+def test_a_run_resumes_after_a_full_disk(whole: dict[str, Any], tmp_path: Path) -> None:
     small = tmp_path / "small"
     small.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=900k", "tmpfs", str(small)]
@@ -198,9 +198,7 @@ def test_a_full_disk_ends_it_and_it_can_be_resumed(whole: dict[str, Any], tmp_pa
     assert counts(finish(start(tmp_path / "run", resume=True))) == whole
 
 
-def test_a_checkpoint_becomes_a_table_and_says_of_how_many_states(
-    spark_submit: list[str], tmp_path: Path
-) -> None:
+def test_a_checkpoint_is_exported_as_a_table(spark_submit: list[str], tmp_path: Path) -> None:
     found = kspec("replication", "--set=brokers=1", "--checkpoint", str(tmp_path / "run"))
     script = str(ROOT / "spark_check" / "table.py")
     done = subprocess.run(
@@ -217,7 +215,7 @@ def test_a_checkpoint_becomes_a_table_and_says_of_how_many_states(
 # -- a cluster ------------------------------------------------------------------------------------
 
 
-def test_it_is_submitted_to_a_cluster(
+def test_spark_submit_runs_it_on_a_cluster(
     cluster: Cluster, spark_submit: list[str], tmp_path: Path
 ) -> None:
     larger = ["replication", *(f"--set={name}" for name in ("log_size=3", "max_records=3"))]
@@ -239,7 +237,7 @@ def test_it_is_submitted_to_a_cluster(
     assert counts(found) == counts(kspec(*larger, "--engine", "kernel"))
 
 
-def test_a_worker_that_dies_changes_nothing(
+def test_a_lost_worker_does_not_change_the_result(
     cluster: Cluster, whole: dict[str, Any], tmp_path: Path
 ) -> None:
     process = start(tmp_path / "run", master=cluster.master)

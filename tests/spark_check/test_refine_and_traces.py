@@ -1,4 +1,4 @@
-"""`kspec-refine` and `kspec-traces`: at the prompt, and on Spark with the same outcome."""
+"""`kspec refine` and `kspec traces` at the prompt, and with equal results on Spark."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import click
 import pyarrow.parquet as pq
 import pytest
 
 from checkers.cli.main import run
 from checkers.lockstep import Compared
-from checkers.refine import Spread, Work, one_by_one
-from spark_check import refine, traces
+from checkers.lockstep.refine import Spread, Work, one_by_one
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("replication", "--set", "brokers=2", "--set", "log_size=1", "--set", "max_records=1")
@@ -34,8 +32,8 @@ def at_prompt(
     """Run a command in an empty folder: its exit code, what it says, what it complains of."""
     monkeypatch.chdir(tmp_path)
 
-    def run_it(command: click.Command, *arguments: str) -> Ran:
-        code = run(arguments, command, "kspec-x")
+    def run_it(*arguments: str) -> Ran:
+        code = run(arguments)
         said = capsys.readouterr()
         return code, said.out, said.err
 
@@ -45,62 +43,62 @@ def at_prompt(
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("replicatoin",), 151, "did you mean replication?"),
-        (("counter", "--to-states", "--over-steps"), 2, "say one"),
-        (("counter", "--itf"), 2, "--itf goes with --out"),
-        (("counter", "--to-states", "--longest", "3"), 2, "--longest goes with --over-steps"),
+        (("replicatoin",), 151, "did you mean replication"),
+        (("counter", "--to-states", "--over-steps"), 2, "choose one of"),
+        (("counter", "--itf"), 2, "--itf requires --out"),
+        (("counter", "--to-states", "--longest", "3"), 2, "--longest requires --over-steps"),
         (("die-hard", "--all-up-to", "60"), 151, "and --limit is 1,000,000"),
         ((*SMALL, "--max-states", "10"), 151, "more than 10 states"),
-        (("counter", "--out", "hdfs://host/there"), 151, "run this on Spark"),
+        (("counter", "--out", "hdfs://host/there"), 151, "only Spark can write there"),
         (("counter", "--out", "/dev/null/there"), 151, "cannot write to"),
-        (("counter", "--out", ".", "--master", "nowhere"), 151, "nowhere is no master"),
+        (("counter", "--out", ".", "--master", "nowhere"), 151, "nowhere is not a master"),
     ],
 )
-def test_what_is_wrong_with_a_request_for_traces_is_told_in_a_line(
+def test_invalid_options_of_traces_are_rejected_in_one_line(
     at_prompt: Callable[..., Ran], arguments: tuple[str, ...], code: int, says: str
 ) -> None:
-    ended, out, err = at_prompt(traces.command, *arguments)
+    ended, out, err = at_prompt("traces", *arguments)
     assert (ended, out) == (code, "")
     assert says in err
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", [traces.command, refine.command])
-def test_without_pyspark_it_is_said_what_to_install(
-    at_prompt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, command: click.Command
+@pytest.mark.parametrize("command", ["traces", "refine"])
+def test_a_missing_pyspark_is_reported_with_the_package_to_install(
+    at_prompt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    out = ("--out", "there") if command is traces.command else ()
+    out = ("--out", "there") if command == "traces" else ()
     code, _, err = at_prompt(command, *SMALL, *out, "--master", "local[1]")
     assert (code, err) == (151, "kspec: Spark needs pyspark: pip install 'kspec[spark]'\n")
     assert not Path("there").exists()
 
 
 def test_traces_are_counted_and_written(at_prompt: Callable[..., Ran], tmp_path: Path) -> None:
-    _, out, _ = at_prompt(traces.command, *SMALL, "--json")
-    code, _, _ = at_prompt(traces.command, *SMALL, "--out", "vectors", "--itf")
+    _, out, _ = at_prompt("traces", *SMALL, "--json")
+    code, _, _ = at_prompt("traces", *SMALL, "--out", "vectors", "--itf")
     assert code == 0
     about = json.loads((tmp_path / "vectors" / "about.json").read_text())
     counted = json.loads(out)
     assert about == {name: counted[name] for name in about}
     assert len(list((tmp_path / "vectors" / "itf").iterdir())) == about["traces"]
-    code, _, err = at_prompt(traces.command, *SMALL, "--out", "vectors")
+    code, _, err = at_prompt("traces", *SMALL, "--out", "vectors")
     assert (code, err) == (151, "kspec: vectors is not empty: it has about.json\n")
 
 
 def test_a_difference_is_drawn_and_written_and_ends_with_12(
     at_prompt: Callable[..., Ran], tmp_path: Path
 ) -> None:
-    subject = ("--subject", "tests.checkers.test_refine:UNFENCED", "--workers", "1")
-    code, out, _ = at_prompt(refine.command, *SMALL, *subject, "--out-itf", "differs.itf.json")
+    subject = ("--subject", "tests.checkers.lockstep.test_refine:UNFENCED", "--workers", "1")
+    code, out, _ = at_prompt("refine", *SMALL, *subject, "--out-itf", "differs.itf.json")
     assert code == 12
     assert "the kernel takes this step, and the specification forbids it" in out
-    assert "controller_elects" in out
+    assert "controller_elects_leader" in out
     document = json.loads((tmp_path / "differs.itf.json").read_text())
-    assert document["states"][-1]["mbt::actionTaken"] == "controller_elects"
+    assert document["states"][-1]["mbt::actionTaken"] == "controller_elects_leader"
 
 
-def test_an_interrupted_comparison_tells_of_the_levels_that_were_compared(
+def test_an_interrupted_comparison_reports_the_compared_levels(
     at_prompt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     @contextmanager
@@ -114,18 +112,18 @@ def test_an_interrupted_comparison_tells_of_the_levels_that_were_compared(
 
         yield spread
 
-    monkeypatch.setattr("spark_check.refine.spread_over", interrupted_in_level_3)
-    code, out, err = at_prompt(refine.command, *SMALL)
+    monkeypatch.setattr("checkers.cli.refine.spread_over", interrupted_in_level_3)
+    code, out, err = at_prompt("refine", *SMALL)
     assert (code, err) == (4, "")
     assert "Inconclusive, interrupted in level 3. Nothing differs so far." in out
-    code, out, _ = at_prompt(refine.command, *SMALL, "--json")
+    code, out, _ = at_prompt("refine", *SMALL, "--json")
     record = json.loads(out)
     assert (code, record["stopped_by"], record["levels"][2:]) == (4, "interrupted", [0])
     assert record["states"] == sum(record["levels"][:2])
 
 
 def test_no_difference_ends_with_0(at_prompt: Callable[..., Ran]) -> None:
-    code, out, _ = at_prompt(refine.command, *SMALL, "--workers", "1", "--json")
+    code, out, _ = at_prompt("refine", *SMALL, "--workers", "1", "--json")
     assert code == 0
     assert json.loads(out)["differences"] == []
 
@@ -153,7 +151,7 @@ def on_spark(script: str, *arguments: str, folder: Path) -> Any:
 def test_spark_writes_the_same_traces(at_prompt: Callable[..., Ran], tmp_path: Path) -> None:
     for sort in (["--all-up-to", "9"], ["--to-states"], ["--over-steps"], ["--by-rules"]):
         here, there = (f"{where}{sort[0]}" for where in ("here", "there"))
-        at_prompt(traces.command, *SMALL, *sort, "--out", here, "--itf")
+        at_prompt("traces", *SMALL, *sort, "--out", here, "--itf")
         on_spark("traces.py", *SMALL, *sort, "--out", there, "--itf", folder=tmp_path)
         for table in ("states", "steps", "traces"):
             rows = [
@@ -177,11 +175,11 @@ def test_spark_writes_the_same_traces(at_prompt: Callable[..., Ran], tmp_path: P
 def test_a_planted_fault_is_found_on_spark(
     at_prompt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refine, "WORTH", 0)
-    subject = ("--subject", "tests.checkers.test_refine:UNFENCED", "--json")
-    code, out, _ = at_prompt(refine.command, *SMALL, *subject, "--master", "local[2]")
+    monkeypatch.setattr("checkers.lockstep.refine.WORTH", 0)
+    subject = ("--subject", "tests.checkers.lockstep.test_refine:UNFENCED", "--json")
+    code, out, _ = at_prompt("refine", *SMALL, *subject, "--master", "local[2]")
     assert code == 12
-    _, here, _ = at_prompt(refine.command, *SMALL, *subject, "--workers", "2")
+    _, here, _ = at_prompt("refine", *SMALL, *subject, "--workers", "2")
     assert json.loads(out)["differences"] == json.loads(here)["differences"]
 
 

@@ -1,4 +1,4 @@
-"""What Spark's tasks do, one after the other in this process: no Spark is needed for that."""
+"""The tasks of Spark, run one after the other in this process, without Spark."""
 
 from __future__ import annotations
 
@@ -11,57 +11,63 @@ import attrs
 import numpy as np
 import pytest
 
-from checkers.engines import Options, run
-from checkers.limits import Keep, Limits
-from checkers.native.blocks import as_states
-from checkers.native.checkpoint import read_manifest
-from checkers.native.codes import Coding, as_highs, high_rows
-from checkers.native.keep import opened
-from checkers.search import RuleFailed, Search
-from checkers.verdict import DEADLOCK, Verdict
+from checkers.engine.learned import levels
+from checkers.engine.learned.checking import Checking
+from checkers.engine.learned.plain import Codec, class_of
+from checkers.engine.learned.search import explore_by_learning
+from checkers.engine.options import Options
+from checkers.engine.packed.blocks import as_states
+from checkers.engine.packed.checkpoint import read_manifest
+from checkers.engine.packed.codes import Coding, as_highs, high_rows
+from checkers.engine.packed.keep import opened
+from checkers.engine.run import run
+from checkers.engine.search import RuleFailed, Search
+from checkers.engine.verdict import DEADLOCK, Verdict
+from checkers.models.find import BUILT_IN, find_model
+from examples import COUNTER, DIE_HARD, TWO_PHASE_LOCK
 from impl.packed.compiled import Words
 from spark_check import by_kernel, by_learning
 from spark_check.asking import Asking
 from spark_check.backend import OnSpark
 from spark_check.by_kernel import as_pieces, row
-from spark_check.explore import assert_can, backend_for
+from spark_check.explore import assert_can, backend_for, explore
 from spark_check.jobs import Job, Model
 from spark_check.known import BUSY, KEPT, known
-from spark_check.plain import Codec, class_of
 from spark_check.table import columns_of, kernel_rows, rows_of_bytes
 from spec.core import SpecError, System
-from spec.group import GROUP
-from spec.replication import REPLICATION
-from spec.toys import COUNTER, DIE_HARD, TWO_PHASE_LOCK
-from spec.watermarks import WATERMARKS
-from tests.checkers.native import wide
-from tests.checkers.native.wide import DIALS, wide_kernels
-from tests.spark_check import odd_models
+from tests.checkers.engine.learned import odd_models
+from tests.checkers.engine.packed import wide
+from tests.checkers.engine.packed.wide import DIALS, wide_kernels
+
+REPLICATION = find_model("replication")
+GROUP = find_model("group")
+WATERMARKS = find_model("watermarks")
 
 assert wide_kernels, "a fixture"
 
 HERE = 10**9
-"""No level is worth a job of Spark."""
+"""No level is worth a job."""
 
 
-def by_tasks(system: System[Any], limits: Limits, folder: Path, first: int = 1) -> Verdict:
-    """Explore with a kernel, by tasks from the first level of so many states on."""
-    keep = Keep(folder, folder.exists())
-    with backend_for(system, Options(limits=limits, workers=1), keep, HERE) as backend:
+def by_tasks(system: System[Any], limits: Options, folder: Path, first: int = 1) -> Verdict:
+    """Explore with a kernel, by tasks from the first level of this size on."""
+    options = attrs.evolve(limits, workers=1, checkpoint=folder, resume=folder.exists())
+    with backend_for(system, options, HERE) as backend:
         assert backend.tasks is by_kernel
         backend.hand_over_at = first
-        return Search(system, backend, limits).run()
+        return Search(system, backend, options).run()
 
 
-def by_rules(system: System[Any], limits: Limits, folder: Path) -> Verdict:
-    """Explore by learned rules, by tasks; whether there is a kernel or not."""
-    with opened(Keep(folder, folder.exists()), by_learning.run_of(system)) as manifest:
-        backend = OnSpark(system, by_learning, folder, manifest, master=None, worth=HERE)
-        return Search(system, backend, limits).run()
+def by_rules(system: System[Any], limits: Options, folder: Path) -> Verdict:
+    """Explore by learned rules in tasks, even if there is a kernel."""
+    options = attrs.evolve(limits, checkpoint=folder, resume=folder.exists())
+    with opened(options, levels.run_of(system)) as manifest:
+        backend = OnSpark(system, by_learning, options, manifest, worth=HERE)
+        return Search(system, backend, options).run()
 
 
 def told(verdict: Verdict) -> Mapping[str, Any]:
-    """What may not depend on the engine."""
+    """The results that must not depend on the engine."""
     return {
         "verdict": verdict.verdict,
         "stopped by": verdict.stopped_by,
@@ -74,27 +80,25 @@ def told(verdict: Verdict) -> Mapping[str, Any]:
     }
 
 
-def explored(engine: str, system: System[Any], limits: Limits | None = None) -> Mapping[str, Any]:
-    """The same of another engine."""
-    return told(run(system, Options(engine, limits=limits or Limits())))
+def explored(engine: str, system: System[Any], limits: Options | None = None) -> Mapping[str, Any]:
+    """The results of another engine."""
+    return told(run(system, attrs.evolve(limits or Options(), engine=engine)))
 
 
 @pytest.mark.parametrize(
     ("variant", "keep_going"),
     [*((v.name, False) for v in REPLICATION.variants), ("kip-101", True)],
 )
-def test_tasks_find_what_the_native_engine_finds(
-    tmp_path: Path, variant: str, keep_going: bool
-) -> None:
+def test_tasks_agree_with_the_native_engine(tmp_path: Path, variant: str, keep_going: bool) -> None:
     system = REPLICATION.system(variant, {"brokers": 2, "max_epoch": 2})
-    limits = Limits(keep_going=keep_going)
+    limits = Options(keep_going=keep_going)
     found = by_tasks(system, limits, tmp_path / "run")
     assert told(found) == explored("kernel", system, limits)
     assert found.engine == "spark"
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 4, 6])
-def test_high_bits_come_to_an_owner_as_they_were_sent(pieces: int) -> None:
+def test_high_bits_survive_sending(pieces: int) -> None:
     words = np.random.default_rng(7).integers(1, 1 << 63, (high_rows(pieces), 5))
     highs = as_highs(as_pieces(words, pieces))
     codes = np.arange(5)
@@ -106,31 +110,31 @@ def test_high_bits_come_to_an_owner_as_they_were_sent(pieces: int) -> None:
 @pytest.mark.parametrize(
     "bounds", [{}, {"alarm": 6}, {"stuck": 4}, {"alarm": 4, "stuck": 4}], ids=str
 )
-def test_tasks_find_what_the_native_engine_finds_where_states_are_wide(
+def test_tasks_agree_with_the_native_engine_on_wide_states(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: dict[str, int]
 ) -> None:
-    """Deadlocks, too."""
+    """Includes deadlocks."""
     monkeypatch.setattr(by_kernel, "kernel_for", wide.dials_kernel)
     system = DIALS.system(bounds={"apart": 9} | bounds)
     assert by_kernel.kernel_of(Model.of(system))[1].pieces > 1
-    found = by_tasks(system, Limits(), tmp_path / "run")
+    found = by_tasks(system, Options(), tmp_path / "run")
     assert told(found) == explored("reference", system)
     deadlocks = [v.name for v in found.violations if v.name == DEADLOCK]
     assert deadlocks == [DEADLOCK] * (bounds == {"stuck": 4})
 
 
 @pytest.mark.parametrize("explore", [by_tasks, by_rules])
-def test_what_some_state_should_show_is_found_in_levels_of_tasks(
-    tmp_path: Path, explore: Any
-) -> None:
-    system = REPLICATION.system(None, {"brokers": 2}).with_sanity()
+def test_witnesses_are_found_in_levels_made_by_tasks(tmp_path: Path, explore: Any) -> None:
+    system = REPLICATION.system(None, {"brokers": 2}).with_all_properties()
     kept = [p.name for p in system.properties if type(p).__name__ == "Reachable"]
     assert kept
     system = system.with_properties(kept)
     native = explored("reference", system)
-    assert told(explore(system, Limits(max_depth=7), tmp_path / "run"))["verdict"] == "inconclusive"
-    assert told(explore(system, Limits(), tmp_path / "run")) == native
-    assert told(explore(system, Limits(), tmp_path / "run")) == native
+    assert (
+        told(explore(system, Options(max_depth=7), tmp_path / "run"))["verdict"] == "inconclusive"
+    )
+    assert told(explore(system, Options(), tmp_path / "run")) == native
+    assert told(explore(system, Options(), tmp_path / "run")) == native
 
 
 @pytest.mark.parametrize("keep_going", [False, True])
@@ -153,7 +157,7 @@ def test_what_some_state_should_show_is_found_in_levels_of_tasks(
 def test_models_without_a_kernel_are_explored_by_learned_rules(
     tmp_path: Path, system: System[Any], keep_going: bool
 ) -> None:
-    limits = Limits(keep_going=keep_going)
+    limits = Options(keep_going=keep_going)
     wanted = explored("reference", system, limits)
     assert told(by_rules(system, limits, tmp_path / "run")) == wanted
     assert told(by_rules(system, limits, tmp_path / "run")) == wanted  # from what is kept
@@ -161,47 +165,79 @@ def test_models_without_a_kernel_are_explored_by_learned_rules(
 
 def test_the_group_is_explored_by_learned_rules(tmp_path: Path) -> None:
     system = GROUP.system(bounds={"crashes": 0, "failovers": 0})
-    limits = Limits(max_depth=20)
+    limits = Options(max_depth=20)
     found = by_rules(system, limits, tmp_path / "run")
     assert told(found) == explored("learned", system, limits)
-    begun = by_rules(system, Limits(max_depth=9), tmp_path / "again")
+    begun = by_rules(system, Options(max_depth=9), tmp_path / "again")
     assert begun.depth == 9
     assert told(by_rules(system, limits, tmp_path / "again")) == told(found)
 
 
-def test_a_rule_that_raises_is_told_with_the_way_there(tmp_path: Path) -> None:
+def test_an_exception_in_a_rule_is_reported_with_a_trace(tmp_path: Path) -> None:
     system = odd_models.BROKEN.system()
     with pytest.raises(RuleFailed, match="rule fall raised ZeroDivisionError") as failed:
-        by_rules(system, Limits(), tmp_path / "run")
+        by_rules(system, Options(), tmp_path / "run")
     with pytest.raises(RuleFailed) as expected:
         explored("reference", system)
     assert failed.value.trace == expected.value.trace
 
 
-def test_mutants_and_what_needs_the_whole_graph_are_refused() -> None:
+@pytest.mark.parametrize("check_learning", [False, True])
+def test_a_share_of_learned_answers_is_checked(
+    check_learning: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[Any] = []
+    monkeypatch.setattr(Checking, "compare", lambda self, state, *_: compared.append(state))
+    options = Options(check_learning=check_learning)
+    found = by_rules(odd_models.SHELF.system(), options, tmp_path / "run")
+    assert len(compared) == (found.distinct if check_learning else found.depth)
+
+
+def test_check_learning_is_rejected_with_a_kernel(tmp_path: Path) -> None:
+    options = Options(check_learning=True)
+    with pytest.raises(SpecError, match="a kernel uses none"):
+        explore(REPLICATION.system(), attrs.evolve(options, master="local[1]"))
+    with pytest.raises(SpecError, match="a kernel uses none"):
+        run(REPLICATION.system(), attrs.evolve(options, engine="kernel"))
+    system = REPLICATION.system(bounds={"brokers": 2})
+    assert run(system, options).statistics["learned"]["checked"]
+
+
+def test_either_engine_resumes_a_learned_run_of_the_other(tmp_path: Path) -> None:
+    for system in (odd_models.SHELF.system(), WATERMARKS.system(None, {"records": 2})):
+        folder = tmp_path / system.model.name
+        whole = told(explore_by_learning(system))
+        by_rules(system, Options(max_depth=2), folder)
+        resumed = Options(checkpoint=folder, resume=True)
+        explore_by_learning(system, attrs.evolve(resumed, max_depth=4))
+        assert told(by_rules(system, Options(), folder)) == whole
+        assert told(explore_by_learning(system, resumed)) == whole
+
+
+def test_mutants_and_leads_to_properties_are_rejected() -> None:
     system = COUNTER.system()
     assert_can(system)
-    with pytest.raises(SpecError, match="and no mutants"):
+    with pytest.raises(SpecError, match="cannot explore mutants"):
         assert_can(attrs.evolve(system, rules=(system.rules[0], system.rules[0])))
 
 
-def test_either_engine_goes_on_with_what_the_other_began(tmp_path: Path) -> None:
+def test_either_engine_resumes_a_run_of_the_other(tmp_path: Path) -> None:
     system = REPLICATION.system(None, {"brokers": 2})
     whole = explored("kernel", system)
     folder = tmp_path / "run"
-    by_tasks(system, Limits(max_depth=6), folder)
-    keep = Keep(folder, resume=True)
-    middle = run(system, Options("kernel", limits=Limits(max_depth=9), workers=1, keep=keep))
+    by_tasks(system, Options(max_depth=6), folder)
+    kept = Options("kernel", checkpoint=folder, resume=True)
+    middle = run(system, attrs.evolve(kept, max_depth=9, workers=1))
     assert (middle.depth, middle.stopped_by) == (9, "max-depth 9")
-    assert told(by_tasks(system, Limits(), folder)) == whole
-    assert told(run(system, Options("kernel", workers=2, keep=keep))) == whole
+    assert told(by_tasks(system, Options(), folder)) == whole
+    assert told(run(system, attrs.evolve(kept, workers=2))) == whole
 
 
 @pytest.mark.parametrize("harm", ["changed", "short", "missing"])
 def test_a_damaged_level_is_named(tmp_path: Path, harm: str) -> None:
     system = REPLICATION.system(None, {"brokers": 2})
     folder = tmp_path / "run"
-    by_tasks(system, Limits(max_depth=6), folder)
+    by_tasks(system, Options(max_depth=6), folder)
     part = next(folder.glob("level-00004-*/*.parquet"))
     content = bytearray(part.read_bytes())
     content[40] ^= 1
@@ -210,18 +246,18 @@ def test_a_damaged_level_is_named(tmp_path: Path, harm: str) -> None:
     else:
         part.write_bytes(content[:-9] if harm == "short" else content)
     with pytest.raises(SpecError, match=r"level-00004-\w+/part-\S+ is (damaged|missing)"):
-        by_tasks(system, Limits(), folder)
+        by_tasks(system, Options(), folder)
 
 
-def test_a_checkpoint_of_another_run_is_named(tmp_path: Path) -> None:
-    by_rules(COUNTER.system(), Limits(), tmp_path)
-    with pytest.raises(SpecError, match=r"manifest.json is of another run: model is counter there"):
-        by_rules(DIE_HARD.system(), Limits(), tmp_path)
+def test_the_checkpoint_of_another_run_is_rejected(tmp_path: Path) -> None:
+    by_rules(COUNTER.system(), Options(), tmp_path)
+    with pytest.raises(SpecError, match=r"belongs to another run: model is counter there"):
+        by_rules(DIE_HARD.system(), Options(), tmp_path)
 
 
 # -- what is kept in memory -----------------------------------------------------------------------
 
-CODING = Coding((0, 40), (40, 33), 9)
+CODING = Coding(np.array([0, 40]), np.array([40, 33]), 9)
 
 
 def some(*numbers: int) -> tuple[Words, Words]:
@@ -232,11 +268,11 @@ def some(*numbers: int) -> tuple[Words, Words]:
 
 @pytest.fixture
 def run_name() -> str:
-    """The name of a run that nobody else has."""
+    """A unique name of a run."""
     return uuid4().hex
 
 
-def test_what_an_owner_knows_is_there_for_the_next_task_and_grows(run_name: str) -> None:
+def test_known_states_are_shared_by_tasks_and_grow(run_name: str) -> None:
     with known(run_name, 0, CODING) as memory:
         memory.begin_level(0)
         memory.take_in(*some(*range(100_000)))
@@ -247,7 +283,7 @@ def test_what_an_owner_knows_is_there_for_the_next_task_and_grows(run_name: str)
         assert again is not memory
 
 
-def test_an_attempt_that_is_made_again_completes_the_level(run_name: str) -> None:
+def test_a_retried_task_completes_the_level(run_name: str) -> None:
     with known(run_name, 0, CODING) as memory:
         memory.begin_level(0)
         memory.take_in(*some(1))
@@ -260,18 +296,18 @@ def test_an_attempt_that_is_made_again_completes_the_level(run_name: str) -> Non
 
 
 @pytest.mark.parametrize("by", ["this process", "another one"])
-def test_what_was_left_in_the_middle_is_not_used(run_name: str, by: str) -> None:
+def test_half_inserted_memory_is_discarded(run_name: str, by: str) -> None:
     with known(run_name, 0, CODING) as memory:
         memory.begin_level(0)
         memory.take_in(*some(1))
-        memory.header[BUSY] = 1  # as if its process had been killed in an insertion
+        memory.header[BUSY] = 1  # as if its process had been killed during an insertion
     if by == "another one":
         del KEPT[f"{run_name}-0"]
     with known(run_name, 0, CODING) as fresh:
         assert fresh.level == -1
 
 
-def test_who_comes_while_another_one_uses_it_goes_without(run_name: str) -> None:
+def test_memory_in_use_by_another_process_is_not_shared(run_name: str) -> None:
     with known(run_name, 0, CODING) as memory:
         memory.begin_level(0)
         mine = KEPT.pop(f"{run_name}-0")
@@ -285,7 +321,7 @@ def test_who_comes_while_another_one_uses_it_goes_without(run_name: str) -> None
 # -- states as bytes ------------------------------------------------------------------------------
 
 
-def test_a_record_of_bytes_is_read_as_it_was_written() -> None:
+def test_a_record_of_bytes_round_trips() -> None:
     system = WATERMARKS.system(None, {"records": 2, "followers": 2})
     codec = Codec(system)
     states = [after for s in system.initial() for _, _, after in system.steps(s)]
@@ -305,7 +341,7 @@ def test_a_record_of_bytes_is_read_as_it_was_written() -> None:
     ],
     ids=lambda system: system.model.name,
 )
-def test_states_have_the_same_bytes_however_they_are_taken_apart(system: System[Any]) -> None:
+def test_bytes_do_not_depend_on_components(system: System[Any]) -> None:
     fine, coarse = Asking(system), Asking(system)
     for field in {c.field for c in coarse.book.components}:
         coarse.learnable.take_apart(field)
@@ -323,14 +359,14 @@ def test_states_have_the_same_bytes_however_they_are_taken_apart(system: System[
 
 
 @pytest.mark.parametrize("content", [b"", b"i", b"i\xff\xff\xff\xff", b"?", b"NN", b"c\x09\x00"])
-def test_bytes_that_are_no_state_are_refused(content: bytes) -> None:
-    with pytest.raises(SpecError, match="no state"):
+def test_invalid_bytes_are_rejected(content: bytes) -> None:
+    with pytest.raises(SpecError, match="not a state"):
         Codec(COUNTER.system()).decode(content)
 
 
-def test_no_class_but_those_that_states_are_made_of_is_called() -> None:
+def test_decoding_calls_only_classes_of_states() -> None:
     for name in ("os:system", "subprocess:Popen", "builtins:eval", "nowhere:Thing"):
-        with pytest.raises(SpecError, match="no class of its model"):
+        with pytest.raises(SpecError, match="not a class of its model"):
             class_of(name)
 
 
@@ -338,10 +374,10 @@ def test_no_class_but_those_that_states_are_made_of_is_called() -> None:
 def test_levels_are_a_table_with_a_column_for_each_field(
     tmp_path: Path, system: System[Any]
 ) -> None:
-    limits = Limits(keep_going=True)
+    limits = Options(keep_going=True)
     if system.model is DIE_HARD:
         verdict, read = by_rules(system, limits, tmp_path / "run"), rows_of_bytes
-        run_of = by_learning.run_of(system)
+        run_of = levels.run_of(system)
     else:
         verdict, read = by_tasks(system, limits, tmp_path / "run"), kernel_rows
         run_of = by_kernel.run_of(system)
@@ -356,3 +392,9 @@ def test_levels_are_a_table_with_a_column_for_each_field(
             assert all(len(column) == count for column in columns)
             rows |= set(zip(*(column.to_pylist() for column in columns), strict=True))
     assert len(rows) == verdict.distinct
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_another_process_finds_every_model_of_kspec(name: str) -> None:
+    system = find_model(name).system()
+    assert Model.of(system).system().model is system.model

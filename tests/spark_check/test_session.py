@@ -1,4 +1,6 @@
-"""Spark's start: what can be wrong is told in a line, and in seconds; nothing else is heard."""
+"""Starting Spark: failures are reported within seconds and in one line, and nothing else is
+printed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from checkers.cli.main import run
-from spark_check.errors import in_a_line
+from spark_check.errors import one_line
 from spark_check.needs import assert_answers, assert_java
 from spec.core import SpecError
 
@@ -28,7 +30,7 @@ except SpecError as error:
 
 
 def java_that_says(folder: Path, says: str, code: int = 0) -> str:
-    """A JAVA_HOME whose java does nothing but say this."""
+    """A JAVA_HOME whose java only prints a text."""
     java = folder / "bin" / "java"
     java.parent.mkdir()
     java.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit {code}\n")
@@ -41,10 +43,10 @@ def java_that_says(folder: Path, says: str, code: int = 0) -> str:
     [
         ('java version "1.8.0_292"', "is Java 8: set JAVA_HOME"),
         ('openjdk version "11.0.20" 2023-07-18', "is Java 11: set JAVA_HOME"),
-        ("Segmentation fault", "does not say its version"),
+        ("Segmentation fault", "reports no version"),
     ],
 )
-def test_an_old_java_is_told(
+def test_an_old_java_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, told: str
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", java_that_says(tmp_path, says))
@@ -52,14 +54,12 @@ def test_an_old_java_is_told(
         assert_java()
 
 
-def test_a_java_that_is_new_enough_is_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_java_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", java_that_says(tmp_path, 'openjdk version "21" 2023-09-19'))
     assert_java()
 
 
-def test_that_there_is_no_java_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(SpecError, match="there is no java on the PATH"):
@@ -69,7 +69,7 @@ def test_that_there_is_no_java_is_told(tmp_path: Path, monkeypatch: pytest.Monke
         assert_java()
 
 
-def test_a_master_that_nobody_is_behind_is_told() -> None:
+def test_a_master_that_refuses_connections_is_reported() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         master = f"spark://127.0.0.1:{unused.getsockname()[1]}"
@@ -77,25 +77,25 @@ def test_a_master_that_nobody_is_behind_is_told() -> None:
             assert_answers(master)
 
 
-def test_of_several_masters_one_is_enough() -> None:
+def test_one_of_several_masters_is_enough() -> None:
     with socket.create_server(("127.0.0.1", 0)) as there:
         assert_answers(f"spark://127.0.0.1:1,127.0.0.1:{there.getsockname()[1]}")
 
 
 @pytest.mark.parametrize("master", ["loca", "local[x]", "http://127.0.0.1:1", "spark:/host"])
-def test_what_is_no_master_is_told(master: str) -> None:
-    with pytest.raises(SpecError, match="is no master: say local"):
+def test_an_invalid_master_is_rejected(master: str) -> None:
+    with pytest.raises(SpecError, match="is not a master: use local"):
         assert_answers(master)
 
 
-def test_a_wrong_master_is_told_of_a_run_that_ends_before_spark_is_needed(
+def test_an_invalid_master_is_rejected_even_if_spark_is_not_needed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     small = ["check", "replication", "--set", "brokers=1"]
     assert run([*small, "--engine", "spark", "--master", "nowhere"]) == 151
     said = capsys.readouterr()
     assert (said.out, said.err.count("\n")) == ("", 1)
-    assert "nowhere is no master" in said.err
+    assert "nowhere is not a master" in said.err
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_a_wrong_master_is_told_of_a_run_that_ends_before_spark_is_needed(
         ('java.io.IOException: Cannot run program "/no/python": error=2', "have no /no/python"),
         ("ModuleNotFoundError: No module named 'numba'", "has no module numba: install"),
         ("x.Y: a\n\tat b\nCaused by: c.DException: the cause\n\tat e", "Spark failed: the cause"),
-        ("", "Spark failed: it is gone"),
+        ("", "Spark failed: the connection was lost"),
     ],
 )
-def test_a_page_of_java_becomes_a_line(told: str, line: str) -> None:
-    assert line in in_a_line(told)
+def test_spark_errors_are_reduced_to_one_line(told: str, line: str) -> None:
+    assert line in one_line(told)
 
 
 # -- with Spark -----------------------------------------------------------------------------------
@@ -119,7 +119,7 @@ def test_a_page_of_java_becomes_a_line(told: str, line: str) -> None:
 def ran(
     master: str, function: str = "lambda rows: rows", **environment: str
 ) -> tuple[str, str, float]:
-    """What a script prints that makes a session and counts seven rows, and how long it took."""
+    """The output of a script that starts a session and counts seven rows, and its duration."""
     begun = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", SCRIPT.format(master=master, function=function)],
@@ -133,16 +133,16 @@ def ran(
 
 
 @pytest.mark.slow
-def test_a_session_counts_and_nothing_else_is_heard() -> None:
+def test_a_session_prints_nothing() -> None:
     assert ran("local[2]")[:2] == ("7\n", "")
 
 
 @pytest.mark.slow
-def test_another_python_on_the_workers_is_told(tmp_path: Path) -> None:
+def test_another_python_on_the_workers_is_rejected(tmp_path: Path) -> None:
     said, heard, _ = ran("local[2]", PYSPARK_PYTHON="/no/python")
     assert (said.count("\n"), heard) == (1, "")
     assert said.startswith("the workers have no /no/python")
-    other = tmp_path / "python"  # the same Python, but for what it takes for its version
+    other = tmp_path / "python"  # the same Python, with another version
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"
         "class Version(tuple): major, minor, micro = 3, 99, 0\n"
@@ -156,16 +156,16 @@ def test_another_python_on_the_workers_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_master_that_accepts_and_says_nothing_is_told() -> None:
+def test_a_silent_master_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         master = f"spark://127.0.0.1:{silent.getsockname()[1]}"
         said, heard, seconds = ran(master)
-    assert said == f"no master answers at {master}: it takes no applications\n"
+    assert said == f"no master answers at {master}: it accepts no applications\n"
     assert heard == ""
     assert seconds < 60
 
 
 @pytest.mark.slow
-def test_what_a_task_says_is_wrong_is_told_in_its_words() -> None:
+def test_an_error_of_a_task_is_reported_verbatim() -> None:
     function = "lambda rows: (_ for _ in ()).throw(SpecError('file x is damaged'))"
     assert ran("local[2]", function)[:2] == ("file x is damaged\n", "")

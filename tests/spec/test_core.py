@@ -1,17 +1,23 @@
-"""The words that specifications are written in."""
+"""The building blocks of specifications."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
+from types import SimpleNamespace
 
 import attrs
 import pytest
 
-from spec import toys
+import examples
+from checkers.models.find import BUILT_IN, find_model
+from examples.counter import Counter
+from examples.two_phase_lock import OWN_ORDER, Locks
 from spec.core import (
     Blocked,
+    Guarded,
     Limit,
     Model,
+    Rule,
     SpecError,
     Step,
     Variant,
@@ -19,10 +25,11 @@ from spec.core import (
     bound,
     limit,
     look_up,
+    present,
     rule,
 )
 from spec.replication import REPLICATION
-from spec.replication.kip_320 import leader_advances_hw
+from spec.replication.leader import leader_advances_hw
 
 
 @attrs.frozen
@@ -46,13 +53,13 @@ def knock(s: Door, times: int) -> Step[Door]:
     return s
 
 
-def test_a_rule_answers_with_the_next_state_or_the_first_guard_in_its_way() -> None:
+def test_a_rule_returns_the_next_state_or_the_first_blocking_guard() -> None:
     assert open_door.attempt(Door(), ()) == Door(open=True)
     assert open_door.attempt(Door(open=True, locked=True), ()) == Blocked("door is closed")
     assert open_door.attempt(Door(locked=True), ()) == Blocked("door is not locked")
 
 
-def test_guards_are_asked_up_to_the_first_that_does_not_hold() -> None:
+def test_guards_are_evaluated_up_to_the_first_that_fails() -> None:
     assert open_door.guards(Door(locked=True), ()) == [
         ("door is closed", True),
         ("door is not locked", False),
@@ -60,21 +67,21 @@ def test_guards_are_asked_up_to_the_first_that_does_not_hold() -> None:
     assert open_door.guards(Door(open=True), ()) == [("door is closed", False)]
 
 
-def test_a_limit_can_be_looked_beyond_and_a_guard_cannot() -> None:
+def test_limits_can_be_ignored_and_guards_cannot() -> None:
     assert knock.attempt(Door(), (2,)) == Blocked("not too often")
     assert knock.attempt(Door(), (2,), beyond_limits=True) == Door()
     blocked = open_door.attempt(Door(open=True), (), beyond_limits=True)
     assert blocked == Blocked("door is closed")
 
 
-def test_the_names_of_guards_are_read_from_the_text_of_the_rule() -> None:
+def test_guard_names_are_read_from_the_text() -> None:
     assert open_door.guard_names() == [("door is closed", False), ("door is not locked", False)]
     assert knock.guard_names() == [("not too often", True)]
     assert [name for name, _ in leader_advances_hw.guard_names()] == [
-        "presumes leadership",
-        "leader holds the offset",
-        "isr is in the leader's epoch",
-        "isr holds the offset",
+        "leader presumes leadership",
+        "leader holds a record at the high watermark",
+        "every ISR member is in the leader's epoch",
+        "every ISR member holds a record there",
     ]
 
 
@@ -104,7 +111,7 @@ def enter(s: Door) -> Step[Door]:
     return attrs.evolve(s, open=True)
 
 
-def test_guards_that_a_rule_takes_from_a_function_are_read_where_it_takes_them() -> None:
+def test_delegated_guards_are_listed_at_their_call() -> None:
     assert enter.guard_names() == [
         ("door is not locked", False),
         ("somebody is at home", False),
@@ -114,9 +121,66 @@ def test_guards_that_a_rule_takes_from_a_function_are_read_where_it_takes_them()
     ]
 
 
-def test_every_guard_that_is_asked_is_known_from_the_text() -> None:
+def test_every_evaluated_guard_is_known_from_the_text() -> None:
     asked = dict.fromkeys(name for name, _ in enter.guards(Door(), ()))
     assert list(asked) == [name for name, _ in enter.guard_names()]
+
+
+DOOR_HAS_A_HANDLE = "door has a handle"
+THIS_MODULE = SimpleNamespace(is_alone=is_alone)
+
+
+def has_key(key: int, guard: str) -> Guarded[None]:
+    """A guard whose name the caller gives, and one whose name is computed."""
+    yield guard, True
+    yield f"key {key} fits", key > 0
+
+
+@rule(by="visitor", key=lambda s: range(2))
+def unlock(s: Door, key: int) -> Step[Door]:
+    """Turn the key."""
+    yield DOOR_HAS_A_HANDLE, True
+    yield from THIS_MODULE.is_alone(s)
+    yield from has_key(key, guard="visitor has a key")
+    label = yield from present("key is labelled", None if key else "front door")
+    return attrs.evolve(s, locked=not label)
+
+
+def test_guard_names_may_be_constants_arguments_or_f_strings() -> None:
+    assert unlock.guard_names() == [
+        ("door has a handle", False),
+        ("not too late", True),
+        ("door is closed", False),
+        ("visitor has a key", False),
+        ("key {key} fits", False),
+        ("key is labelled", False),
+    ]
+
+
+def test_a_guard_that_narrows_returns_the_value() -> None:
+    def labelled(s: Door, label: str | None) -> Step[Door]:
+        found = yield from present("key is labelled", label)
+        return attrs.evolve(s, open=found == "front door")
+
+    labels = {"label": lambda s: ("front door", None)}
+    narrowing = Rule("labelled", "visitor", labels, labelled)
+    assert narrowing.attempt(Door(), ("front door",)) == Door(open=True)
+    assert narrowing.attempt(Door(), (None,)) == Blocked("key is labelled")
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_guard_evaluated_in_a_model_is_named_in_its_text(name: str) -> None:
+    model = find_model(name)
+    for variant in model.variants:
+        system = model.system(variant.name)
+        states = system.initial()
+        for _ in range(4):
+            states = [after for s in states[:20] for _, _, after in system.steps(s)] or states
+        for rule_ in system.rules:
+            named = {guard for guard, _ in rule_.guard_names()}
+            for s in states[:50]:
+                for choice in rule_.instances(s):
+                    assert {guard for guard, _ in rule_.guards(s, choice)} <= named
 
 
 def test_choices_are_enumerated_in_a_fixed_order() -> None:
@@ -126,7 +190,7 @@ def test_choices_are_enumerated_in_a_fixed_order() -> None:
     assert list(shrink.instances(start)) == [(a, b) for a in range(3) for b in range(3)]
 
 
-def test_a_rule_whose_parameters_are_not_its_choices_is_refused() -> None:
+def test_a_rule_whose_parameters_differ_from_its_choices_is_refused() -> None:
     with pytest.raises(SpecError, match="decorator lists"):
 
         @rule(by="nobody", hammer=lambda s: range(2))
@@ -134,7 +198,7 @@ def test_a_rule_whose_parameters_are_not_its_choices_is_refused() -> None:
             return s
 
 
-def test_a_rule_that_returns_nothing_is_told_so() -> None:
+def test_a_rule_without_return_is_an_error() -> None:
     @rule(by="nobody")
     def forgets(s: Door) -> Step[Door]:  # type: ignore[return]
         yield "always", True
@@ -143,7 +207,7 @@ def test_a_rule_that_returns_nothing_is_told_so() -> None:
         forgets.attempt(Door(), ())
 
 
-def test_a_property_fails_at_the_first_claim_that_is_false() -> None:
+def test_a_property_fails_at_its_first_false_claim() -> None:
     @always
     def ShutTight(s: Door):  # type: ignore[no-untyped-def]
         yield "the lock", s.locked
@@ -154,7 +218,7 @@ def test_a_property_fails_at_the_first_claim_that_is_false() -> None:
     assert ShutTight.failure(Door(open=True, locked=True)) == "the leaf"
 
 
-def test_a_wrong_name_is_answered_with_the_nearest_right_ones() -> None:
+def test_an_unknown_name_suggests_similar_ones() -> None:
     with pytest.raises(SpecError, match="did you mean kip-320"):
         REPLICATION.variant("kip320")
     with pytest.raises(SpecError, match="there is a, b"):
@@ -178,16 +242,22 @@ def test_a_variant_replaces_rules_in_their_place() -> None:
     assert names[3][-1] == "follower_truncates"
     base, kip_101 = REPLICATION.variant("truncate-to-hw"), REPLICATION.variant("kip-101")
     assert [a is b for a, b in zip(base.rules, kip_101.rules, strict=True)] == [
-        r.name != "become_follower_and_truncate" for r in base.rules
+        r.name != "broker_becomes_follower_and_truncates" for r in base.rules
     ]
 
 
-def test_a_variant_cannot_replace_what_its_parent_does_not_have() -> None:
+def test_the_default_variant_must_be_one_of_the_variants() -> None:
+    own = REPLICATION.variant().derive("own", why="to try it")
+    with pytest.raises(SpecError, match=r"in default_variant, named 'lost': there is own"):
+        attrs.evolve(REPLICATION, variants=(own,), default_variant="lost")
+
+
+def test_a_variant_replaces_only_rules_of_its_parent() -> None:
     with pytest.raises(SpecError, match="has no rule open_door"):
-        toys.OWN_ORDER.derive("odd", why="", replace={open_door: knock})  # type: ignore[dict-item]
+        OWN_ORDER.derive("odd", why="", replace={open_door: knock})  # type: ignore[dict-item]
 
 
-def test_what_is_constant_does_not_tell_states_apart() -> None:
+def test_constant_fields_are_not_compared() -> None:
     (small,) = REPLICATION.system(bounds={"log_size": 1}).initial()
     (large,) = REPLICATION.system(bounds={"log_size": 3}).initial()
     assert small == large
@@ -195,17 +265,17 @@ def test_what_is_constant_does_not_tell_states_apart() -> None:
 
 
 def test_the_edge_of_the_bounds_is_no_deadlock() -> None:
-    system = toys.COUNTER.system(bounds={"top": 2})
-    assert not system.is_deadlock(toys.Counter(2, bounds=system.bounds))
+    system = examples.COUNTER.system(bounds={"top": 2})
+    assert not system.is_deadlock(Counter(2, bounds=system.bounds))
 
 
-def test_an_end_that_the_model_foresees_is_no_deadlock() -> None:
-    system = toys.TWO_PHASE_LOCK.system()
-    assert not system.is_deadlock(toys.Locks(done=frozenset({0, 1})))
-    assert system.is_deadlock(toys.Locks(holder=(0, 1)))
+def test_a_final_state_is_no_deadlock() -> None:
+    system = examples.TWO_PHASE_LOCK.system()
+    assert not system.is_deadlock(Locks(done=frozenset({0, 1})))
+    assert system.is_deadlock(Locks(holder=(0, 1)))
 
 
-def test_a_model_of_ten_lines_is_enough() -> None:
+def test_a_model_may_have_ten_lines() -> None:
     @attrs.frozen
     class Bounds:
         top: int = bound(2, 0, 9, "where it stops")

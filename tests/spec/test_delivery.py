@@ -1,18 +1,21 @@
-"""Ways of committing: what each keeps and breaks, and what is said of them."""
+"""Ways of committing: the properties that each violates, and claims often made about them."""
 
 from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from checkers.explore import explore
-from checkers.limits import Limits
-from checkers.mutate import mutate
-from spec.delivery import DELIVERY
+from checkers.engine.options import Options
+from checkers.models.find import find_model
+from checkers.mutation.mutate import mutate
 from spec.delivery.properties import PROPERTIES
+from tests.known import explore_learned as explore
 from traces.trace import Trace
+
+DELIVERY = find_model("delivery")
 
 PAGE = Path(__file__).parents[2] / "docs" / "offsets.md"
 
@@ -43,10 +46,10 @@ def test_every_variant_is_pinned() -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_every_promise_is_kept_or_broken_as_the_variant_says(name: str) -> None:
-    verdict = explore(DELIVERY.system(name).with_sanity(), Limits(keep_going=True))
-    said = {promise: v.states for promise, v in DELIVERY.variant(name).violates.items()}
-    assert {v.name: v.states for v in verdict.violations} == said
+def test_every_variant_violates_what_it_declares(name: str) -> None:
+    verdict = explore(DELIVERY.system(name).with_all_properties(), Options(keep_going=True))
+    expected = {p: v.states for p, v in DELIVERY.variant(name).violates.items()}
+    assert {v.name: v.states for v in verdict.violations} == expected
     assert (verdict.distinct, verdict.generated, verdict.depth) == PINNED[name]
     assert verdict.silent_rules == []
 
@@ -54,127 +57,130 @@ def test_every_promise_is_kept_or_broken_as_the_variant_says(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("bounds", [{"batch": 2}, {"partitions": 2, "records": 1}])
 @pytest.mark.parametrize("name", PINNED)
-def test_promises_that_are_kept_are_kept_in_other_bounds(name: str, bounds: dict[str, int]) -> None:
-    kept = [p.name for p in PROPERTIES if p.name not in DELIVERY.variant(name).violates]
+def test_properties_that_hold_hold_in_other_bounds(name: str, bounds: dict[str, int]) -> None:
+    holding = [p.name for p in PROPERTIES if p.name not in DELIVERY.variant(name).violates]
     verdict = explore(
-        DELIVERY.system(name, bounds).with_properties(kept), Limits(max_states=30_000)
+        DELIVERY.system(name, bounds).with_properties(holding), Options(max_states=30_000)
     )
     assert verdict.violations == []
 
 
 @pytest.mark.slow
-def test_no_mutant_survives_unexplained() -> None:
-    report = mutate(DELIVERY, DELIVERY.variant(), DELIVERY.mutation_bounds, workers=2)
+def test_no_mutant_survives() -> None:
+    report = mutate(DELIVERY, DELIVERY.variant(), DELIVERY.baseline.bounds, workers=2)
     assert [o.mutant for o in report.having("survived")] == []
     assert report.stale == []
 
 
-# -- what is said of them -------------------------------------------------------------------------
+# -- claims often made -------------------------------------------------------------------------
 
 
 @functools.cache
-def story(variant: str, promise: str) -> Trace:
-    """The shortest way in which this variant breaks this promise, of the length that is pinned."""
-    (violation,) = explore(DELIVERY.system(variant).with_properties([promise])).violations
-    assert violation.states == DELIVERY.variant(variant).violates[promise].states
+def counterexample(variant: str, name: str) -> Trace:
+    """The shortest counterexample of a property in a variant, of the pinned length."""
+    (violation,) = explore(DELIVERY.system(variant).with_properties([name])).violations
+    assert violation.states == DELIVERY.variant(variant).violates[name].states
     assert violation.trace is not None
     return violation.trace
 
 
-def rules(variant: str, promise: str) -> list[str]:
-    return [step.rule for step in story(variant, promise).steps]
+def rules(variant: str, name: str) -> list[str]:
+    return [step.rule for step in counterexample(variant, name).steps]
 
 
-def test_processed_and_crashed_before_the_commit_is_processed_again() -> None:
+def test_a_record_is_processed_again_after_a_crash_before_its_commit() -> None:
     """With enable.auto.commit=false: the machine stops between processing and commitSync."""
-    taken = rules("in-time", "NothingDoubled")
+    taken = rules("in-time", "RecordsAreProcessedAtMostOnce")
     assert "member_commits" not in taken
     assert taken.index("member_processes") < taken.index("member_crashes")
 
 
-def test_automatic_commit_of_what_could_not_be_processed_loses_it() -> None:
+def test_automatic_commit_skips_a_record_that_failed() -> None:
     """With enable.auto.commit=true: processing fails, the position is committed."""
-    *_, failed, committed = rules("auto-commit-exception", "NothingSkipped")
-    assert failed == "processing_fails"
-    assert committed in ("member_polls_and_commits", "member_is_told_and_commits")
+    *_, failed, committed = rules("auto-commit-exception", "CommittedRecordsAreProcessed")
+    assert failed == "member_skips_failed_record"
+    assert committed in ("member_polls_and_auto_commits", "member_commits_on_revocation")
 
 
-def test_automatic_commit_takes_place_in_poll_and_takes_what_the_last_poll_returned() -> None:
+def test_poll_commits_the_records_of_the_poll_before() -> None:
     system = DELIVERY.system("auto-commit")
-    rule = next(r for r in system.rules if r.name == "member_polls_and_commits")
+    rule = next(r for r in system.rules if r.name == "member_polls_and_auto_commits")
+    state: Any
     (state,) = system.initial()
     for name, choice in [
-        ("coordinator_assigns", (0, 0)),
-        ("member_polls_and_commits", (0, 0, 1, True)),
+        ("coordinator_assigns_partition", (0, 0)),
+        ("member_polls_and_auto_commits", (0, 0, 1, True)),
         ("member_processes", (0, 0)),
     ]:
         state = next(r for r in system.rules if r.name == name).attempt(state, choice)
     assert state.committed == (0,)
-    after = rule.attempt(state, (0, 0, 1, True))
+    after: Any = rule.attempt(state, (0, 0, 1, True))
     assert after.committed == (1,)
-    assert after.hand(0, 0).position == 2
+    assert after.progress_of(0, 0).position == 2
 
 
-def test_after_an_exception_and_no_commit_the_consumer_goes_on_behind_the_record() -> None:
-    """The seeds' 28 and 29: the record that failed is 28, and the next poll returns 29."""
-    assert rules("exception", "NothingPassedOver")[-3:] == [
+def test_after_an_exception_the_consumer_continues_past_the_record() -> None:
+    """If record 28 fails and nothing is committed, the next poll still returns 29."""
+    assert rules("exception", "RecordsAreProcessedInOrder")[-3:] == [
         "member_polls",
-        "processing_fails",
+        "member_skips_failed_record",
         "member_polls",
     ]
-    last = story("exception", "NothingPassedOver").states[-1]
+    last = counterexample("exception", "RecordsAreProcessedInOrder").states[-1]
     assert last.committed == (0,)
     assert last.processed == ((0, 0),)
-    assert (last.hand(0, 0) or last.hand(1, 0)).position == 2
+    assert (last.progress_of(0, 0) or last.progress_of(1, 0)).position == 2
 
 
-def test_who_seeks_back_need_not_be_replaced() -> None:
+def test_seeking_back_reads_the_failed_record_again() -> None:
     broken = DELIVERY.variant("exception-and-seek").violates
     assert broken.keys() == DELIVERY.variant("commit-sync").violates.keys()
 
 
-def test_who_is_too_slow_gets_a_commit_failed_exception() -> None:
-    assert rules("listener", "NoCommitFails")[-3:] == [
-        "poll_interval_ends",
+def test_a_slow_member_receives_a_commit_failed_exception() -> None:
+    assert rules("listener", "NoCommitIsRejected")[-3:] == [
+        "member_exceeds_poll_interval",
         "member_processes",
         "member_commits",
     ]
-    assert "NoCommitFails" not in DELIVERY.variant("in-time").violates
+    assert "NoCommitIsRejected" not in DELIVERY.variant("in-time").violates
 
 
-def test_a_standalone_consumer_with_the_id_of_a_group_gets_one_too() -> None:
-    taken = rules("standalone", "NoCommitFails")
+def test_a_standalone_consumer_in_a_group_with_members_receives_one() -> None:
+    taken = rules("standalone", "NoCommitIsRejected")
     assert all(rule.startswith("standalone") for rule in taken)
     assert taken[-1] == "standalone_commits"
 
 
-def test_a_listener_keeps_a_rebalance_from_doubling() -> None:
-    assert "coordinator_revokes" in rules("commit-sync", "RebalanceDoublesNothing")
-    assert "RebalanceDoublesNothing" not in DELIVERY.variant("listener").violates
+def test_a_listener_prevents_duplicates_in_a_rebalance() -> None:
+    assert "coordinator_revokes_partition" in rules("commit-sync", "RebalanceRepeatsNoRecord")
+    assert "RebalanceRepeatsNoRecord" not in DELIVERY.variant("listener").violates
 
 
-def test_an_older_commit_comes_after_a_newer_only_if_repeated_or_out_of_order() -> None:
-    promise = "CommitNeverGoesBack"
-    assert "callback_commits_again" in rules("commit-async-repeated", promise)
-    assert promise in DELIVERY.variant("commit-async-out-of-order").violates
-    assert promise not in DELIVERY.variant("commit-async").violates
+def test_the_committed_offset_decreases_only_if_retried_or_out_of_order() -> None:
+    name = "CommittedOffsetNeverDecreases"
+    assert "callback_retries_commit" in rules("commit-async-repeated", name)
+    assert name in DELIVERY.variant("commit-async-out-of-order").violates
+    assert name not in DELIVERY.variant("commit-async").violates
 
 
 # -- the page -----------------------------------------------------------------------------------
 
 
 def table() -> str:
-    """The way of committing by the promise, as the page has it."""
+    """The table of the page: ways of committing by property."""
     lines = ["| variant | " + " | ".join(f"`{p.name}`" for p in PROPERTIES) + " |"]
     lines.append("|---" * (len(PROPERTIES) + 1) + "|")
     for variant in DELIVERY.variants:
         cells = (
-            f"broken in {variant.violates[p.name].states}" if p.name in variant.violates else "kept"
+            f"violated in {variant.violates[p.name].states}"
+            if p.name in variant.violates
+            else "holds"
             for p in PROPERTIES
         )
         lines.append(f"| `{variant.name}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def test_the_table_of_the_page_is_what_was_found() -> None:
+def test_the_table_on_the_page_matches_the_results() -> None:
     assert table() in PAGE.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The group: what the healthy variants keep, and what each fault that production saw breaks."""
+"""The model `group`: healthy variants keep its properties, and each fault breaks its own."""
 
 from __future__ import annotations
 
@@ -6,30 +6,32 @@ from collections.abc import Mapping
 
 import pytest
 
-from checkers.explore import explore
-from checkers.limits import Limits
-from checkers.mutate import mutants, mutate
-from spec.assignors import assign_range
-from spec.group import GROUP
-from spec.group.consuming import plan
-from spec.group.cooperative import cooperative_plan
-from spec.group.settling import GroupSettles
-from spec.group.world import Owns
+from checkers.engine.options import Options
+from checkers.models.find import find_model
+from checkers.mutation.mutate import mutants, mutate
+from spec.group.assignment import cooperative_assignment, range_assignment
+from spec.group.properties import GroupSettles
+from spec.group.state import Owns
+from spec.group.variants import assignment_by_all_claims
 from spec.messages import NO_GENERATION
-from spec.vocabulary import Member
+from tests.known import explore_learned as explore
 
-NOTHING_FAILS = {"crashes": 0, "failovers": 0}
+GROUP = find_model("group")
+
+WITHOUT_FAULTS = {"crashes": 0, "failovers": 0}
 
 SIZES = [
     ("eager", {"consumers": 1}, 2_924, 44),
-    ("eager", NOTHING_FAILS, 463, 43),
+    ("eager", WITHOUT_FAULTS, 463, 43),
     ("eager", {"consumers": 1, "static": 1}, 1_235, 31),
-    ("cooperative", NOTHING_FAILS, 1_090, 49),
+    ("cooperative", WITHOUT_FAULTS, 1_090, 49),
+    ("scala", {"consumers": 1}, 2_948, 44),
+    ("scala", {"consumers": 1, "static": 1, "early": 1, "crashes": 0}, 1_651, 34),
 ]
 
 
 @pytest.mark.parametrize(("variant", "bounds", "distinct", "depth"), SIZES)
-def test_a_healthy_group_keeps_its_promises(
+def test_a_healthy_variant_holds_with_the_pinned_counts(
     variant: str, bounds: dict[str, int], distinct: int, depth: int
 ) -> None:
     verdict = explore(GROUP.system(variant, bounds))
@@ -45,23 +47,23 @@ FAILING = [
 
 
 @pytest.mark.parametrize("variant", FAILING)
-def test_a_fault_that_production_saw_breaks_what_its_history_names(variant: str) -> None:
-    said = GROUP.variant(variant).violates
-    bounds = bounds_of(said)
+def test_each_fault_violates_its_named_property(variant: str) -> None:
+    expected = GROUP.variant(variant).violates
+    bounds = bounds_of(expected)
     asked = [p.name for p in (*GROUP.properties, GroupSettles)]
     system = GROUP.system(variant, bounds).with_properties(asked)
-    verdict = explore(system, Limits(keep_going=True))
+    verdict = explore(system, Options(keep_going=True))
     broken = {v.name: v.states for v in verdict.violations}
-    if "GroupSettles" in said:
+    if "GroupSettles" in expected:
         assert set(broken) == {"GroupSettles"}
     else:
         assert {n: s for n, s in broken.items() if n != "GroupSettles"} == {
-            name: v.states for name, v in said.items()
+            name: v.states for name, v in expected.items()
         }
 
 
 @pytest.mark.parametrize("variant", FAILING)
-def test_the_mended_rule_keeps_it_in_the_same_bounds(variant: str) -> None:
+def test_the_repaired_rule_holds_in_the_same_bounds(variant: str) -> None:
     failing = GROUP.variant(variant)
     verdict = explore(
         GROUP.system(failing.parent, bounds_of(failing.violates)).with_properties(failing.violates)
@@ -69,94 +71,114 @@ def test_the_mended_rule_keeps_it_in_the_same_bounds(variant: str) -> None:
     assert verdict.verdict == "holds"
 
 
-def bounds_of(said: Mapping[str, object]) -> dict[str, int]:
-    """The bounds in which a variant shows what it violates: the same for all of it."""
-    (bounds,) = {tuple(v.bounds.items()) for v in said.values()}  # type: ignore[attr-defined]
+def bounds_of(expected: Mapping[str, object]) -> dict[str, int]:
+    """The bounds in which a variant violates its properties, the same for all."""
+    (bounds,) = {tuple(v.bounds.items()) for v in expected.values()}  # type: ignore[attr-defined]
     return dict(bounds)
 
 
+@pytest.mark.parametrize("variant", ["eager", "cooperative", "scala"])
 @pytest.mark.parametrize(
     "bounds",
     [
         pytest.param({"consumers": 1, "ids": 3, "generations": 5}, marks=pytest.mark.slow),
-        {"consumers": 1, "losses": 1, "stalls": 1, "ids": 3, "generations": 5} | NOTHING_FAILS,
-        NOTHING_FAILS,
+        {"consumers": 1, "losses": 1, "stalls": 1, "ids": 3, "generations": 5} | WITHOUT_FAULTS,
+        WITHOUT_FAULTS,
         pytest.param({"failovers": 0, "ids": 1}, marks=pytest.mark.slow),
     ],
 )
-def test_a_group_settles_once_nothing_more_goes_wrong(bounds: dict[str, int]) -> None:
-    system = GROUP.system("eager", bounds).with_properties(["GroupSettles"])
+def test_a_group_settles_once_no_more_faults_occur(bounds: dict[str, int], variant: str) -> None:
+    system = GROUP.system(variant, bounds).with_properties(["GroupSettles"])
     assert explore(system).verdict == "holds"
 
 
-@pytest.mark.parametrize("bounds", GROUP.mutation_bounds)
-def test_its_states_are_built_as_they_should_be_where_mutants_are_looked_at(
-    bounds: dict[str, int],
+@pytest.mark.parametrize("variant", ["eager", pytest.param("scala", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("bounds", GROUP.baseline.bounds)
+def test_consistency_invariants_hold_in_the_bounds_of_mutation(
+    bounds: dict[str, int], variant: str
 ) -> None:
-    assert explore(GROUP.system("eager", bounds).with_sanity()).verdict == "holds"
+    assert explore(GROUP.system(variant, bounds).with_all_properties()).verdict == "holds"
 
 
 @pytest.mark.slow
-def test_every_mutant_of_the_consumers_requests_is_caught_or_explained() -> None:
-    rules = ("consumer_joins", "consumer_takes_join_answer", "coordinator_takes_sync")
-    report = mutate(GROUP, GROUP.variant("eager"), GROUP.mutation_bounds, rules=rules, workers=2)
+def test_every_mutant_of_the_consumers_requests_is_killed_or_equivalent() -> None:
+    rules = ("consumer_joins", "consumer_receives_generation", "coordinator_accepts_sync")
+    report = mutate(GROUP, GROUP.variant("eager"), GROUP.baseline.bounds, rules=rules, workers=2)
     assert report.having("survived") == []
     assert report.stale == []
     assert {o.rule for o in report.having("killed")} == set(rules)
 
 
 @pytest.mark.slow
-def test_every_mutant_of_what_cooperative_consumers_do_otherwise_is_caught_or_explained() -> None:
+@pytest.mark.parametrize("name", ["eager", "cooperative"])
+def test_every_mutant_of_heartbeat_errors_is_killed_or_equivalent(name: str) -> None:
+    rules = (
+        "consumer_learns_of_rebalance",
+        "consumer_loses_coordinator",
+        "consumer_discards_stale_error",
+        "consumer_receives_heartbeat_error",
+    )
+    report = mutate(GROUP, GROUP.variant(name), GROUP.baseline.bounds, rules=rules, workers=2)
+    assert report.having("survived") == []
+    assert report.stale == []
+    assert {o.rule for o in report.having("killed")} == set(rules)
+
+
+@pytest.mark.slow
+def test_every_mutant_of_the_cooperative_rules_is_killed_or_equivalent() -> None:
     cooperative, eager = GROUP.variant("cooperative"), GROUP.variant("eager")
     rules = {r.name for r in cooperative.rules if r not in eager.rules}
-    report = mutate(GROUP, cooperative, GROUP.mutation_bounds, rules=rules, workers=2)
+    report = mutate(GROUP, cooperative, GROUP.baseline.bounds, rules=rules, workers=2)
     assert report.having("survived") == []
     assert (report.stale, report.not_asked) == ([], [])
     assert {o.rule for o in report.having("killed")} == rules
 
 
-def test_a_claim_that_the_coordinator_gets_wrong_is_noticed() -> None:
-    bounds = NOTHING_FAILS | {"ids": 1, "generations": 2}
-    system = GROUP.system("cooperative", bounds).with_sanity()
+def test_a_wrong_claim_is_detected() -> None:
+    bounds = WITHOUT_FAULTS | {"ids": 1, "generations": 2}
+    system = GROUP.system("cooperative", bounds).with_all_properties()
     wrong = [m for m in mutants(system) if "metadata.generation" in m.name]
-    assert {m.rule for m in wrong} == {"coordinator_takes_rejoin"}
+    assert {m.rule for m in wrong} == {"coordinator_accepts_rejoin"}
     for mutant in wrong:
         caught = explore(mutant.of(system)).violations
-        assert [v.name for v in caught] == ["AClaimIsWhatIsOwned"], mutant.name
+        assert [v.name for v in caught] == ["ClaimMatchesOwnedPartitions"], mutant.name
 
 
-@pytest.mark.parametrize("partitions", range(1, 8))
-@pytest.mark.parametrize("members", range(1, 5))
-def test_the_leader_shares_out_as_the_range_assignor_does(members: int, partitions: int) -> None:
-    ids = [f"{name}1" for name in "dbac"[:members]]
-    given = dict(plan(tuple((i, None, ()) for i in ids), partitions))
-    expected = assign_range({"topic": partitions}, {i: Member(topics=("topic",)) for i in ids})
-    assert given == {i: tuple(p.partition for p in ps) for i, ps in expected.items()}
+def test_an_eager_leader_assigns_contiguous_runs_and_static_members_first() -> None:
+    members = (("b1", None, ()), ("a1", None, ()), ("c1", "c-static", ()))
+    assert dict(range_assignment(members, 7)) == {"c1": (0, 1, 2), "a1": (3, 4), "b1": (5, 6)}
 
 
 def subscriptions(**owned: Owns) -> tuple[tuple[str, None, Owns], ...]:
-    """Members by id, with what they say they own."""
+    """Members by id, with their claims."""
     return tuple((who, None, owns) for who, owns in owned.items())
 
 
 NEW = Owns((), NO_GENERATION)
 
 
-def test_a_partition_that_is_to_move_is_first_given_to_nobody() -> None:
-    given = cooperative_plan(subscriptions(a=Owns((0, 1), 4), b=NEW), 2)
+def test_a_partition_that_moves_is_first_withheld() -> None:
+    given = cooperative_assignment(subscriptions(a=Owns((0, 1), 4), b=NEW), 2)
     assert dict(given) == {"a": (0,), "b": ()}
 
 
-def test_a_partition_that_nobody_owns_is_given_at_once() -> None:
-    given = cooperative_plan(subscriptions(a=Owns((0,), 5), b=NEW), 2)
+def test_an_unowned_partition_is_assigned_at_once() -> None:
+    given = cooperative_assignment(subscriptions(a=Owns((0,), 5), b=NEW), 2)
     assert dict(given) == {"a": (0,), "b": (1,)}
 
 
 def test_claims_of_an_older_generation_do_not_count() -> None:
-    given = cooperative_plan(subscriptions(a=Owns((0, 1), 3), b=Owns((1,), 4)), 2)
+    given = cooperative_assignment(subscriptions(a=Owns((0, 1), 3), b=Owns((1,), 4)), 2)
     assert dict(given) == {"a": (0,), "b": (1,)}
 
 
-def test_claims_of_one_generation_that_differ_do_not_count() -> None:
-    given = cooperative_plan(subscriptions(a=Owns((0,), 4), b=Owns((0,), 4)), 2)
-    assert sorted(p for _, partitions in given for p in partitions) == [0, 1]
+def test_a_partition_claimed_twice_in_one_generation_is_withheld() -> None:
+    given = cooperative_assignment(subscriptions(a=Owns((0,), 4), b=Owns((0,), 4)), 2)
+    assert sorted(partition for _, partitions in given for partition in partitions) == [1]
+
+
+def test_before_kafka_12984_a_stale_claim_counts_as_much_as_a_current_one() -> None:
+    stale = subscriptions(a=Owns((0, 1), 3), b=Owns((1,), 4))
+    assert dict(cooperative_assignment(stale, 2)) == {"a": (0,), "b": (1,)}
+    both = subscriptions(a=Owns((0,), 3), b=Owns((0,), 4))
+    assert dict(assignment_by_all_claims(both, 2)) == {"a": (0,), "b": (0,)}

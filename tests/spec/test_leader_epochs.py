@@ -1,4 +1,4 @@
-"""The leader-epoch cache, and where a follower truncates by it."""
+"""The leader-epoch cache, and the truncation of a follower."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ def test_the_cache_answers_as_kafka_does(case: dict[str, Any]) -> None:
     assert answer(applied(case["ops"]), case["query"]) == case["expect"]
 
 
-def test_no_epoch_and_no_offset_below_zero_is_taken() -> None:
+def test_negative_epochs_and_offsets_are_refused() -> None:
     for epoch, start in ((-1, 0), (0, -1)):
         with pytest.raises(ValueError, match="negative"):
             LeaderEpochs().assign(epoch, start)
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 30)), max_size=12))
-def test_epochs_and_offsets_always_grow_along_the_cache(steps: list[tuple[int, int]]) -> None:
+def test_epochs_and_offsets_increase_along_the_cache(steps: list[tuple[int, int]]) -> None:
     epochs = LeaderEpochs()
     for epoch, start in steps:
         epochs = epochs.assign(epoch, start)
@@ -84,7 +84,7 @@ def cache_of(log: Log) -> LeaderEpochs:
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[Log, Log]:
-    """Two replicas' logs that one protocol may have left: each epoch has one leader.
+    """Two replicas' logs that the protocol can produce: each epoch has one leader.
 
     Every epoch's leader begins with some prefix of one of the two logs and appends to it; a
     replica copies a prefix of what that leader has. So a record's epoch and offset decide it.
@@ -112,8 +112,8 @@ def agreement(one: Log, other: Log) -> int:
 
 
 @given(histories())
-def test_the_conversation_of_kip_279_ends_where_the_logs_agree(logs: tuple[Log, Log]) -> None:
-    """What the model of replication does in one step is what the real protocol arrives at."""
+def test_the_exchange_of_kip_279_ends_where_the_logs_agree(logs: tuple[Log, Log]) -> None:
+    """The exchange of requests ends where the one step of the model truncates."""
     leader, follower = logs
     if leader.last is None or follower.last is None:
         return
@@ -132,25 +132,25 @@ def test_the_conversation_of_kip_279_ends_where_the_logs_agree(logs: tuple[Log, 
     assert follower.end == wanted
 
 
-def test_a_leader_that_knows_nothing_leaves_the_follower_its_high_watermark() -> None:
+def test_an_unknown_epoch_truncates_to_the_high_watermark() -> None:
     assert truncation_for(NOWHERE, cache((0, 0)), 5, 3) == (3, True)
 
 
-def test_an_offset_without_an_epoch_is_taken_as_before_kip_279() -> None:
+def test_a_response_without_an_epoch_is_handled_as_before_kip_279() -> None:
     assert truncation_for(EpochEnd(-1, 4), cache((0, 0)), 9, 3) == (4, True)
     assert truncation_for(EpochEnd(-1, 12), cache((0, 0)), 9, 3) == (9, True)
 
 
-def test_a_follower_without_the_epoch_of_the_answer_cuts_to_its_offset() -> None:
+def test_a_follower_without_that_epoch_truncates_to_the_offset() -> None:
     assert truncation_for(EpochEnd(7, 4), cache((0, 0)), 9, 3) == (4, True)
 
 
-def test_another_epoch_in_the_answer_means_asking_again() -> None:
+def test_another_epoch_in_the_response_causes_another_request() -> None:
     epochs = cache((0, 0), (2, 5))
     assert truncation_for(EpochEnd(1, 4), epochs, 9, 0) == (5, False)
 
 
-def test_the_same_epoch_in_the_answer_ends_it_at_the_smaller_offset() -> None:
+def test_the_same_epoch_ends_truncation_at_the_smaller_offset() -> None:
     epochs = cache((0, 0), (2, 5))
     assert truncation_for(EpochEnd(0, 3), epochs, 9, 0) == (3, True)
     assert truncation_for(EpochEnd(0, 8), epochs, 9, 0) == (5, True)

@@ -36,7 +36,7 @@ def test_a_log_holds_the_offsets_from_its_start_up_to_its_end() -> None:
     assert log.at(7) is None
 
 
-def test_appending_leaves_the_log_that_was_appended_to_as_it_is() -> None:
+def test_append_does_not_modify_the_original_log() -> None:
     log = log_of(0)
     longer = log.append(Record(9, 3))
     assert log.end == 1
@@ -44,14 +44,14 @@ def test_appending_leaves_the_log_that_was_appended_to_as_it_is() -> None:
 
 
 @given(logs, st.integers(0, 20))
-def test_truncation_keeps_what_is_below_the_offset_and_nothing_else(log: Log, offset: int) -> None:
+def test_truncation_keeps_exactly_the_records_below_the_offset(log: Log, offset: int) -> None:
     cut = log.truncate_to(offset)
     assert cut.end == min(log.end, max(offset, cut.start))
     assert all(cut.at(o) == log.at(o) for o in range(cut.start, cut.end))
     assert cut.start == min(log.start, offset) or offset >= log.end
 
 
-def test_truncation_below_the_start_wipes_the_log_and_starts_it_there() -> None:
+def test_truncation_below_the_start_restarts_the_log_at_the_offset() -> None:
     assert log_of(0, 0, start=5).truncate_to(3) == Log(start=3)
 
 
@@ -62,7 +62,7 @@ def test_truncation_at_or_beyond_the_end_changes_nothing() -> None:
 
 
 @given(logs, st.integers(-3, 20))
-def test_retention_never_moves_the_end_nor_the_start_back(log: Log, offset: int) -> None:
+def test_retention_never_moves_the_end_nor_lowers_the_start(log: Log, offset: int) -> None:
     kept = log.delete_before(offset)
     assert kept.end == log.end
     assert log.start <= kept.start <= log.end

@@ -1,4 +1,4 @@
-"""Which partition a group or a key belongs to."""
+"""The partition of a group, and of a record's key."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 from spec.core import SpecError
-from spec.java import INT_MIN
+from spec.java import INT_MIN, string_hash
 from spec.placement import (
     PLACEMENT_RULES,
     coordinator,
     group_partition,
     java_abs,
     java_remainder,
-    java_string_hash,
     key_partition,
     murmur2,
 )
@@ -26,13 +25,13 @@ CASES = json.loads((Path(__file__).parents[1] / "cases" / "placement_sample.json
 
 @pytest.mark.parametrize("case", CASES["group_partition"], ids=lambda case: case["id"][:20])
 def test_group_partition_is_kafkas(case: dict[str, Any]) -> None:
-    assert java_string_hash(case["id"]) == case["java_hash"]
+    assert string_hash(case["id"]) == case["java_hash"]
     assert group_partition(case["id"], case["num_partitions"]) == case["expect"]
 
 
-def test_rules_that_are_told_differ_for_one_hash_only() -> None:
+def test_common_formulas_differ_for_one_hash_only() -> None:
     told = {
-        group: [rule(java_string_hash(group), 50) for rule in PLACEMENT_RULES.values()]
+        group: [rule(string_hash(group), 50) for rule in PLACEMENT_RULES.values()]
         for group in ("test-group", "my-group", "group1", "polygenelubricants")
     }
     assert told == {
@@ -41,7 +40,7 @@ def test_rules_that_are_told_differ_for_one_hash_only() -> None:
         "group1": [40, 40, 40],
         "polygenelubricants": [0, 48, -48],
     }
-    assert java_string_hash("polygenelubricants") == INT_MIN
+    assert string_hash("polygenelubricants") == INT_MIN
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ def test_arithmetic_is_javas(
     assert PLACEMENT_RULES["Math.abs(hash) % n"](h, n) == abs_first
 
 
-def test_every_rule_gives_the_same_partition_next_to_the_smallest_hash() -> None:
+def test_the_formulas_agree_next_to_the_smallest_hash() -> None:
     for h in (INT_MIN + 1, -51, -50, -1, 0, 1, 49, 50, -INT_MIN - 1):
         for n in (1, 2, 3, 50, 2**31 - 1):
             assert len({rule(h, n) for rule in PLACEMENT_RULES.values()}) == 1
@@ -98,7 +97,7 @@ def test_murmur2_gives_kafkas_vectors(key: str, expected: int) -> None:
     assert key_partition(key.encode(), 10) == (expected & 0x7FFFFFFF) % 10
 
 
-def test_a_topic_without_partitions_is_told_in_one_line() -> None:
+def test_a_topic_without_partitions_is_reported_in_one_line() -> None:
     with pytest.raises(SpecError, match=r"^a topic has at least one partition, not 0$"):
         group_partition("g", 0)
     with pytest.raises(SpecError, match=r"^a topic has at least one partition, not -1$"):

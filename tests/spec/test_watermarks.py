@@ -1,13 +1,16 @@
-"""How high watermark and end offset follow each other."""
+"""High watermarks and log end offsets."""
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.explore import explore
+from checkers.engine.reference import explore
+from checkers.models.find import find_model
+from checkers.mutation.equivalent import equivalent_mutants
+from checkers.mutation.mutate import mutate
 from spec.watermarks import (
-    WATERMARKS,
     Follower,
     Leader,
     after_append,
@@ -17,6 +20,8 @@ from spec.watermarks import (
     follower_hw,
     leader_hw,
 )
+
+WATERMARKS = find_model("watermarks")
 
 
 def test_the_four_moments_of_one_record() -> None:
@@ -41,8 +46,8 @@ def test_the_four_moments_of_one_record() -> None:
     ]
 
 
-def test_the_model_tells_the_same_four_moments() -> None:
-    trace = explore(WATERMARKS.system()).witnesses["EveryoneKnows"]
+def test_the_model_reaches_the_four_moments() -> None:
+    trace = explore(WATERMARKS.system()).witnesses["EveryReplicaLearnsHighWatermark"]
     assert [(s.leader, s.followers[0]) for s in trace.states] == [
         (Leader(0, 0, (0,)), Follower(0, 0)),
         (Leader(0, 1, (0,)), Follower(0, 0)),
@@ -51,9 +56,25 @@ def test_the_model_tells_the_same_four_moments() -> None:
     ]
 
 
-def test_a_reply_with_the_hw_of_before_the_fetch_takes_one_fetch_more() -> None:
-    trace = explore(WATERMARKS.system("reply-before-update")).witnesses["EveryoneKnows"]
+def test_a_reply_before_the_update_takes_one_more_fetch() -> None:
+    trace = explore(WATERMARKS.system("reply-before-update")).witnesses[
+        "EveryReplicaLearnsHighWatermark"
+    ]
     assert len(trace.states) == 5
+
+
+def test_a_parked_fetch_returns_the_hw_that_it_advanced() -> None:
+    """The last record is committed by a fetch that finds nothing, and that fetch says so."""
+    trace = explore(WATERMARKS.system("parked-fetch")).witnesses["EveryReplicaLearnsHighWatermark"]
+    assert [step.rule for step in trace.steps] == [
+        "producer_sends",
+        "follower_fetches_records",
+        "leader_parks_fetch",
+        "leader_completes_parked_fetch",
+    ]
+    parked, completed = trace.states[-2:]
+    assert (parked.leader.hw, parked.followers[0].hw, set(parked.parked)) == (1, 0, {0})
+    assert (completed.followers[0].hw, completed.parked) == (1, frozenset())
 
 
 def test_every_property_holds_with_more_followers_and_records() -> None:
@@ -62,17 +83,31 @@ def test_every_property_holds_with_more_followers_and_records() -> None:
         assert verdict.verdict == "holds"
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [variant.name for variant in WATERMARKS.variants])
+def test_every_mutant_is_killed_or_equivalent(name: str) -> None:
+    variant = WATERMARKS.variant(name)
+    report = mutate(WATERMARKS, variant, WATERMARKS.baseline.bounds)
+    assert report.having("survived") == []
+    assert report.stale == []
+    equivalent = {outcome.mutant for outcome in report.having("equivalent")}
+    assert equivalent == set(equivalent_mutants(WATERMARKS, variant))
+    assert len(report.having("killed")) >= 15
+    broken = "CommittingFetchIsAnsweredWithHighWatermark"
+    assert report.not_asked == ([broken] if name == "reply-before-update" else [])
+
+
 def test_the_slowest_member_of_the_isr_holds_the_hw_back() -> None:
     assert leader_hw(2, [9, 5, 4]) == 4
     assert leader_hw(6, [9, 5, 4]) == 6
 
 
-def test_a_follower_never_counts_as_committed_what_it_does_not_hold() -> None:
+def test_a_followers_hw_stays_within_its_log() -> None:
     assert follower_hw(7, 3) == 3
     assert follower_hw(2, 3) == 2
 
 
-def test_a_log_that_is_cut_takes_the_hw_along() -> None:
+def test_truncation_below_the_hw_lowers_it() -> None:
     assert after_truncation(Follower(hw=3, leo=5), 4) == Follower(hw=3, leo=4)
     assert after_truncation(Follower(hw=3, leo=5), 1) == Follower(hw=1, leo=1)
     assert after_truncation(Follower(hw=3, leo=5), 7) == Follower(hw=3, leo=5)
@@ -82,7 +117,7 @@ def test_a_log_that_is_cut_takes_the_hw_along() -> None:
     st.integers(1, 3),
     st.lists(st.tuples(st.booleans(), st.integers(0, 2), st.integers(0, 3)), max_size=30),
 )
-def test_a_leaders_hw_never_retreats_and_never_passes_what_the_isr_holds(
+def test_a_leaders_hw_never_decreases_nor_passes_the_isr(
     followers: int, steps: list[tuple[bool, int, int]]
 ) -> None:
     leader, replicas = Leader(remote=(0,) * followers), [Follower()] * followers

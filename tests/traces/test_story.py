@@ -1,13 +1,17 @@
-"""What a story says of a change: what is new, what is gone, and where a property fails."""
+"""Stories: new and removed cells, and the place where a property fails."""
 
 from __future__ import annotations
 
-from checkers.explore import explore
-from spec.group import GROUP
-from spec.picture import Cell
-from spec.replication import REPLICATION
+import attrs
+
+from checkers.engine.reference import explore
+from checkers.models.find import find_model
+from traces.picture import Cell
 from traces.story import Story, compared_cells, tell
 from traces.trace import Trace
+
+REPLICATION = find_model("replication")
+GROUP = find_model("group")
 
 
 def story_of(variant: str, **bounds: int) -> Story:
@@ -17,7 +21,7 @@ def story_of(variant: str, **bounds: int) -> Story:
 
 
 def cells(*texts: str) -> list[Cell]:
-    """A log: an empty text is room without a record."""
+    """A log: an empty text is an empty cell."""
     return [Cell(text, place=f"offset {i}") for i, text in enumerate(texts)]
 
 
@@ -25,7 +29,7 @@ def told(now: list[Cell], before: list[Cell], place: str = "") -> list[tuple[str
     return [(c.text, c.change, c.failing) for c in compared_cells(now, before, place)]
 
 
-def test_a_record_that_came_is_new_and_room_never_is() -> None:
+def test_an_added_record_is_new_and_an_empty_cell_is_not() -> None:
     assert told(cells("r0", "r1", ""), cells("r0", "", "")) == [
         ("r0", "", False),
         ("r1", "new", False),
@@ -33,7 +37,7 @@ def test_a_record_that_came_is_new_and_room_never_is() -> None:
     ]
 
 
-def test_a_record_that_went_is_shown_where_it_was() -> None:
+def test_a_removed_record_is_shown_in_its_place() -> None:
     assert told(cells("r0", "", ""), cells("r0", "r1", "r2")) == [
         ("r0", "", False),
         ("r1", "gone", False),
@@ -41,24 +45,30 @@ def test_a_record_that_went_is_shown_where_it_was() -> None:
     ]
 
 
-def test_a_cell_that_changes_its_colour_only_is_neither_new_nor_gone() -> None:
+def test_a_change_of_colour_is_no_change_of_the_cell() -> None:
     before = [Cell("p0", colour=1, place="partition 0")]
     after = [Cell("p0", colour=2, place="partition 0")]
     assert told(after, before) == [("p0", "", False)]
 
 
-def test_a_record_whose_place_another_took_is_shown_after_the_others() -> None:
+def test_a_sign_comes_and_goes_without_a_change_of_the_cell() -> None:
+    cell = Cell("r0", place="offset 0")
+    [after] = compared_cells([attrs.evolve(cell, sign="✓")], [cell], "")
+    assert (after.text, after.sign, after.change) == ("r0", "✓", "")
+
+
+def test_a_replaced_record_is_shown_after_the_others() -> None:
     assert told(cells("r9"), cells("r0"), "offset 0") == [
         ("r9", "new", True),
         ("r0", "gone", False),
     ]
 
 
-def test_room_where_a_record_should_be_is_where_it_fails() -> None:
+def test_an_empty_cell_can_be_the_failing_place() -> None:
     assert told(cells("", ""), cells("", ""), "offset 1") == [("", "", False), ("", "", True)]
 
 
-def test_the_committed_record_that_was_cut_off_is_the_one_place_that_fails() -> None:
+def test_only_the_truncated_committed_record_is_marked_as_failing() -> None:
     story = story_of("truncate-to-hw", brokers=2)
     failing = [
         (scene.number, lane.name, cell.text, cell.change)
@@ -70,16 +80,16 @@ def test_the_committed_record_that_was_cut_off_is_the_one_place_that_fails() -> 
     assert failing == [(len(story.scenes), "broker 1", "r0 e0", "gone")]
 
 
-def test_a_story_says_what_a_sanity_property_promises_too() -> None:
+def test_a_story_describes_a_property_checked_on_request() -> None:
     (state,) = GROUP.system().initial()
     told = tell(Trace(GROUP.system(), (state,), (), "GroupSettles"), "", violated=True)
-    assert told.promise.startswith("A group comes to rest")
+    assert told.promise.startswith("While a consumer polls")
 
 
-def test_a_story_says_what_its_property_promises_and_its_words_mean() -> None:
+def test_a_story_describes_its_property_and_its_terms() -> None:
     story = story_of("truncate-to-hw", brokers=2)
     assert story.property == "WeakIsr"
-    assert story.promise.startswith("What a broker that takes itself for the leader counts")
+    assert story.promise.startswith("Every record below a presumed leader's high watermark")
     assert "high watermark" in story.why
     names = {fact.name for lane in story.scenes[0].lanes for fact in lane.facts}
     assert names <= set(story.words)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.explore import explore
-from spec import toys
-from spec.group import GROUP
-from spec.watermarks import WATERMARKS
+import examples
+from checkers.engine.reference import explore
+from checkers.models.find import find_model
 from tests.known import first_violation
 from traces.story import Scene, SceneCell, SceneLane, Story, tell
 from traces.terminal import draw
+
+GROUP = find_model("group")
+WATERMARKS = find_model("watermarks")
 
 
 def drawn(variant: str) -> list[str]:
@@ -19,18 +21,18 @@ def drawn(variant: str) -> list[str]:
     return [line.plain for line in draw(tell(violation.trace, violation.says, violated=True))]
 
 
-def test_each_step_says_who_did_what_with_which_choices() -> None:
+def test_each_step_names_its_rule_choices_and_actor() -> None:
     lines = drawn("truncate-to-hw")
     headings = [line for line in lines if line[:4].strip().isdigit()]
     assert len(headings) == 9
     assert headings[0] == "   1  initial"
-    assert headings[1] == "   2  controller_elects  broker=0  (controller)"
+    assert headings[1] == "   2  controller_elects_leader  broker=0  (controller)"
 
 
 def test_only_what_changed_is_drawn_after_the_first_step() -> None:
     lines = drawn("truncate-to-hw")
     assert [line.split()[0] for line in lines[1:5]] == ["controller", "broker", "broker", "broker"]
-    second = lines[lines.index("   2  controller_elects  broker=0  (controller)") + 1]
+    second = lines[lines.index("   2  controller_elects_leader  broker=0  (controller)") + 1]
     assert second.split() == ["controller", "epoch", "–→0", "leader", "–→0"]
 
 
@@ -43,18 +45,18 @@ def test_logs_are_drawn_with_their_marks_and_the_failing_place() -> None:
 
 
 @pytest.mark.slow
-def test_a_record_that_never_arrived_is_missing() -> None:
+def test_a_record_that_never_arrived_is_shown_as_missing() -> None:
     assert any("✗[missing]" in line for line in drawn("kip-101"))
 
 
-def test_a_behaviour_without_end_says_where_it_goes_on() -> None:
-    violation = explore(toys.CORRIDOR.system()).violations[0]
+def test_a_lasso_names_the_state_it_returns_to() -> None:
+    violation = explore(examples.CORRIDOR.system()).violations[0]
     assert violation.trace is not None
     lines = [line.plain for line in draw(tell(violation.trace, "", violated=True))]
-    assert lines[-1].split() == ["step_aside_together", "and", "on", "with", "1,", "for", "ever"]
+    assert lines[-1].split() == ["step_aside_together", "then", "repeats", "from", "state", "1"]
 
 
-def test_the_state_of_a_lane_is_told_where_it_changes() -> None:
+def test_a_change_of_a_lanes_state_is_shown() -> None:
     small = {"consumers": 1, "crashes": 0, "failovers": 0, "early": 1}
     violation = explore(GROUP.system("before-kafka-8104", small)).violations[0]
     assert violation.trace is not None
@@ -62,13 +64,20 @@ def test_the_state_of_a_lane_is_told_where_it_changes() -> None:
     states = [line.split()[1] for line in lines if line.startswith("      coordinator  ")]
     assert states[:4] == [
         "Empty",
-        "ids",
+        "pending",
         "Empty→PreparingRebalance",
         "PreparingRebalance→CompletingRebalance",
     ]
 
 
-def test_a_cell_that_fails_is_told_although_nothing_changed_in_its_lane() -> None:
+def test_a_sign_stands_behind_the_text_of_its_cell() -> None:
+    cells = [SceneCell("r0", sign="✓"), SceneCell("r1", change="gone", sign="✓")]
+    scene = Scene(2, "step", lanes=[SceneLane("log", cells=cells, changed=True)])
+    lines = [line.plain for line in draw(Story("", "", "", [scene]))]
+    assert lines[-1].endswith("[r0 ✓] -[r1 ✓]")
+
+
+def test_a_failing_cell_is_shown_in_an_unchanged_lane() -> None:
     failing = SceneLane("consumer 0", cells=[SceneCell("p0", failing=True)])
     other = SceneLane("consumer 1", changed=True)
     story = Story("", "", "", [Scene(1, "initial"), Scene(2, "step", lanes=[failing, other])])
@@ -78,8 +87,8 @@ def test_a_cell_that_fails_is_told_although_nothing_changed_in_its_lane() -> Non
     ]
 
 
-def test_the_four_moments_are_drawn_as_the_table_has_them() -> None:
-    trace = explore(WATERMARKS.system()).witnesses["EveryoneKnows"]
+def test_the_four_moments_match_the_table() -> None:
+    trace = explore(WATERMARKS.system()).witnesses["EveryReplicaLearnsHighWatermark"]
     lines = [" ".join(line.plain.split()) for line in draw(tell(trace, "", violated=False))]
     assert lines == [
         "1 initial",

@@ -1,8 +1,8 @@
-"""A story as one HTML file to step through, which needs nothing from anywhere else.
+"""A trace as one self-contained HTML file to step through.
 
 `page.html` is the frame; `scene.js` and `scene.css` draw one scene, `page.js` and `page.css`
-what is around it. The story stands in the page as JSON and is only ever shown as text; what
-may run is the one script.
+what is around it. The trace is in the page as JSON and is only ever shown as text. The page
+runs its own script and nothing else, and loads nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from string import Template
 import attrs
 
 from traces.story import Story
+from traces.text import all_printable
 
 NOT_IN_MARKUP = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}
 
 
 def page(story: Story) -> str:
-    """The HTML file that shows this story."""
+    """The HTML file that shows this trace."""
+    story = all_printable(story)
     style = asset("scene.css") + asset("page.css")
     script = asset("scene.js") + asset("page.js")
     return Template(asset("page.html")).substitute(
@@ -35,12 +37,12 @@ def page(story: Story) -> str:
 
 
 def asset(name: str) -> str:
-    """A file that lies beside this module."""
+    """The text of a file beside this module."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def policy(style: str, script: str) -> str:
-    """What the browser may load and run: this style sheet and this script, and nothing else."""
+    """The content security policy: the browser may use this style sheet and this script only."""
     return "; ".join(
         [
             "default-src 'none'",
@@ -54,15 +56,15 @@ def policy(style: str, script: str) -> str:
 
 
 def digest(text: str) -> str:
-    """What a policy calls the one text that it allows."""
+    """The hash by which a policy allows one text."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def in_markup(text: str) -> str:
-    """Any text as a text of the page, in ASCII; half a surrogate pair cannot be written else."""
+    """A text as HTML, in ASCII."""
     return html.escape(text).encode("ascii", "xmlcharrefreplace").decode()
 
 
 def in_script(value: object) -> str:
-    """Any value as JSON that no HTML parser takes for markup, in ASCII."""
+    """A value as JSON in ASCII, in which no HTML parser sees markup."""
     return json.dumps(value, separators=(",", ":")).translate(NOT_IN_MARKUP)

@@ -42,7 +42,7 @@ function drawSteps() {
       { href: `#${scene.number}`, title: scene.rule },
       make("span.number", { "aria-hidden": "true" }, isFailing(scene) ? "✗" : `${scene.number}`),
       make(
-        "span.told",
+        "span.summary",
         {},
         unseen(`Step ${scene.number}: `),
         make("span.rule", {}, readable(scene)),
@@ -56,15 +56,15 @@ function drawSteps() {
     list.append(item);
   }
   if (story.loop !== null) {
-    const text = `then step ${story.loop} again, for ever`;
+    const text = `then back to step ${story.loop}`;
     const sign = make("span.number", { "aria-hidden": "true" }, "↺");
     list.append(make("li.round.again", {}, make("a", { href: `#${story.loop}` }, sign, text)));
   }
 }
 
-// -- the strip: which state each lane is in, over all steps ---------------------------------
+// -- the timeline: the state of each lane over all steps --------------------------------------
 
-// One piece for each run of steps in which a lane stays in one state.
+// A piece for each run of steps in which a lane stays in one state.
 function pieces(name) {
   const found = [];
   for (const scene of scenes) {
@@ -108,14 +108,14 @@ function drawTimeline() {
   strip.append(now);
 }
 
-// -- the legend: only what this story shows ------------------------------------------------
+// -- the legend: only what this trace shows ------------------------------------------------
 
 const KEYS_SAID = [
   ["←", "→", "step"],
   ["Home", "End", "first, last"],
   ["space", "play, pause"],
 ];
-const BLANK = { text: "", colour: null, title: "", change: "", failing: false };
+const BLANK = { text: "", colour: null, title: "", change: "", failing: false, sign: "" };
 
 function drawLegend() {
   const legend = byId("legend");
@@ -128,11 +128,11 @@ function drawLegend() {
   const words = Object.entries(story.words).map(([word, meaning]) =>
     make("div", {}, make("dt", {}, word), make("dd", {}, meaning))
   );
-  if (words.length) part("Words", make("dl.words", {}, words));
+  if (words.length) part("Terms", make("dl.words", {}, words));
   const keys = KEYS_SAID.map((key) =>
     make("span", {}, key.slice(0, -1).map((name) => make("kbd", {}, name)), ` ${key.at(-1)}`)
   );
-  const hint = make("span", {}, "The address ends in the number of the step: link to it.");
+  const hint = make("span", {}, "The address of this page ends in the number of the step, for links to it.");
   legend.append(make("p.keys", {}, keys, hint));
 }
 
@@ -149,20 +149,20 @@ function signsUsed() {
   for (const colour of [...colours].filter((c) => c !== null).sort((a, b) => a - b)) {
     signs.push([like({ text: `${colour}`, colour }), `${story.colour || "colour"} ${colour}`]);
   }
-  cellSign(changed("new"), { text: "…", change: "new" }, "came with this step");
-  cellSign(changed("gone"), { text: "…", change: "gone" }, "went with this step");
-  cellSign((cell) => !cell.text, {}, "room, with nothing in it");
+  cellSign(changed("new"), { text: "…", change: "new" }, "added by this step");
+  cellSign(changed("gone"), { text: "…", change: "gone" }, "removed by this step");
+  cellSign((cell) => !cell.text, {}, "empty");
   cellSign((cell) => cell.failing, { text: "…", failing: true }, "where the property fails");
   for (const [label, kind] of marks) {
     const line = make("span.markline", { "data-mark": `${kind}` });
-    signs.push([line, `${label}: how far it is from the start`]);
+    signs.push([line, `${label}: its position in the log`]);
   }
   if (lanes.some((lane) => lane.facts.some((fact) => fact.before !== null))) {
     const fact = drawFact({ name: "x", value: "2", before: "1" });
     signs.push([make("dl.facts", {}, fact), "changed by this step, from 1 to 2"]);
   }
   if (scenes.some((scene) => scene.arrows.length)) {
-    signs.push([make("p.message", {}, "…"), "a message that this step carried"]);
+    signs.push([make("p.message", {}, "…"), "a message of this step"]);
   }
   return signs;
 }
@@ -174,9 +174,9 @@ let player = 0;
 
 function show(number) {
   const wanted = Math.min(Math.max(Math.round(number) || 1, 1), scenes.length);
-  if (location.hash !== `#${wanted}`) location.replace(`#${wanted}`);
+  if (location.hash !== `#${wanted}`) history.replaceState(null, "", `#${wanted}`);
   if (wanted === current) return;
-  document.body.classList.toggle("moving", current > 0); // what is there at first is just there
+  document.body.classList.toggle("moving", current > 0); // the first scene does not move in
   current = wanted;
   const scene = scenes[current - 1];
   const logs = (under) => [...under.querySelectorAll(".log")];
@@ -201,10 +201,10 @@ function show(number) {
   byId("said").textContent = said(scene);
 }
 
-// What follows: the next scene, or the one that the last leads back to.
+// The next scene; after the last, the one to which a lasso returns.
 const next = () => (current < scenes.length ? current + 1 : story.loop);
 
-// A log too wide for the window is scrolled, and is scrolled to what fails or changed in it.
+// A log too wide for the window can be scrolled, and shows what fails or changed in it.
 function showWhatMatters(log, before) {
   if (log.scrollWidth > log.clientWidth) log.tabIndex = 0;
   const cell = log.querySelector(".failing") ?? log.querySelector(".new, .gone");
@@ -266,7 +266,17 @@ function onKey(event) {
 
 const numberInAddress = () => Number(/^#(\d+)$/.exec(location.hash)?.[1] ?? NaN);
 
-// A link was followed, or an address typed.
+// A link is followed here, since browsers forbid that in a frame of a page from a file.
+function onStep(event) {
+  const link = event.target.closest("a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  if (link.hash !== location.hash) history.pushState(null, "", link.hash);
+  step(Number(link.hash.slice(1)));
+  bringIntoView();
+}
+
+// An address was typed, or the way back taken.
 function onAddress() {
   const number = numberInAddress();
   if (!number || number === current) return;
@@ -274,7 +284,7 @@ function onAddress() {
   bringIntoView();
 }
 
-// In a narrow window the scene that was asked for may be out of sight.
+// In a narrow window the scene may be out of sight.
 function bringIntoView() {
   const { top, bottom } = byId("scene").getBoundingClientRect();
   if (bottom < 100 || top > innerHeight / 2) byId("scene").scrollIntoView();
@@ -291,6 +301,7 @@ function start() {
   byId("slider").max = scenes.length;
   for (const [id, action] of Object.entries(ACTIONS)) byId(id).addEventListener("click", action);
   byId("slider").addEventListener("input", (event) => step(Number(event.target.value)));
+  byId("steps").addEventListener("click", onStep);
   document.addEventListener("keydown", onKey);
   addEventListener("hashchange", onAddress);
   addEventListener("resize", () =>

@@ -1,5 +1,5 @@
-// Draws the story that stands in this page as JSON, one scene at a time.
-// Whatever the story says is set as text: nothing in it is ever read as markup.
+// Draws the trace in this page's JSON, one scene at a time.
+// Every string of it is set as text; none is ever parsed as markup.
 "use strict";
 
 const story = JSON.parse(document.getElementById("story").textContent);
@@ -29,7 +29,7 @@ const unseen = (text) => make("span.unseen", {}, text);
 
 // -- words ---------------------------------------------------------------------------------
 
-// Names as the lanes write them: a rule's `hw` is the lanes' HW.
+// Names as the lanes spell them: the `hw` in a rule's name is the HW of the lanes.
 const spelling = new Map(
   scenes.flatMap((scene) =>
     scene.lanes.flatMap((lane) =>
@@ -41,7 +41,7 @@ const spelling = new Map(
 );
 
 function readable(scene) {
-  if (isInitial(scene)) return "How it begins";
+  if (isInitial(scene)) return "Initial state";
   const text = inWords(scene.rule);
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
@@ -53,7 +53,7 @@ function inWords(rule) {
 
 const isInitial = (scene) => scene.number === 1 && ["initial", "init"].includes(scene.rule);
 
-// Who did it: `follower 2`, where the rule is the follower's and the follower is a choice.
+// The actor: `follower 2`, if the rule is the follower's and the follower is a choice.
 function actor(scene) {
   return Object.hasOwn(scene.choices, scene.by)
     ? `${scene.by} ${scene.choices[scene.by]}`
@@ -70,7 +70,7 @@ const statusOf = (cell) =>
     .filter(Boolean)
     .join(", ");
 
-// What a screen reader is told of a scene: the step, and what it changed.
+// A scene for a screen reader: the step, and what it changed.
 function said(scene) {
   const parts = [`Step ${scene.number} of ${scenes.length}: ${readable(scene)}`];
   if (scene.by) parts.push(`by ${actor(scene)}`);
@@ -96,7 +96,7 @@ function said(scene) {
 
 const loopRule = () => (story.loop_rule ? `${inWords(story.loop_rule)}, ` : "");
 const goesRound = () =>
-  `From here it goes round: ${loopRule()}on to step ${story.loop} again, for ever`;
+  `From here the behaviour repeats: ${loopRule()}back to step ${story.loop}`;
 
 // -- a scene -------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ function drawTelling(scene) {
       scene.by ? [" · by ", make("b", {}, actor(scene))] : ""
     ),
     make("h2", {}, readable(scene)),
-    make("p.doc", {}, scene.doc || (isInitial(scene) ? "The state in which it starts." : "")),
+    make("p.doc", {}, scene.doc || (isInitial(scene) ? "" : "")),
     make(
       "p.taken",
       {},
@@ -125,17 +125,17 @@ function drawTelling(scene) {
 }
 
 function drawOutcome(scene) {
-  const told = [];
+  const parts = [];
   if (isLast(scene) && story.loop !== null) {
     const link = make("a", { href: `#${story.loop}` }, `step ${story.loop}`);
-    const begins = make("b", {}, "↺ From here it goes round: ");
-    told.push(make("p.round", {}, begins, loopRule(), "on to ", link, " again, for ever."));
+    const begins = make("b", {}, "↺ From here the behaviour repeats: ");
+    parts.push(make("p.round", {}, begins, loopRule(), "back to ", link, "."));
   }
   if (isLast(scene) && story.verdict && (story.violated || story.property)) {
-    const sign = story.violated ? "✗ Here: " : "✓ Here: ";
-    told.push(make(story.violated ? "p.fails" : "p.shown", {}, make("b", {}, sign), story.verdict));
+    const sign = story.violated ? "✗ Violation: " : "✓ Witness: ";
+    parts.push(make(story.violated ? "p.fails" : "p.shown", {}, make("b", {}, sign), story.verdict));
   }
-  return make("div.outcome", {}, told);
+  return make("div.outcome", {}, parts);
 }
 
 function drawFact(fact) {
@@ -167,7 +167,7 @@ const was = (value) => [
   unseen(", now "),
 ];
 
-// A text in three parts: as the one before begins, what is different, as the one before ends.
+// A text in three parts: the common beginning, the difference, the common end.
 function difference(before, after) {
   const most = Math.min(before.length, after.length);
   let start = 0;
@@ -181,6 +181,8 @@ function difference(before, after) {
 const COLOURS = 6;
 const colourOf = (colour) => (colour === null ? null : `${Math.abs(colour) % COLOURS}`);
 
+const withSign = (cell) => `${cell.text}${cell.sign}`; // without a space, to fit on a line
+
 function drawCell(cell, index, numbered) {
   const missing = cell.failing && !cell.text;
   const status = cell.change || (cell.failing && !missing ? "fails" : "");
@@ -189,7 +191,7 @@ function drawCell(cell, index, numbered) {
     { title: cell.title || null, "data-colour": cell.text ? colourOf(cell.colour) : null },
     make("span.index", { "aria-hidden": "true" }, numbered ? `${index}` : ""),
     make("span.status", {}, cell.failing ? `✗ ${status}` : status),
-    make(cell.change === "gone" ? "del.text" : "span.text", {}, missing ? "missing" : cell.text),
+    make(cell.change === "gone" ? "del.text" : "span.text", {}, missing ? "missing" : withSign(cell)),
     cell.text ? "" : unseen(cell.title || "empty"),
     cell.failing ? unseen(", fails here") : ""
   );
@@ -200,7 +202,7 @@ function drawCell(cell, index, numbered) {
   return element;
 }
 
-// The marks take turns: one above the cells, one below; so two at one place stay apart.
+// Marks alternate above and below the cells, so that two at one offset stay apart.
 function drawMark(mark, index, before) {
   const element = make(
     "div.mark",
@@ -282,7 +284,7 @@ function drawLanes(scene) {
   return lanes;
 }
 
-// Arrows run through the margin at the left, from the sender's name to the message it sent.
+// Arrows run through the left margin, from the sender's name to its message.
 function drawArrows(lanes, scene, again) {
   lanes.querySelector("svg.arrows")?.remove();
   if (!scene.arrows.length) return;

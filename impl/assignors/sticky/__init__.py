@@ -1,4 +1,4 @@
-"""Sticky and cooperative-sticky, fast: partitions are numbers, and orders are those of numbers."""
+"""Sticky and cooperative-sticky, fast: partitions are numbers, ordered as numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def assign_sticky(
     seen_generation: int = NO_GENERATION,
     racks: Racks = NO_RACKS,
 ) -> Assignment:
-    """The same as the specification's, faster."""
+    """The same assignment as the specification's, faster."""
     return _assign(partitions, members, seen_generation, racks, withhold=False)
 
 
@@ -30,7 +30,7 @@ def assign_cooperative(
     seen_generation: int = NO_GENERATION,
     racks: Racks = NO_RACKS,
 ) -> Assignment:
-    """The same as the specification's, faster."""
+    """The same assignment as the specification's, faster."""
     return _assign(partitions, members, seen_generation, racks, withhold=True)
 
 
@@ -42,12 +42,12 @@ def _assign(
     *,
     withhold: bool,
 ) -> Assignment:
-    """Share out; withhold, if so asked, what changes hands."""
+    """Assign, and with `withhold` leave out partitions that another member must revoke first."""
     if not members:
         return {}
     group = Group(partitions, members)
     places = Places(members, racks, group.sizes) if racks else None
-    if places and not places.matter(group.sizes, members):
+    if places and not places.are_relevant(group.sizes, members):
         places = None
     if equal_topics(group):
         return assign_constrained(group, places, withhold=withhold)

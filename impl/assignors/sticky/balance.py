@@ -1,9 +1,9 @@
-"""Balancing by single moves, without looking at everything before each.
+"""Balancing by single moves, without a full check of the balance before each.
 
-Kafka asks before every partition whether all is balanced, and looks at every member and every
-partition to answer. Here a witness answers: a partition, and a member it could go to. As long
-as the pair holds, nothing is balanced; when it fails, another is looked for. And a topic in
-which nothing can move is passed over whole.
+Kafka checks before every partition whether the assignment is balanced, which visits every
+member and every partition. Here a witness answers: a partition, and a member that it could move
+to. While the pair is valid, the assignment is not balanced; when it fails, another is searched.
+A topic in which no partition can move is skipped as a whole.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def balance(
     new_first: bool,
     from_scratch: bool,
 ) -> list[list[int]]:
-    """What each member has when no move helps any more, or what it has now if none helped."""
+    """The partitions of each member when no move improves the balance, or as now if none did."""
     contested = range(board.contested_from, len(board.topics))
     if not contested:
         return board.lists
@@ -50,7 +50,7 @@ def balance(
 
 
 def imbalance(counts: Iterable[int]) -> int:
-    """The difference of every pair, added up as a 32-bit number, in one go over them sorted."""
+    """The sum of the differences of every pair, in 32 bits, from one pass over sorted counts."""
     ordered = sorted(counts)
     middle = len(ordered) - 1
     total = sum((2 * place - middle) * count for place, count in enumerate(ordered))
@@ -58,7 +58,7 @@ def imbalance(counts: Iterable[int]) -> int:
 
 
 class Balancing:
-    """Where the balancing stands."""
+    """The state of the balancing."""
 
     def __init__(self, board: Board, aside: set[int]) -> None:
         self._board = board
@@ -67,24 +67,24 @@ class Balancing:
         self._owner = board.owner
         self._movements = Movements()
         self._held: list[dict[int, None]] | None = None
-        """What each member has, from the first move on; in order, and quick to take out of."""
+        """The partitions of each member from the first move on, in order and quick to remove."""
         loads = [load for member, load in enumerate(self.count) if member not in aside]
         self._with_load = Counter(loads)
         self._least, self._most = min(loads), max(loads)
         self._witness: tuple[int, int] | None = None
         self._balanced = False
-        """Whether no witness was found: then nothing moves any more."""
+        """Whether no witness was found, so that no partition moves any more."""
         self._looked_last = len(board.topics) - 1
         self._candidates: dict[int, frozenset[int]] = {}
 
     def lists(self) -> list[list[int]]:
-        """What each member has, in order."""
+        """The partitions of each member, in order."""
         if self._held is None:
             return self._board.lists
         return [list(numbers) for numbers in self._held]
 
     def move_while_it_helps(self, parts: Parts) -> bool:
-        """Go over the partitions, topic by topic, until nothing moves; say if any moved."""
+        """Visit the partitions topic by topic until none moves; returns whether any moved."""
         rounds = 0
         while self._one_round(parts):
             rounds += 1
@@ -100,7 +100,7 @@ class Balancing:
         return moved
 
     def _may_move(self, topic: int, numbers: Sequence[int]) -> bool:
-        """Whether any of a topic's partitions can move as things stand."""
+        """Whether any of a topic's partitions can move now."""
         if self._board.earlier:
             return True
         count = self.count.__getitem__
@@ -110,7 +110,7 @@ class Balancing:
         return most > min(map(count, self._board.candidates(topic))) + 1
 
     def _round_of_topic(self, topic: int, numbers: Sequence[int]) -> bool:
-        """Look at the partitions of one topic, one after the other."""
+        """Visit the partitions of one topic in order."""
         count, owner, earlier = self.count, self._owner, self._board.earlier
         members = len(count)
         candidates = self._board.candidates(topic)
@@ -141,14 +141,14 @@ class Balancing:
         return moved
 
     def _count(self, member: int) -> int:
-        """How many partitions an earlier owner has, which Kafka may have set aside."""
+        """The load of an earlier owner, which Kafka may have set aside."""
         if member in self._aside:
             name = self._board.names[member]
             raise KafkaRaises("NullPointerException", f"{name} takes no part in balancing")
         return self.count[member]
 
     def _move(self, number: int, topic: int, destination: int) -> int:
-        """Move a partition, or the one that it stands for; say from whom."""
+        """Move a partition, or the one to move in its place; returns the source."""
         if self._held is None:
             self._held = [dict.fromkeys(numbers) for numbers in self._board.lists]
         owner, name = self._owner, self._board.topics[topic]
@@ -164,7 +164,7 @@ class Balancing:
         return source
 
     def _recount(self, member: int, change: int) -> None:
-        """Keep the counts, and the least and the most of them."""
+        """Update the counts, and the least and the most of them."""
         load = self.count[member] + change
         self.count[member] = load
         with_load = self._with_load
@@ -177,10 +177,10 @@ class Balancing:
         while not with_load[self._most]:
             self._most -= 1
 
-    # -- is all balanced? ------------------------------------------------------------------------
+    # -- balance --------------------------------------------------------------------------------
 
     def _is_balanced(self) -> bool:
-        """Whether all have the same, give or take one, or no single move would even anything."""
+        """Whether loads differ by at most one, or no single move would improve the balance."""
         if self._balanced or self._most - self._least <= 1:
             return True
         if self._witness is not None:
@@ -193,10 +193,10 @@ class Balancing:
         return self._balanced
 
     def _find_witness(self) -> tuple[int, int] | None:
-        """A partition, and a member with room that has two fewer than its owner.
+        """A partition, and a member with room and two partitions fewer than its owner.
 
-        Moves go over the topics upward, so the last ones are out of balance longest: the
-        search goes downward from where it ended the last time, and then round from the top.
+        Moves visit the topics in ascending order, so the last ones are out of balance longest:
+        the search descends from where it last ended, and then from the top.
         """
         board, count, owner = self._board, self.count, self._owner
         with_room: dict[int, int | None] = {}
@@ -217,7 +217,7 @@ class Balancing:
         return None
 
     def _least_with_room(self, candidates: Sequence[int]) -> int | None:
-        """Of those that may have more, one with the fewest."""
+        """Of the members that may have more, one with the fewest."""
         count, capacity = self.count, self._board.capacity
         least = min(candidates, key=count.__getitem__)
         if count[least] != capacity(least):

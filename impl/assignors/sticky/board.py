@@ -12,7 +12,7 @@ from spec.vocabulary import TopicPartition
 
 
 class Board:
-    """Who has what, and who may have what."""
+    """The partitions that each member has, and those that it may have."""
 
     def __init__(
         self,
@@ -27,12 +27,12 @@ class Board:
         self.names = names
         self.number = {name: number for number, name in enumerate(names)}
         self.joined = [self.number[name] for name in group.members]
-        """The members in the order in which they were given."""
+        """The members in the order given."""
         self.topics = topics
         self.contested_from = contested_from
-        """The first topic that more than one may have; all later ones are like it."""
+        """The first topic with more than one subscriber; all later ones have more as well."""
         self.places = places
-        """Where members and replicas stand, if that matters."""
+        """The racks of members and replicas, if they are relevant."""
         self._group = group
         self._subscribers = subscribers
         self._capacity: dict[tuple[str, ...], int] = {}
@@ -41,11 +41,11 @@ class Board:
         self.owner = [-1] * self.begin[-1]
         self.count = [0] * len(names)
         self.lists: list[list[int]] = [[] for _ in names]
-        """What each member has, in order."""
+        """The partitions of each member, in order."""
         self.earlier: dict[int, int] = {}
-        """Who had each partition in an earlier generation."""
+        """The owner of each partition in an earlier generation."""
         self.twice = False
-        """Whether some partition is held twice: Kafka's mistake, see the specification."""
+        """Whether some partition has two members, by Kafka's quirk (see the specification)."""
 
     def candidates(self, topic: int) -> list[int]:
         """The members that may have the partitions of a topic, by number."""
@@ -57,7 +57,7 @@ class Board:
         capacity = self._capacity.get(kind)
         if capacity is None:
             sizes = [size for topic in kind if (size := self._group.sizes.get(topic))]
-            # As many topics as there are pass for all, even if one is named twice.
+            # A list as long as that of all topics counts as all, even if one is named twice.
             capacity = len(self.owner) if len(sizes) == len(self.topics) else sum(sizes)
             self._capacity[kind] = capacity
         return capacity
@@ -74,12 +74,12 @@ class Board:
                     owner[number] = member
 
     def in_member_order(self, topic: int) -> list[int]:
-        """The candidates for a topic, in the order in which the members were given."""
+        """The subscribers of a topic, in the order given."""
         candidates = set(self.candidates(topic))
         return [member for member in self.joined if member in candidates]
 
     def on_racks_of(self, topic: int, number: int) -> set[int]:
-        """The candidates that are near a partition, if its owner is near it too."""
+        """The subscribers on a rack of the partition, if its owner is on one too."""
         if self.places is None:
             return set()
         racks = self.places.racks(self.topics[topic], number - self.begin[topic])
@@ -89,7 +89,7 @@ class Board:
         return {m for m in self.candidates(topic) if rack_of(self.names[m]) in racks}
 
     def left_over(self, unreal: Sequence[TopicPartition]) -> Sequence[int]:
-        """The partitions that nobody keeps, ascending.
+        """The partitions that no member keeps, ascending.
 
         And every one after a kept one that does not exist: see the specification.
         """
@@ -117,14 +117,14 @@ class Board:
             first = last
 
     def settled(self, unreal: Sequence[TopicPartition]) -> set[int]:
-        """Members that have all they may have, none of it contested: they stand aside."""
+        """Members to set aside: they have all that they may have, and none of it is contested."""
         contested = set(self.topics[self.contested_from :])
         total = len(self.owner)
         first = self.begin[self.contested_from]
         return {
             member
             for member, numbers in enumerate(self.lists)
-            # Whoever has anything has something contested, if all is.
+            # If everything is contested, so is something of each member that has partitions.
             if (self.contested_from or not numbers)
             and len(numbers) >= self.capacity(member)
             and not any(

@@ -22,7 +22,7 @@ Partitions: TypeAlias = tuple[TopicPartition, ...]
 
 
 def assign_constrained(group: Group, places: Places | None, *, withhold: bool) -> Assignment:
-    """The same as the specification's, faster."""
+    """The same assignment as the specification's, faster."""
     topics = sort_names(group.sizes)
     number_of = {topic: number for number, topic in enumerate(topics)}
     width = len(topics)
@@ -33,11 +33,11 @@ def assign_constrained(group: Group, places: Places | None, *, withhold: bool) -
     owned, disputed = settle_claims(group.members, claims)
     far: dict[int, str] = {}
     if places is not None:
-        far = take_what_is_far(owned, topics, places)
+        far = take_off_rack(owned, topics, places)
     sharing = Sharing(sum(group.sizes.values()), owned, disputed, far)
     free = left_over(partitions_of(group.sizes, topics), sharing.kept)
     if places is not None:
-        free = deal_out_near(sharing, free, places)
+        free = deal_out_by_rack(sharing, free, places)
     sharing.deal_out(free)
     dealt = sharing.dealt
     if withhold:
@@ -54,7 +54,7 @@ def assign_constrained(group: Group, places: Places | None, *, withhold: bool) -
 
 
 def _joined(kept: Partitions, slices: list[Partitions]) -> Partitions:
-    """What was kept and then each slice, copied as rarely as can be."""
+    """The kept partitions and then each slice, with few copies."""
     if len(slices) > 2:
         return (*kept, *chain.from_iterable(slices))
     for each in slices:
@@ -77,7 +77,7 @@ def _kept(
 def left_over(
     parts: Sequence[tuple[TopicPartition, ...]], kept: Mapping[str, list[int]]
 ) -> Partitions:
-    """Every partition that nobody keeps, by topic and index.
+    """Every partition that no member keeps, by topic and index.
 
     And every one after a kept one that does not exist: see the specification.
     """
@@ -108,7 +108,7 @@ def left_over(
 
 
 class Sharing:
-    """What members keep, and who is to get more."""
+    """The partitions that members keep, and the members that are to get more."""
 
     __slots__ = ("at_low", "dealt", "given_up", "kept", "lacks", "low", "may_rise")
 
@@ -149,9 +149,9 @@ class Sharing:
         self.at_low = sort_names(at_low)
 
     def deal_out(self, free: Partitions) -> None:
-        """Deal the free partitions out, as many rounds at a time as nobody reaches the quota.
+        """Assign partitions in turn, as many rounds at a time as no member reaches the quota.
 
-        A round gives one to each member that is below; so many rounds give each a slice.
+        A round gives one to each member below the quota; several rounds give each a slice.
         """
         dealt, lacks, at_low = self.dealt, self.lacks, self.at_low
         waiting = list(lacks)
@@ -179,14 +179,16 @@ class Sharing:
 # -- where racks matter --------------------------------------------------------------------------
 
 
-def take_what_is_far(
+def take_off_rack(
     owned: dict[str, list[int]], topics: Sequence[str], places: Places
 ) -> dict[int, str]:
-    """Take from members what they are far from; say who had it."""
+    """Take from members the partitions off their racks; returns the owner of each."""
     width = len(topics)
     far: dict[int, str] = {}
     for name in places.of_member:
-        leaving = {n for n in owned[name] if places.is_far(name, topics[n % width], n // width)}
+        leaving = {
+            n for n in owned[name] if places.is_off_rack(name, topics[n % width], n // width)
+        }
         if leaving:
             owned[name] = [n for n in owned[name] if n not in leaving]
             far |= dict.fromkeys(leaving, name)
@@ -194,7 +196,7 @@ def take_what_is_far(
 
 
 class Waiting:
-    """Who waits on each rack: those below the low quota in a ring, those at it in a queue."""
+    """Members by rack: those below the low quota in a ring, those at it in a queue."""
 
     def __init__(self, sharing: Sharing, places: Places) -> None:
         self._rack_of = places.of_member.get
@@ -220,7 +222,7 @@ class Waiting:
                 self._queue.setdefault(rack, deque()).append(arrival)
 
     def next_below(self, racks: frozenset[str]) -> str | None:
-        """Whose turn it is of those on the racks that are below the low quota."""
+        """The next member in turn on these racks that is below the low quota."""
         after: int | None = None
         from_start: int | None = None
         for rack in racks:
@@ -242,7 +244,7 @@ class Waiting:
         self.stand_in_queue(name)
 
     def next_at_low(self, racks: frozenset[str]) -> str | None:
-        """Take out the first on the racks that waits at the low quota."""
+        """Remove the first member on these racks that waits at the low quota."""
         heads = [(queue[0], queue) for rack in racks if (queue := self._queue.get(rack))]
         if not heads:
             return None
@@ -256,11 +258,11 @@ class Waiting:
         return name
 
 
-def deal_out_near(sharing: Sharing, free: Partitions, places: Places) -> Partitions:
-    """Give each partition to the next member on one of its racks; say what is left."""
+def deal_out_by_rack(sharing: Sharing, free: Partitions, places: Places) -> Partitions:
+    """Assign each partition to the next member on one of its racks; returns those left."""
     racks_of = [places.racks(*tp) for tp in free]
-    # Those that few are near come first.
-    in_order = sorted(range(len(free)), key=[places.many_near(r) for r in racks_of].__getitem__)
+    # Partitions with few members on their racks come first.
+    in_order = sorted(range(len(free)), key=[places.members_on(r) for r in racks_of].__getitem__)
     waiting = Waiting(sharing, places)
     lacks = sharing.lacks
     near: dict[str, list[TopicPartition]] = {}

@@ -23,7 +23,7 @@ from spec.vocabulary import Assignment, Member, TopicPartition
 def assign_general(
     group: Group, seen_generation: int, places: Places | None, *, withhold: bool
 ) -> Assignment:
-    """The same as the specification's, faster."""
+    """The same assignment as the specification's, faster."""
     board = lay_out(group, places)
     numbering = Numbering(board, group.sizes)
     claims = numbering.claims(group.members)
@@ -31,7 +31,7 @@ def assign_general(
     must_revoke = False
     leaving = numbering.foreign
     if places is not None:
-        add_what_is_far(leaving, owned, board, places)
+        add_off_rack(leaving, owned, board, places)
     for name, lost in leaving.items():
         kept = [number for number in owned[name] if number not in lost]
         must_revoke |= len(kept) < len(owned[name])
@@ -41,14 +41,14 @@ def assign_general(
 
     from_scratch = not any(owned.values())
     free = board.left_over(numbering.unreal)
-    left = free if places is None else give_to_those_not_far(board, free, places)
+    left = free if places is None else give_within_racks(board, free, places)
     give_to_least_loaded(board, left)
     lists = balance(
         board, free, numbering.unreal, new_first=not must_revoke, from_scratch=from_scratch
     )
     by_name = {name: lists[board.number[name]] for name in group.members}
     if withhold:
-        withhold_changing_hands(by_name, claims)
+        withhold_transferred(by_name, claims)
 
     objects = list(chain.from_iterable(partitions_of(group.sizes, board.topics)))
     objects += numbering.unreal
@@ -60,7 +60,7 @@ def lay_out(group: Group, places: Places | None) -> Board:
     """Number topics and members."""
     names = sort_names(group.members)
     subscribers = Subscribers(group, names)
-    # As often as members name it: that is how Kafka counts who may have a topic.
+    # Repeated as often as members name it: Kafka counts the subscribers of a topic in this way.
     counted = subscribers.how_often()
     topics = sorted(sort_names(group.sizes), key=counted.__getitem__)
     return Board(
@@ -87,12 +87,12 @@ class Numbering:
         """Of some members, the claimed partitions whose topics they do not subscribe to."""
 
     def claims(self, members: Mapping[str, Member]) -> dict[str, list[int]]:
-        """What each member claims of the topics that are shared out."""
+        """The claims of each member for topics that are assigned."""
         begin, size = self._begin, self._sizes.get
         claims: dict[str, list[int]] = {}
         for name, member in members.items():
             owned = member.owned
-            # For a few, looking through the topics is quicker than making a set of them.
+            # For a few, searching the topics is quicker than building a set.
             topics = member.topics if len(owned) < 8 else set(member.topics)
             numbers = [begin[t] + i for t, i in owned if t in topics and 0 <= i < size(t, 0)]
             if len(numbers) < len(owned):
@@ -103,7 +103,7 @@ class Numbering:
     def _look_closely(
         self, name: str, owned: Iterable[TopicPartition], subscribed: set[str]
     ) -> Iterator[int]:
-        """The same, for claims of which some are odd."""
+        """The same, where some claims are unusual."""
         for tp in owned:
             topic, index = tp
             if topic not in self._sizes:
@@ -123,7 +123,7 @@ class Numbering:
 def earlier_owners(
     members: Mapping[str, Member], claims: Mapping[str, list[int]], board: Board, seen: int
 ) -> dict[int, int]:
-    """Who had each partition in the latest generation before the newest."""
+    """The owner of each partition in the latest generation before the newest."""
     since = {
         name: NO_GENERATION if member.generation is None else member.generation
         for name, member in members.items()
@@ -141,10 +141,10 @@ def earlier_owners(
     return earlier
 
 
-def add_what_is_far(
+def add_off_rack(
     leaving: dict[str, set[int]], owned: Mapping[str, list[int]], board: Board, places: Places
 ) -> None:
-    """Add what members are far from to what they do not keep."""
+    """Add partitions off a member's rack to those that it does not keep."""
     racks_of = list(chain.from_iterable(places.of_topic[topic] for topic in board.topics))
     for name, rack in places.of_member.items():
         far = {n for n in owned[name] if n >= len(racks_of) or rack not in racks_of[n]}
@@ -152,10 +152,10 @@ def add_what_is_far(
             leaving[name] = leaving.get(name, set()) | far
 
 
-def give_to_those_not_far(board: Board, free: Sequence[int], places: Places) -> list[int]:
-    """Give every free partition to the least loaded that is on its racks, or on none.
+def give_within_racks(board: Board, free: Sequence[int], places: Places) -> list[int]:
+    """Assign every partition to the least loaded member on its racks, or without a rack.
 
-    Say which are left: those from which all candidates are far.
+    Returns those that are left: every candidate is off their racks.
     """
     count, members = board.count, len(board.count)
     rack_of = [places.of_member.get(name) for name in board.names]
@@ -176,7 +176,7 @@ def give_to_those_not_far(board: Board, free: Sequence[int], places: Places) -> 
             least = -1
             for rack in (None, *racks_of[number - begin]):
                 if heap := heap_of(rack):
-                    # Counts only rise: an entry with an outdated one goes back with what it is.
+                    # Counts only rise: an outdated entry is pushed back with the current one.
                     while count[heap[0] % members] != heap[0] // members:
                         member = heap[0] % members
                         heapreplace(heap, count[member] * members + member)
@@ -193,7 +193,7 @@ def give_to_those_not_far(board: Board, free: Sequence[int], places: Places) -> 
 
 
 def give_to_least_loaded(board: Board, free: Sequence[int]) -> None:
-    """Give every free partition to the candidate with the fewest, topic by topic."""
+    """Assign every partition to the candidate with the fewest, topic by topic."""
     if not free:
         return
     lists, owner = board.lists, board.owner
@@ -208,9 +208,9 @@ def give_to_least_loaded(board: Board, free: Sequence[int]) -> None:
 
 
 def in_turn(loads: list[int], candidates: Sequence[int], partitions: int) -> list[int]:
-    """Who gets each of the partitions, when each goes to the least loaded; counts them.
+    """The member of each partition, when each goes to the least loaded; updates the loads.
 
-    Like water: the lowest rise together, round by round, and take along whom they reach.
+    The lowest loads rise together, and are joined by those that they reach.
     """
     members = len(loads)
     rising: list[int] = []
@@ -239,10 +239,8 @@ def in_turn(loads: list[int], candidates: Sequence[int], partitions: int) -> lis
     return receivers
 
 
-def withhold_changing_hands(
-    assigned: dict[str, list[int]], claims: Mapping[str, list[int]]
-) -> None:
-    """Take out what one member gets anew and another, by its own word, loses."""
+def withhold_transferred(assigned: dict[str, list[int]], claims: Mapping[str, list[int]]) -> None:
+    """Remove partitions that one member gains and another, by its own claim, loses."""
     gained: dict[int, str] = {}
     lost: set[int] = set()
     for name, numbers in assigned.items():

@@ -1,4 +1,4 @@
-"""What moved from whom to whom, with partitions and members as numbers."""
+"""The net movements of partitions, with partitions and members as numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Movements:
         self._moved: dict[tuple[str, int, int], HashSet] = {}
 
     def stands_for(self, number: int, topic: str, source: int, destination: int) -> int:
-        """Which partition of the topic to move when this one is meant to move."""
+        """The partition of the topic to move in place of this one."""
         if not self._moved:
             return number
         route = self._route.get(number)
@@ -25,7 +25,7 @@ class Movements:
         return number if opposite is None else opposite.first()
 
     def record(self, number: int, topic: str, index: int, source: int, destination: int) -> None:
-        """Note a move; a partition that comes back has not moved."""
+        """Record a move; a partition that returns to its source has not moved."""
         route = self._route.pop(number, None)
         if route is not None:
             source = route[0]

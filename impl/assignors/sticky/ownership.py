@@ -1,4 +1,4 @@
-"""Claims put against each other, with partitions as numbers."""
+"""Conflicting claims resolved, with partitions as numbers."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from impl.assignors.group import Group
 from spec.vocabulary import Member
 
 NO_GENERATION = -1
-"""The generation of a member that gives none."""
+"""The generation of a claim without one."""
 
 
 def equal_topics(group: Group) -> bool:
-    """Whether all members subscribe to the same topics, as Kafka finds out.
+    """Whether all members subscribe to the same topics, as Kafka determines it.
 
-    Members that subscribe to nothing go unnoticed if they come before all others. The first
-    that subscribes to anything is what the others are held against, and the only one that may
-    name a topic twice.
+    Members without topics that come before all others count as equal. The first member with
+    topics is the one that the others are compared with, and the only one that may repeat a topic.
     """
     nothing = len(group.kinds.get((), ()))
     if any(member.topics for member in islice(group.members.values(), nothing)):
@@ -34,7 +33,7 @@ def equal_topics(group: Group) -> bool:
 def settle_claims(
     members: Mapping[str, Member], claims: dict[str, list[int]]
 ) -> tuple[dict[str, list[int]], set[int]]:
-    """What each member keeps of its claims, and what two claim in one generation."""
+    """The claims that count for each member, and partitions claimed twice in one generation."""
     claimed = list(chain.from_iterable(claims.values()))
     if len(set(claimed)) < len(claimed):
         return _settle_conflicts(members, claims)
@@ -44,7 +43,7 @@ def settle_claims(
 def _settle_conflicts(
     members: Mapping[str, Member], claims: dict[str, list[int]]
 ) -> tuple[dict[str, list[int]], set[int]]:
-    """Look at every claim in turn: the later generation wins; of one generation, neither."""
+    """Resolve the claims in turn: the newer counts; of two in one generation, neither does."""
     owned: dict[str, dict[int, None]] = {}
     disputed: set[int] = set()
     claimant: dict[int, str] = {}

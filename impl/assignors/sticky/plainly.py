@@ -1,8 +1,8 @@
-"""Balancing without short cuts, for groups in which Kafka loses count.
+"""Balancing without shortcuts, for groups in which Kafka's bookkeeping is inconsistent.
 
-A member may claim a partition that does not exist: the topic was deleted and made anew, smaller.
-Kafka then may assign other partitions twice, or set a member aside and ask it all the same.
-What comes of that depends on every detail, so every detail is gone through here.
+A member may claim a partition that does not exist, of a topic recreated with fewer partitions.
+Kafka may then assign other partitions twice, or look up a member that it has set aside. The
+result depends on every step, so every step is taken here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Parts = Sequence[tuple[int, Sequence[int]]]
 
 
 class PlainBalancing:
-    """Where the balancing stands; lists may name a partition twice."""
+    """The state of the balancing, in which a partition may have two members."""
 
     def __init__(self, board: Board, aside: set[int]) -> None:
         self._board = board
@@ -32,11 +32,11 @@ class PlainBalancing:
         return [len(numbers) for numbers in self._held]
 
     def lists(self) -> list[list[int]]:
-        """What each member has, in order."""
+        """The partitions of each member, in order."""
         return self._held
 
     def move_while_it_helps(self, parts: Parts) -> bool:
-        """Go over the partitions until nothing moves; say if any moved."""
+        """Visit the partitions until none moves; returns whether any moved."""
         rounds = 0
         while self._one_round(parts):
             rounds += 1
@@ -63,12 +63,14 @@ class PlainBalancing:
         return moved
 
     def _rivals(self, topic: int, number: int) -> list[int]:
-        """Who might take a partition, in the order in which they are asked."""
-        near = self._board.on_racks_of(topic, number)
-        return sorted(self._board.in_member_order(topic), key=lambda member: member not in near)
+        """The members that a partition's owner is compared with, in Kafka's order."""
+        same_rack = self._board.on_racks_of(topic, number)
+        return sorted(
+            self._board.in_member_order(topic), key=lambda member: member not in same_rack
+        )
 
     def _load(self, member: int) -> int:
-        """How many partitions a member has, which Kafka may have set aside."""
+        """The load of a member, which Kafka may have set aside."""
         if member in self._aside:
             name = self._board.names[member]
             raise KafkaRaises("NullPointerException", f"{name} takes no part in balancing")
@@ -89,7 +91,7 @@ class PlainBalancing:
         board.owner[number] = destination
 
     def _is_balanced(self) -> bool:
-        """Whether no single move would even out anything, by what the lists say."""
+        """Whether no single move would improve the balance of the lists."""
         board = self._board
         taking_part = [member for member in board.joined if member not in self._aside]
         loads = [len(self._held[member]) for member in taking_part]

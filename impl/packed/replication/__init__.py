@@ -1,4 +1,4 @@
-"""The kernel of the replication models: one for all variants and all bounds."""
+"""The kernel of the model `replication`, for every variant and all bounds."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ VARIANTS = ("truncate-to-hw", "kip-101", "kip-279", "kip-320-first-try", "kip-32
 
 ACTS = (
     "controller_shrinks_isr",
-    "controller_elects",
-    "leader_writes",
+    "controller_elects_leader",
+    "leader_appends",
     "leader_shrinks_isr",
     "leader_expands_isr",
     "leader_advances_hw",
     "follower_fetches",
     "follower_truncates",
-    "become_leader",
-    "become_follower_and_truncate",
+    "broker_becomes_leader",
+    "broker_becomes_follower_and_truncates",
 )
 
 
 def taken(origin: int, s: Cluster) -> tuple[int, tuple[object, ...]]:
-    """The act, and what was chosen, in the order of the rule's parameters."""
+    """The act and its choices, in the order of the rule's parameters."""
     act, epoch, broker = origin >> 8, origin >> 3 & 7, origin & 7
     if act == LEADS:
         return act, (s.requests[epoch],)
@@ -53,15 +53,15 @@ def taken(origin: int, s: Cluster) -> tuple[int, tuple[object, ...]]:
 
 
 def replication_kernel(system: System[Cluster]) -> Kernel[Cluster]:
-    """The kernel for one variant and its bounds."""
+    """The kernel of one variant in its bounds."""
     bounds: Bounds = system.bounds
     layout = replication_layout(bounds)
     variant = VARIANTS.index(system.variant.name)
     facts, tables = facts_and_tables(layout, bounds, variant)
-    renamings = cache(partial(symmetry.renamings, facts))  # made when they are asked for
+    renamings = cache(partial(symmetry.renamings, facts))  # made on demand
     acts = list(ACTS)
     if variant == KIP_320_FIRST_TRY:
-        acts[FOLLOWS] = "become_follower"
+        acts[FOLLOWS] = "broker_becomes_follower"
     rules = {rule.name: rule for rule in system.rules}
 
     def expand(

@@ -1,7 +1,7 @@
-"""What stops each rule: for every choice, the first of its guards that does not hold.
+"""Coverage: for every choice of every rule, the first guard that blocks it.
 
-Asked for with `--coverage` only, so it is written to be read beside the rules, guard by guard in
-their order, and not to be as fast as `guards`. A guard is known by its place in its rule.
+It runs only with `--coverage`, so it follows the rules guard by guard in their order, and is not
+as fast as `guards`. A guard is identified by its position in its rule.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from impl.packed.compiled import Words, compiled, look
 from impl.packed.kernel import MOST_GUARDS
-from impl.packed.replication.effects import end_of_agreement, end_of_own_last_epoch
+from impl.packed.replication.effects import end_of_agreement, end_of_last_epoch
 from impl.packed.replication.words import (
     ADVANCES,
     ELECTS,
@@ -39,15 +39,15 @@ from impl.packed.replication.words import (
 )
 
 EVERY_GUARD_HOLDS = MOST_GUARDS - 1
-"""Where those are counted that nothing stops; no guard has this place."""
+"""The position at which enabled choices are counted; no guard has it."""
 
 END, HW, EPOCH, LEADER, ISR = range(5)
-"""What is known of each broker: its log's end, and its view."""
+"""The rows of the known facts of each broker: its log end offset, and its view."""
 
 
 @compiled
 def same_epoch(one: int, other: int, offset: int, control: int, facts: Facts) -> bool:
-    """Whether two logs have a record at an offset, of one epoch."""
+    """Whether both logs have a record of the same epoch at an offset."""
     if offset >= facts.log_size:
         return False
     ours, theirs = record_at(one, offset, facts), record_at(other, offset, facts)
@@ -60,7 +60,7 @@ def same_epoch(one: int, other: int, offset: int, control: int, facts: Facts) ->
 def caught_up(
     known: Words, logs: int, control: int, leader: int, follower: int, offset: int, facts: Facts
 ) -> bool:
-    """What the variants before KIP-320 ask of a follower, at the record below an offset."""
+    """`caught_up` of the variants before KIP-320, for the record below an offset."""
     first_try = facts.variant == KIP_320_FIRST_TRY
     if known[LEADER, follower] != leader or (first_try and known[LEADER, leader] != leader):
         return False
@@ -74,7 +74,7 @@ def caught_up(
 
 @compiled
 def follows_epoch(known: Words, leader: int, follower: int) -> bool:
-    """Whether both agree on who leads, and in which epoch."""
+    """Whether both agree on who leads, and in which leader epoch."""
     return bool(
         known[LEADER, leader] == leader
         and known[LEADER, follower] == leader
@@ -84,7 +84,7 @@ def follows_epoch(known: Words, leader: int, follower: int) -> bool:
 
 @compiled
 def first_of(one: bool, two: bool, three: bool, four: bool, five: bool) -> int:
-    """The place of the first guard that does not hold."""
+    """The position of the first guard that is false."""
     if not one:
         return 0
     if not two:
@@ -110,7 +110,7 @@ def hw_has_reached_epoch(known: Words, logs: int, control: int, leader: int, fac
 def expanding(
     known: Words, logs: int, control: int, leads: bool, leader: int, follower: int, facts: Facts
 ) -> int:
-    """What stops the leader from taking a follower into the isr."""
+    """What blocks leader_expands_isr."""
     hw = known[HW, leader]
     is_out = known[ISR, leader] >> follower & 1 == 0
     if facts.variant == KIP_320:
@@ -129,7 +129,7 @@ def expanding(
 def shrinking(
     known: Words, logs: int, control: int, leads: bool, leader: int, follower: int, facts: Facts
 ) -> int:
-    """What stops the leader from taking a follower out of the isr."""
+    """What blocks leader_shrinks_isr."""
     is_in = known[ISR, leader] >> follower & 1 == 1
     end = known[END, leader]
     if facts.variant == KIP_320:
@@ -141,7 +141,7 @@ def shrinking(
 
 @compiled
 def advancing(known: Words, logs: int, control: int, leader: int, facts: Facts) -> int:
-    """What stops the leader from committing one more record."""
+    """What blocks leader_advances_hw."""
     hw = known[HW, leader]
     presumes = known[LEADER, leader] == leader
     follow = True
@@ -166,7 +166,7 @@ def advancing(known: Words, logs: int, control: int, leader: int, facts: Facts) 
 def fetching(
     known: Words, logs: int, control: int, leader: int, follower: int, facts: Facts
 ) -> int:
-    """What stops a follower from copying the next record."""
+    """What blocks follower_fetches."""
     end = known[END, follower]
     more = known[END, leader] > end
     room = end < facts.log_size
@@ -183,7 +183,7 @@ def fetching(
 def truncating(
     known: Words, logs: int, control: int, leader: int, follower: int, facts: Facts
 ) -> int:
-    """What stops a follower from cutting its log, in the first try."""
+    """What blocks follower_truncates, in the first try."""
     end = known[END, follower]
     own, log = log_of(logs, follower, facts), log_of(logs, leader, facts)
     leaves = end > 0 and not same_epoch(log, own, end - 1, control, facts)
@@ -202,7 +202,7 @@ def following(
     facts: Facts,
     tables: Words,
 ) -> int:
-    """What stops a broker from taking a request that another one leads."""
+    """What blocks broker_becomes_follower_and_truncates."""
     if leader == facts.brokers:
         return 0
     another = leader != follower
@@ -217,7 +217,7 @@ def following(
     if facts.variant == TRUNCATE_TO_HW:
         target = hw
     elif facts.variant == KIP_101:
-        target = end_of_own_last_epoch(log, own, hw, control, facts, tables)
+        target = end_of_last_epoch(log, own, hw, control, facts, tables)
     else:
         target = end_of_agreement(log, own, facts, tables)
     return first_of(True, another, newer, target <= known[END, follower], True)
@@ -225,7 +225,7 @@ def following(
 
 @compiled
 def stops(words: Words, count: int, facts: Facts, tables: Words, stopped: Words) -> None:
-    """Count what stops the rules in the first `count` states: a row by act, a column by guard."""
+    """Count what blocks the rules in the first `count` states, by act and position of the guard."""
     known = np.empty((5, 8), np.int64)
     everybody = range(facts.brokers)
     for i in range(count):

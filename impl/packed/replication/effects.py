@@ -1,7 +1,7 @@
-"""What happens then: the successors of many states, one act after the other.
+"""The effects: the successors of a batch of states, act by act.
 
-The guards of a batch of states come first and leave a list of work for each act. Then each list
-is worked off in one go, by straight code that the processor can run ahead of.
+The guards of the whole batch are evaluated first, into a list of work for each act. Then each
+list is processed by straight-line code, without branches that the processor mispredicts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from impl.packed.replication.words import (
 def put(
     succ: Words, origins: Words, n: int, logs: int, views: int, control: int, origin: int
 ) -> None:
-    """Note a successor and what led to it."""
+    """Write a successor and its origin."""
     succ[0, n] = logs
     succ[1, n] = views
     succ[2, n] = control
@@ -49,7 +49,7 @@ def put(
 
 @compiled
 def end_of_agreement(leader_log: int, log: int, facts: Facts, tables: Words) -> int:
-    """The offset after the last one at which both hold the same record."""
+    """The offset after the last one at which both logs hold the same record (KIP-279)."""
     both = look(tables, facts.same_at + (leader_log ^ log)) & (
         (1 << look(tables, facts.ends_at + log)) - 1
     )
@@ -57,10 +57,10 @@ def end_of_agreement(leader_log: int, log: int, facts: Facts, tables: Words) -> 
 
 
 @compiled
-def end_of_own_last_epoch(
+def end_of_last_epoch(
     leader_log: int, log: int, hw: int, control: int, facts: Facts, tables: Words
 ) -> int:
-    """Where the leader's log leaves the epoch of the follower's last record (KIP-101)."""
+    """Where the epoch of the follower's last record ends in the leader's log (KIP-101)."""
     end = look(tables, facts.ends_at + log)
     leader_end = look(tables, facts.ends_at + leader_log)
     if end == 0:
@@ -80,7 +80,7 @@ def end_of_own_last_epoch(
 def cut(
     logs: int, control: int, broker: int, log: int, offset: int, facts: Facts, tables: Words
 ) -> tuple[int, int]:
-    """Logs and control after a broker cut its log; a record that is gone has no epoch."""
+    """Logs and control after a broker truncated its log; a removed record has no epoch."""
     kept = log & ((1 << (offset * facts.id_width)) - 1)
     logs ^= (log ^ kept) << (broker * facts.log_width)
     present = 0
@@ -91,13 +91,13 @@ def cut(
 
 @compiled
 def with_hw(views: int, broker: int, hw: int, new: int, facts: Facts) -> int:
-    """The views with another high watermark of one broker."""
+    """The views with another high watermark for one broker."""
     return views + ((new - hw) << (broker * facts.hw_width))
 
 
 @compiled
 def with_request(views: int, broker: int, epoch: int, request: int, facts: Facts) -> int:
-    """The views after a broker took a request: its epoch and its isr are the request's."""
+    """The views after a broker accepted a request: it has the request's epoch and ISR."""
     at = facts.epochs_at + broker * facts.epoch_width
     views = views & ~(facts.epoch_mask << at) | epoch << at
     at = facts.isrs_at + broker * facts.brokers
@@ -115,7 +115,7 @@ def controller_decides(
     origins: Words,
     n: int,
 ) -> int:
-    """A broker fails, or is elected: the next request."""
+    """The controller's rules: a broker fails, or is elected, in the next request."""
     act = ELECTS if elects else FAILS
     for k in range(count):
         i, b = todo[k] >> 3, todo[k] & 7
@@ -138,7 +138,7 @@ def controller_decides(
 
 
 @compiled
-def leader_writes(
+def leader_appends(
     words: Words,
     todo: Words,
     count: int,
@@ -148,7 +148,7 @@ def leader_writes(
     origins: Words,
     n: int,
 ) -> int:
-    """A record is appended to the log of a broker that presumes leadership."""
+    """A broker that presumes leadership appends a record."""
     for k in range(count):
         i, b = todo[k] >> 3, todo[k] & 7
         logs, views, control = words[0, i], words[1, i], words[2, i]
@@ -173,7 +173,7 @@ def leader_changes_isr(
     origins: Words,
     n: int,
 ) -> int:
-    """The true leader takes a broker out of its isr, or in."""
+    """The current leader shrinks or expands the ISR."""
     for k in range(count):
         i, b = todo[k] >> 3, todo[k] & 7
         logs, views, control = words[0, i], words[1, i], words[2, i]
@@ -188,7 +188,7 @@ def leader_changes_isr(
 def leader_advances_hw(
     words: Words, todo: Words, count: int, facts: Facts, succ: Words, origins: Words, n: int
 ) -> int:
-    """One more record is committed."""
+    """A leader commits one more record."""
     for k in range(count):
         i, b = todo[k] >> 3, todo[k] & 7
         views = words[1, i] + (1 << (b * facts.hw_width))
@@ -232,7 +232,7 @@ def follower_truncates(
     origins: Words,
     n: int,
 ) -> int:
-    """A follower cuts its log to where it agrees with the leader's."""
+    """A follower truncates its log to where it agrees with the leader's."""
     for k in range(count):
         i, b = todo[k] >> 3, todo[k] & 7
         logs, views, control = words[0, i], words[1, i], words[2, i]
@@ -250,7 +250,7 @@ def follower_truncates(
 def becomes_leader(
     words: Words, todo: Words, count: int, facts: Facts, succ: Words, origins: Words, n: int
 ) -> int:
-    """A broker hears that it leads."""
+    """A broker accepts a request that names it leader."""
     for k in range(count):
         i, e, b = todo[k] >> 6, todo[k] >> 3 & 7, todo[k] & 7
         logs, views, control = words[0, i], words[1, i], words[2, i]
@@ -271,7 +271,7 @@ def becomes_follower(
     origins: Words,
     n: int,
 ) -> int:
-    """A broker hears that another one leads; its log must reach to where it is to be cut."""
+    """A broker accepts a request that names another leader, and truncates its log."""
     for k in range(count):
         i, e, b = todo[k] >> 6, todo[k] >> 3 & 7, todo[k] & 7
         logs, views, control = words[0, i], words[1, i], words[2, i]
@@ -285,7 +285,7 @@ def becomes_follower(
             if facts.variant == TRUNCATE_TO_HW:
                 target = hw
             elif facts.variant == KIP_101:
-                target = end_of_own_last_epoch(leader_log, log, hw, control, facts, tables)
+                target = end_of_last_epoch(leader_log, log, hw, control, facts, tables)
             else:
                 target = end_of_agreement(leader_log, log, facts, tables)
             views = with_hw(views, b, hw, min(hw, target), facts)
@@ -311,8 +311,8 @@ def expand(
 ) -> tuple[int, int]:
     """Write all successors of the states from `begin` to `end`, act by act.
 
-    Returns how far it came before there was no more room for the successors of a state, and
-    how many successors there are. `counts` gets the number of each act's.
+    Returns how many states were expanded before the room for successors was used up, and the
+    number of successors. `counts` gets the number of successors of each act.
     """
     counts[:] = 0
     total = 0
@@ -343,7 +343,7 @@ def expand(
     n = 0
     n = controller_decides(words, todo[FAILS], counts[FAILS], False, facts, succ, origins, n)
     n = controller_decides(words, todo[ELECTS], counts[ELECTS], True, facts, succ, origins, n)
-    n = leader_writes(words, todo[WRITES], counts[WRITES], facts, tables, succ, origins, n)
+    n = leader_appends(words, todo[WRITES], counts[WRITES], facts, tables, succ, origins, n)
     n = leader_changes_isr(words, todo[SHRINKS], counts[SHRINKS], SHRINKS, facts, succ, origins, n)
     n = leader_changes_isr(words, todo[EXPANDS], counts[EXPANDS], EXPANDS, facts, succ, origins, n)
     n = leader_advances_hw(words, todo[ADVANCES], counts[ADVANCES], facts, succ, origins, n)

@@ -1,7 +1,7 @@
-"""The bounds as the compiled functions are told them, and the tables made from them.
+"""The parameters of the compiled functions: bounds and layout, and lookup tables made from them.
 
-The tables stand one after the other in one array: a second array would cost the compiled code
-more, to count who refers to it, than it could save.
+All tables are in one array: compiled code counts references to every array that it is given,
+which costs more than separate tables would save.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spec.replication.state import Bounds
 
 
 def tables_by_name(layout: Layout, bounds: Bounds) -> dict[str, Words]:
-    """What is looked up instead of computed; what each table says stands in `Facts`."""
+    """The lookup tables; `Facts` describes each."""
     brokers, size = bounds.brokers, bounds.log_size
     ids, epoch, record_epochs = layout["logs"], layout["epoch"], layout["record_epochs"]
 
@@ -56,7 +56,7 @@ def tables_by_name(layout: Layout, bounds: Bounds) -> dict[str, Words]:
 
 
 def facts_and_tables(layout: Layout, bounds: Bounds, variant: int) -> tuple[Facts, Words]:
-    """What the compiled functions are told of variant, bounds and layout; and the tables."""
+    """The facts of a variant in its bounds and layout, and the tables."""
     tables = tables_by_name(layout, bounds)
     at, begin = {}, 0
     for name, table in tables.items():

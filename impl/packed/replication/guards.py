@@ -1,11 +1,11 @@
-"""What can happen in a state: all guards of all rules, for all brokers at once.
+"""The enabled rules of a state: all guards of all rules, for all brokers at once.
 
-Wherever a rule asks something of each broker, the answer is a mask. `held >> o * brokers` are
+A condition on each broker is a mask. `held >> o * brokers` are
 the brokers whose log reaches offset `o`; `groups >> e * brokers` are those whose view is of
-epoch `e`. A broker takes another for the leader only by taking a request, and there is one
-request for each epoch: so its view's epoch says whom it follows.
+epoch `e`. A broker learns its leader only from a request, and each epoch has one request: so the
+epoch of its view determines its leader.
 
-No branch depends on the state: there is none that a processor could guess wrong.
+No branch depends on the state, so that the processor mispredicts none.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from impl.packed.replication.words import (
 def where_epochs_agree(
     logs: int, control: int, reach: int, leader_log: int, offset: int, facts: Facts
 ) -> int:
-    """Those of `reach` whose record below the offset has the epoch of the leader's there."""
+    """The brokers in `reach` whose record below the offset has the epoch of the leader's there."""
     if offset == 0:
         return reach
     agree = 0
@@ -49,7 +49,7 @@ def where_epochs_agree(
 def where_own_epochs_agree(
     logs: int, control: int, reach: int, leader_log: int, facts: Facts, tables: Words
 ) -> int:
-    """Those of `reach` whose last record has the epoch of the leader's there."""
+    """The brokers in `reach` whose last record has the epoch of the leader's there."""
     agree = 0
     for b in range(facts.brokers):
         end = look(tables, facts.ends_at + log_of(logs, b, facts))
@@ -59,10 +59,9 @@ def where_own_epochs_agree(
 
 @compiled
 def guards(logs: int, views: int, control: int, facts: Facts, tables: Words) -> tuple[int, int]:
-    """What can happen in one state: who can take which request, and who can do what else.
+    """The enabled rules of one state: which broker can accept which request, and the other acts.
 
-    Both are masks with a byte for each epoch or act, and a bit in it for each broker. There
-    are no branches here that depend on the state: none that a processor could guess wrong.
+    Both are masks with a byte for each epoch or act, and in it a bit for each broker.
     """
     brokers = facts.brokers
     everyone = facts.everyone

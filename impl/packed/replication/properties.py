@@ -1,4 +1,4 @@
-"""What replication is for, as masks."""
+"""The properties of replication, as masks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def violated(logs: int, views: int, control: int, facts: Facts, tables: Words) -
 
 @compiled
 def check(words: Words, begin: int, end: int, facts: Facts, tables: Words, masks: Words) -> int:
-    """Which properties the states from `begin` to `end` violate; and all of these together."""
+    """The properties that each state from `begin` to `end` violates, and all of them together."""
     found = 0
     for i in range(begin, end):
         mask = violated(words[0, i], words[1, i], words[2, i], facts, tables)
@@ -54,7 +54,9 @@ def check(words: Words, begin: int, end: int, facts: Facts, tables: Words, masks
 
 @compiled
 def ends(words: Words, places: Words, facts: Facts) -> int:
-    """How many of these states have an empty ISR and no leader; any other has a next decision."""
+    """The number of final states, in which the ISR is empty and there is no leader. All other
+    states have a next request.
+    """
     found = 0
     for i in places:
         requests = requests_of(words[2, i], facts)

@@ -1,14 +1,14 @@
-"""States of the specification to words, and back.
+"""Packing: states of the specification as words, and back.
 
-Less is laid out than a state says, since some of it follows from the rest, in every variant:
+Some parts of a state follow from the rest in every variant, and are not stored:
 
-- A record's id decides its epoch: an id is handed out once, and records are only copied. So
-  logs hold ids, and the epochs of the records that some log holds stand aside.
-- A view's epoch decides its leader: both are set together, from the one request of that epoch.
-- The quorum is the last request, except for the isr once the leader took that request. From
-  then on both isrs are only changed together, so it is the leader's.
+- A record's id determines its epoch: ids are assigned once, and records are only copied. So logs
+  are stored as ids, and the epochs of the records in some log are stored once.
+- A view's epoch determines its leader: both come from the one request of that epoch.
+- The quorum is the last request, except for the ISR after the leader accepted that request. From
+  then on both ISRs change together, so it is the leader's.
 
-`pack` refuses a state of which this is not true.
+`pack` rejects a state for which this is not true.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from collections.abc import Sequence
 
 from impl.packed.layout import Layout, LayoutError, layout
 from spec.log import Log, Record
-from spec.replication.state import NO_EPOCH, NO_LEADER, Bounds, Cluster, LeaderAndIsr, View
+from spec.replication.state import NO_EPOCH, NO_LEADER, Bounds, Broker, Cluster, LeaderAndIsr, View
 
 MOST_EPOCHS = 8
-"""Epochs are the bytes of a word in `guards`, and three bits of what is said of a step."""
+"""Epochs are bytes of a word in `guards`, and have three bits in the origin of a step."""
 LOG_BITS = 20
-"""The tables have an entry for each way in which so many bits can make a log."""
+"""The tables have an entry for each log of this many bits."""
 
 
 def replication_layout(bounds: Bounds) -> Layout:
-    """Three words: logs, views, control. LayoutError where they, or tables, have no room."""
+    """The layout of three words: logs, views, control. LayoutError if the bounds do not fit."""
     brokers, epochs = bounds.brokers, bounds.max_epoch + 1
     log_bits = bounds.log_size * bounds.max_records.bit_length()
     if epochs > MOST_EPOCHS:
-        raise LayoutError(f"there are {epochs} epochs, {MOST_EPOCHS} at most")
+        raise LayoutError(f"there are {epochs} epochs, but at most {MOST_EPOCHS} fit")
     if log_bits > LOG_BITS:
-        raise LayoutError(f"a log takes {log_bits} bits, {LOG_BITS} at most")
+        raise LayoutError(f"a log takes {log_bits} bits, but at most {LOG_BITS} fit")
     return layout(
         [("logs", bounds.max_records + 1, brokers * bounds.log_size)],
         [
@@ -54,9 +54,9 @@ def as_mask(brokers: frozenset[int]) -> int:
     return sum(1 << b for b in brokers)
 
 
-def as_set(mask: int) -> frozenset[int]:
+def as_set(mask: int) -> frozenset[Broker]:
     """A mask of brokers as a set."""
-    return frozenset(b for b in range(mask.bit_length()) if mask >> b & 1)
+    return frozenset(Broker(b) for b in range(mask.bit_length()) if mask >> b & 1)
 
 
 def pack(s: Cluster, words: Layout) -> tuple[int, ...]:
@@ -84,17 +84,17 @@ def pack(s: Cluster, words: Layout) -> tuple[int, ...]:
         }
     )
     if unpack(packed, words, bounds) != s:
-        raise LayoutError(f"no rules lead to this state, so it has no words: {s}")
+        raise LayoutError(f"no rules reach this state, so it has no words: {s}")
     return packed
 
 
 def unpack(packed: Sequence[int], words: Layout, bounds: Bounds) -> Cluster:
-    """The state that these words stand for."""
+    """The state of these words."""
     values = words.unpack(packed)
     requests = []
     for epoch in range(values["next_epoch"][0]):
-        leader, mask = divmod(values["requests"][epoch], 1 << bounds.brokers)
-        leader = NO_LEADER if leader == bounds.brokers else leader
+        number, mask = divmod(values["requests"][epoch], 1 << bounds.brokers)
+        leader = NO_LEADER if number == bounds.brokers else Broker(number)
         requests.append(LeaderAndIsr(epoch, leader, as_set(mask)))
     logs, views = [], []
     for b in range(bounds.brokers):
@@ -103,7 +103,7 @@ def unpack(packed: Sequence[int], words: Layout, bounds: Bounds) -> Cluster:
         epoch = values["epoch"][b] - 1
         leader = NO_LEADER if epoch == NO_EPOCH else requests[epoch].leader
         views.append(View(values["hw"][b], epoch, leader, as_set(values["isr"][b])))
-    quorum = LeaderAndIsr(NO_EPOCH, NO_LEADER, frozenset(range(bounds.brokers)))
+    quorum = LeaderAndIsr(NO_EPOCH, NO_LEADER, frozenset(map(Broker, range(bounds.brokers))))
     if requests:
         quorum = requests[-1]
         if quorum.leader != NO_LEADER and views[quorum.leader].epoch == quorum.epoch:

@@ -1,14 +1,14 @@
-"""Brokers are interchangeable: one state stands for all that differ by brokers' names only.
+"""Brokers are interchangeable: one state represents all that differ only by brokers' names.
 
-No rule compares broker ids or counts on their order, so whatever can happen in a state can
-happen, with other names, in the state with other names. The states that a state becomes by
-renaming are its orbit; its representative is found without trying every renaming:
+No rule compares broker ids or depends on their order, so every step of a state has a counterpart
+in its renamed states. The renamed states of a state are its orbit; its representative is found
+without trying every renaming:
 
-1. Each broker gets a key of what does not depend on any broker's name: its log, its high
-   watermark, its epoch, and in which requests it is in the isr. Brokers are sorted by key.
+1. Each broker gets a key from everything that does not depend on brokers' names: its log, its high
+   watermark, its epoch, and the requests with it in the ISR. Brokers are sorted by key.
 2. Only brokers with equal keys, which are few, are tried in every order; the least words win.
 
-So two keys may well be equal by accident: that costs time, and decides nothing.
+Two keys may be equal by accident: that costs time, but does not change the result.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from impl.packed.replication.words import (
 )
 
 SPREAD = 0x5851F42D4C957F2D
-"""An odd number without a pattern, so that two keys are hardly ever equal by accident."""
+"""An odd number without a pattern, so that keys are rarely equal by accident."""
 
 
 class Renamings(NamedTuple):
-    """Where the tables of renamings begin; each renaming has a number, and 0 changes nothing."""
+    """Where the tables of renamings begin; each renaming has a number, and 0 is the identity."""
 
     requests_in_isr: int
     """The bit of broker 0 in the isr of every request."""
     orders: int
-    """How many ways there are to name all brokers."""
+    """The number of renamings of all brokers."""
     to_at: int
     """By renaming and broker (three bits): the broker's new name."""
     masks_at: int
@@ -49,12 +49,12 @@ class Renamings(NamedTuple):
     sorting_at: int
     """By each broker's new name, three bits for each: the renaming."""
     tied_at: int
-    """By which neighbours have equal keys: where the renamings among those with equal keys
-    begin; they end where the next ones begin."""
+    """By which neighbours have equal keys: the first renaming among those with equal keys; they
+    end where the next ones begin."""
 
 
 def renamings(facts: Facts) -> tuple[Renamings, Words]:
-    """All ways to rename brokers, as tables."""
+    """All renamings of brokers, as tables."""
     brokers = facts.brokers
     orders = list(permutations(range(brokers)))
     sent = range(facts.max_epoch + 1)
@@ -83,7 +83,7 @@ def renamings(facts: Facts) -> tuple[Renamings, Words]:
     tables = [to, np.array(masks), requests, sorting, np.array(begins)]
     at = [0, *np.cumsum([table.size for table in tables])]
     begins_at = at[4]
-    tables[4] += at[5]  # the lists of renamings stand behind everything else
+    tables[4] += at[5]  # the lists of renamings follow everything else
     return (
         Renamings(
             requests_in_isr=sum(1 << epoch * facts.request_width for epoch in sent),
@@ -99,9 +99,9 @@ def renamings(facts: Facts) -> tuple[Renamings, Words]:
 
 
 def keeps(order: tuple[int, ...], ties: int) -> bool:
-    """Whether a renaming only moves brokers among neighbours that are tied.
+    """Whether a renaming only permutes tied neighbours.
 
-    Bit k of `ties` says that the brokers k and k + 1 are.
+    Bit k of `ties` means that brokers k and k + 1 are tied.
     """
     group = [0]
     for k, _ in enumerate(pairwise(order)):
@@ -163,7 +163,7 @@ def representative(
                 rank += int(keys[other] == keys[b])
         sorting |= rank << (3 * b)
         ties |= tied << rank
-    ties >>= 1  # whoever is tied with another one before it has a rank above 0
+    ties >>= 1  # a broker that ties with an earlier one has a rank above 0
     number = look(tables, names.sorting_at + sorting)
     if number:
         logs, views, control = renamed(logs, views, control, number, facts, names, tables)
@@ -195,7 +195,7 @@ def representative(
 
 @compiled
 def representatives(words: Words, count: int, facts: Facts, names: Renamings, tables: Words) -> int:
-    """Replace states by their representatives; how many states all their orbits have."""
+    """Replace states by their representatives; returns the number of states in their orbits."""
     keys = np.empty(8, np.int64)
     states = 0
     for i in range(count):

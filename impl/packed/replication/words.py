@@ -10,14 +10,14 @@ TRUNCATE_TO_HW, KIP_101, KIP_279, KIP_320_FIRST_TRY, KIP_320 = range(5)
 """The variants."""
 
 FAILS, ELECTS, WRITES, SHRINKS, EXPANDS, ADVANCES, FETCHES, TRUNCATES, LEADS, FOLLOWS = range(10)
-"""What can happen: the first eight to a broker, the last two to a broker and a request."""
+"""The acts: the first eight are of a broker, the last two of a broker and a request."""
 
 WEAK_ISR, STRONG_ISR, LEADER_IN_ISR = 1, 2, 4
 """The properties, as bits of a mask."""
 
 
 class Facts(NamedTuple):
-    """The bounds, and where everything is; values, so that other bounds need no compiling."""
+    """Bounds and positions; passed as values, so that new bounds need no compiling."""
 
     variant: int
     brokers: int
@@ -58,13 +58,13 @@ class Facts(NamedTuple):
 
     # Where the tables begin.
     ends_at: int
-    """By a log's lane: where the log ends."""
+    """By a log's lane: its end offset."""
     held_at: int
-    """By a log's lane: a bit for offset 0 and for each that it reaches, as wide as a mask apart."""
+    """By a log's lane: a bit for offset 0 and for each offset that it reaches, spaced by a mask."""
     ids_at: int
     """By a log's lane: the mask of the records in it."""
     same_at: int
-    """By the difference of two logs' lanes: the mask of the offsets at which they are the same."""
+    """By the difference of two logs' lanes: the mask of the offsets at which they are equal."""
     length_at: int
     """By a mask of offsets: the offset after the last."""
     groups_at: int
@@ -75,12 +75,12 @@ class Facts(NamedTuple):
     """By a mask of records: all bits of the control word but the epochs of other records."""
 
     fanout: int
-    """No state has more successors."""
+    """The most successors of any state."""
 
 
 @compiled
 def all_if(true: bool) -> int:
-    """All bits where it is true, and none where it is not."""
+    """All bits if the condition is true, none otherwise."""
     return -int(true)
 
 
@@ -98,20 +98,20 @@ def hw_of(views: int, broker: int, facts: Facts) -> int:
 
 @compiled
 def view_epoch(views: int, broker: int, facts: Facts) -> int:
-    """The epoch of one broker's view, and one; 0 is none."""
+    """One broker's epoch in its view, plus one; 0 is none."""
     return views >> (facts.epochs_at + broker * facts.epoch_width) & facts.epoch_mask
 
 
 @compiled
 def requests_of(control: int, facts: Facts) -> int:
-    """A lane for each epoch and one; lane 0 is what the quorum is before any request."""
+    """A lane for each epoch plus one; lane 0 is the quorum before any request."""
     sent = control & (1 << facts.next_epoch_at) - 1
     return sent << facts.request_width | facts.brokers << facts.brokers | facts.everyone
 
 
 @compiled
 def request_of(requests: int, epoch: int, facts: Facts) -> int:
-    """The request of an epoch: its leader, above the mask that is its isr."""
+    """The request of an epoch: its leader, above the mask of its ISR."""
     return requests >> (epoch * facts.request_width) & facts.request_mask
 
 
@@ -123,7 +123,7 @@ def leader_of(requests: int, epoch: int, facts: Facts) -> int:
 
 @compiled
 def quorum_of(views: int, control: int, requests: int, facts: Facts) -> tuple[int, int, int]:
-    """The controller's epoch, leader and isr."""
+    """The controller's epoch, leader and ISR."""
     epoch = control >> facts.next_epoch_at & facts.next_epoch_mask
     request = request_of(requests, epoch, facts)
     leader = request >> facts.brokers
@@ -134,12 +134,12 @@ def quorum_of(views: int, control: int, requests: int, facts: Facts) -> tuple[in
 
 @compiled
 def epoch_of(control: int, record: int, facts: Facts) -> int:
-    """The epoch of a record, given as it stands in a log: its id and one."""
+    """The epoch of a record, given as in a log: its id plus one."""
     at = facts.record_epochs_at + (record - 1) * facts.record_epoch_width
     return control >> at & facts.record_epoch_mask
 
 
 @compiled
 def record_at(log: int, offset: int, facts: Facts) -> int:
-    """The record at an offset of a log's lane: its id and one, or 0 where there is none."""
+    """The record at an offset of a log's lane: its id plus one, or 0 if there is none."""
     return log >> (offset * facts.id_width) & ((1 << facts.id_width) - 1)

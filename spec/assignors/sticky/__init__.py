@@ -1,9 +1,12 @@
-"""Sticky: as even as can be, and of all that is even, what moves least.
+"""Sticky: an assignment as balanced as possible that moves as few partitions as possible.
 
-It has two halves. Where all members subscribe to the same topics, quotas decide
-(`constrained`); where not, partitions move one by one until no move helps (`general`). Both
-begin with who owned what (`ownership`). Where racks matter, a member only keeps what it is near
-or not far from, and what is free goes to who is near, before it goes to anybody.
+It has two algorithms. Where all members subscribe to the same topics, quotas decide
+(`constrained`); otherwise, partitions move one by one until no move improves the balance
+(`general`). Both begin with the members' claims (`ownership`). Where racks are relevant, a
+member does not keep a partition without a replica on its rack, and unassigned partitions go
+first to members that share a rack with them.
+
+Kafka: `AbstractStickyAssignor.assignPartitions`.
 """
 
 from __future__ import annotations
@@ -21,33 +24,34 @@ from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 @attrs.frozen
-class Outcome:
-    """What both sticky strategies begin with."""
+class StickyAssignment:
+    """The assignment that both sticky assignors begin with."""
 
     assigned: dict[str, list[TopicPartition]]
+    """The partitions of each member."""
     transferring: dict[TopicPartition, str] | None
-    """Partitions that another member has to let go first, and who gets them; None if unknown."""
+    """The new member of each partition that another must revoke first; None if not computed."""
 
 
-def share_out(
+def assign_and_transfer(
     partitions: Mapping[str, int | None],
     members: Mapping[str, Member],
     seen_generation: int,
     racks: Racks,
-) -> Outcome:
-    """Share out by quotas or by moves, as the subscriptions ask for."""
+) -> StickyAssignment:
+    """Assign by quotas where all subscriptions are equal, else by single moves."""
     if not members:
-        return Outcome({}, {})
+        return StickyAssignment({}, {})
     sizes = topic_sizes(partitions, members)
     before = ownership(sizes, members, seen_generation)
     places = places_of(members, members, racks, sizes)
-    if not places.matter():
+    if not places.are_relevant():
         places = NOWHERE
     if before.equal_topics:
-        sharing = assign_constrained(sizes, before, places)
-        return Outcome(sharing.assigned, sharing.transferring)
+        builder = assign_constrained(sizes, before, places)
+        return StickyAssignment(builder.assigned, builder.transferring)
     assigned = assign_general(sizes, members, before, places)
-    return Outcome({member: assigned[member] for member in members}, None)
+    return StickyAssignment({member: assigned[member] for member in members}, None)
 
 
 def assign_sticky(
@@ -57,9 +61,10 @@ def assign_sticky(
     seen_generation: int = NO_GENERATION,
     racks: Racks = NO_RACKS,
 ) -> Assignment:
-    """Assign at once: eager members have let go of everything before they join.
+    """Assign every partition: eager members have revoked theirs before they join.
 
-    Kafka: `StickyAssignor`. The highest generation that an assignor saw in earlier calls
-    counts on; `seen_generation` is that memory.
+    Kafka: `StickyAssignor`, which remembers the highest generation of earlier calls;
+    `seen_generation` is that memory.
     """
-    return as_assignment(share_out(partitions, members, seen_generation, racks).assigned)
+    assignment = assign_and_transfer(partitions, members, seen_generation, racks)
+    return as_assignment(assignment.assigned)

@@ -1,7 +1,7 @@
-"""Sticky, when members subscribe to different topics: fill, then balance by single moves.
+"""Sticky with unequal subscriptions: assign what is unassigned, then balance by single moves.
 
-Kafka: `GeneralAssignmentBuilder`. Nothing is optimal here; which partition moves when decides
-the outcome, and so the order of everything is part of the rule.
+The algorithm is a heuristic: the order of moves decides the result, so every order here is
+Kafka's. Kafka: `AbstractStickyAssignor.GeneralAssignmentBuilder`.
 """
 
 from __future__ import annotations
@@ -14,53 +14,58 @@ import attrs
 from spec.assignors.common import partitions_of
 from spec.assignors.racks import Places
 from spec.assignors.sticky.movements import Movements
-from spec.assignors.sticky.ownership import Ownership, earlier_owners, left_over
+from spec.assignors.sticky.ownership import Ownership, earlier_owners, unassigned
 from spec.java import int32, utf16
 from spec.vocabulary import KafkaRaises, Member, TopicPartition
 
 
 @attrs.define
-class Balancing:
-    """Where the balancing stands."""
+class Builder:
+    """The state of the assignment under construction."""
 
     sizes: Mapping[str, int]
     """How many partitions each topic has."""
     topics: dict[str, list[str]]
-    """Which of those topics each member subscribes to, as often as it says so."""
+    """The topics of each member, repeated where its subscription repeats them."""
     candidates: dict[str, list[str]]
-    """Who may get the partitions of a topic, as often as it subscribes."""
+    """The subscribers of each topic, repeated where a subscription repeats it."""
     assigned: dict[str, list[TopicPartition]]
-    """What each member has by now. A member set aside is not in here."""
+    """The partitions of each member so far, without members set aside."""
     places: Places
-    """Where members and replicas stand."""
+    """The racks of members and replicas."""
     owner: dict[TopicPartition, str] = attrs.field(factory=dict)
-    """Who has each partition by now."""
+    """The member of each partition so far."""
     earlier: dict[TopicPartition, str] = attrs.field(factory=dict)
-    """Who had each partition in an earlier generation."""
+    """The owner of each partition in an earlier generation."""
     movements: Movements = attrs.field(factory=Movements)
+    """The net movements since balancing began."""
 
     def count(self, member: str) -> int:
         """How many partitions a member has."""
         if member not in self.assigned:
-            # Quirk: Kafka set the member aside and then asks for its partitions all the same.
+            # Quirk: Kafka has set the member aside, and still looks up its partitions.
             raise KafkaRaises("NullPointerException", f"{member} takes no part in balancing")
         return len(self.assigned[member])
 
     def capacity(self, member: str) -> int:
-        """How many partitions a member may have at the most, as Kafka counts.
+        """The most partitions that a member may have.
 
-        Quirk: as many topics as there are passes for all topics, even if one is named twice.
+        Quirk: a subscription as long as the list of topics counts as all of them, even where it
+        repeats one.
         """
         topics = self.topics[member]
         every = self.sizes if len(topics) == len(self.sizes) else topics
         return sum(self.sizes[topic] for topic in every)
 
     def contested(self, topic: str) -> bool:
-        """Whether there is a choice who gets the partitions of a topic."""
+        """Whether more than one member may have the topic.
+
+        Kafka: `canTopicParticipateInReassignment`.
+        """
         return len(self.candidates[topic]) >= 2
 
     def least_loaded(self, topic: str) -> str:
-        """Of those who may have the topic, the one with the fewest partitions; then by id."""
+        """The subscriber with the fewest partitions, ties by id."""
         taking_part = (member for member in self.candidates[topic] if member in self.assigned)
         return min(taking_part, key=self.by_load)
 
@@ -69,23 +74,27 @@ class Balancing:
         return self.count(member), utf16(member)
 
     def rivals(self, tp: TopicPartition) -> list[str]:
-        """Who might take the partition from its owner, in the order in which they are asked.
+        """The members that the partition's owner is compared with, in Kafka's order.
 
-        Those near it are asked first, if its owner is near. It makes no difference to who gets
-        it (the least loaded, near or not), only to whether Kafka meets a member set aside.
+        Where the owner shares a rack with the partition, members that do come first. The order
+        does not decide who gets it (the least loaded does), only whether Kafka comes upon a
+        member set aside.
         """
         rivals = self.candidates[tp.topic]
-        if self.places.is_near(self.owner[tp], tp):
-            return sorted(rivals, key=lambda member: not self.places.is_near(member, tp))
+        if self.places.shares_rack(self.owner[tp], tp):
+            return sorted(rivals, key=lambda member: not self.places.shares_rack(member, tp))
         return rivals
 
     def give(self, tp: TopicPartition, member: str) -> None:
-        """Assign a partition that nobody has."""
+        """Assign an unassigned partition."""
         self.assigned[member].append(tp)
         self.owner[tp] = member
 
     def move(self, tp: TopicPartition, destination: str) -> None:
-        """Move a partition, or in its stead one that thereby goes back to where it was."""
+        """Move a partition, or one that thereby returns to its earlier owner.
+
+        Kafka: `reassignPartition`, `processPartitionMovement`.
+        """
         tp = self.movements.stands_for(tp, self.owner[tp], destination)
         source = self.owner[tp]
         self.movements.record(tp, source, destination)
@@ -96,27 +105,29 @@ class Balancing:
 def assign_general(
     sizes: Mapping[str, int], members: Mapping[str, Member], before: Ownership, places: Places
 ) -> dict[str, list[TopicPartition]]:
-    """Keep what was owned, give what is free to the least loaded, then balance.
+    """Keep owned partitions, assign the rest to the least loaded, then balance.
 
-    Who is far from a partition does not keep it, and only gets it when all who may have it are
-    far. Balancing does not mind distances.
+    A member on no rack of a partition does not keep it, and gets it only if no subscriber is on
+    one. Balancing ignores racks. Kafka: `GeneralAssignmentBuilder.build`.
     """
-    topics = {m: [t for t in told.topics if t in sizes] for m, told in members.items()}
+    topics = {m: [t for t in member.topics if t in sizes] for m, member in members.items()}
     candidates = {t: [m for m in topics for named in topics[m] if named == t] for t in sizes}
     kept = {
-        member: [tp for tp in owned if tp.topic in topics[member] and not places.is_far(member, tp)]
+        member: [
+            tp for tp in owned if tp.topic in topics[member] and not places.is_off_rack(member, tp)
+        ]
         for member, owned in before.owned.items()
     }
     must_revoke = kept != before.owned
-    state = Balancing(sizes, topics, candidates, kept, places)
+    state = Builder(sizes, topics, candidates, kept, places)
     state.owner = {tp: member for member, owned in kept.items() for tp in owned}
     state.earlier = earlier_owners(members, before.newest)
 
-    # Topics that few may have come first, so that those few are still free for them.
+    # Topics with few subscribers come first, while those have few partitions.
     in_order = sorted(sizes, key=lambda topic: (len(candidates[topic]), utf16(topic)))
     everything = [tp for topic in in_order for tp in partitions_of(topic, sizes[topic])]
     place = {topic: i for i, topic in enumerate(in_order)}
-    free = left_over(everything, sorted(state.owner, key=lambda tp: (place[tp[0]], tp[1])))
+    free = unassigned(everything, sorted(state.owner, key=lambda tp: (place[tp[0]], tp[1])))
 
     from_scratch = not any(state.assigned.values())
     fill(state, free)
@@ -130,13 +141,16 @@ def assign_general(
     return state.assigned
 
 
-def fill(state: Balancing, free: Iterable[TopicPartition]) -> None:
-    """Give each partition to the least loaded that is not far; then what is left to anybody."""
+def fill(state: Builder, free: Iterable[TopicPartition]) -> None:
+    """Assign each partition to the least loaded member not off its racks, the rest to any.
+
+    Kafka: `maybeAssign`, in `GeneralAssignmentBuilder.balance`.
+    """
     left = []
     for tp in free:
-        not_far = [m for m in state.candidates[tp.topic] if not state.places.is_far(m, tp)]
-        if not_far:
-            state.give(tp, min(not_far, key=state.by_load))
+        on_rack = [m for m in state.candidates[tp.topic] if not state.places.is_off_rack(m, tp)]
+        if on_rack:
+            state.give(tp, min(on_rack, key=state.by_load))
         else:
             left.append(tp)
     for tp in left:
@@ -144,18 +158,18 @@ def fill(state: Balancing, free: Iterable[TopicPartition]) -> None:
 
 
 def balance(
-    state: Balancing,
+    state: Builder,
     *,
     everything: list[TopicPartition],
     free: list[TopicPartition],
     new_first: bool,
     from_scratch: bool,
 ) -> None:
-    """Move partitions until no move helps, and undo it all if that did not help.
+    """Move partitions until no move improves the balance; undo all moves if the score did not.
 
-    Members that can neither gain nor lose are set aside meanwhile. If no subscription forced
-    anybody to give something up, the partitions that were free are moved first: nobody misses
-    them. What was built from scratch is never undone.
+    Members that can neither gain nor lose are set aside meanwhile. Where no member had to give
+    a partition up, those that were unassigned move first, since no member owned them. An
+    assignment from scratch is never undone. Kafka: `GeneralAssignmentBuilder.balance`.
     """
     aside = {m: state.assigned.pop(m) for m in state.topics if is_settled(state, m)}
     as_before = {member: list(assigned) for member, assigned in state.assigned.items()}
@@ -167,26 +181,32 @@ def balance(
     state.assigned |= aside
 
 
-def is_settled(state: Balancing, member: str) -> bool:
-    """Whether a member has all it may have, and nobody else may have any of it."""
+def is_settled(state: Builder, member: str) -> bool:
+    """Whether a member has all that it may have, and no other member may have any of it.
+
+    Kafka: `canConsumerParticipateInReassignment`, negated.
+    """
     full = state.count(member) >= state.capacity(member)
     return full and not any(state.contested(tp.topic) for tp in state.assigned[member])
 
 
-def move_while_it_helps(state: Balancing, partitions: Iterable[TopicPartition]) -> bool:
-    """Go over the partitions again and again, until a round moves none; say if any moved."""
+def move_while_it_helps(state: Builder, partitions: Iterable[TopicPartition]) -> bool:
+    """Repeat rounds until one moves no partition; returns whether any moved.
+
+    Kafka: `performReassignments`.
+    """
     rounds = 0
     while one_round(state, partitions):
         rounds += 1
     return rounds > 0
 
 
-def one_round(state: Balancing, partitions: Iterable[TopicPartition]) -> bool:
-    """Look at one partition after the other while balance is missing; say if any moved.
+def one_round(state: Builder, partitions: Iterable[TopicPartition]) -> bool:
+    """Visit the partitions in order until all is balanced; returns whether any moved.
 
-    A partition goes back to who had it in an earlier generation, if that evens out anything.
-    Otherwise it goes to the least loaded, if anybody who may have it has two fewer than its
-    owner. Quirk: nobody asks whether the earlier owner still subscribes to the topic.
+    A partition returns to its owner in an earlier generation where that improves the balance.
+    Otherwise it moves to the least loaded subscriber, if some subscriber has two fewer than its
+    owner. Quirk: Kafka does not check that the earlier owner still subscribes to the topic.
     """
     moved = False
     for tp in partitions:
@@ -203,8 +223,11 @@ def one_round(state: Balancing, partitions: Iterable[TopicPartition]) -> bool:
     return moved
 
 
-def is_balanced(state: Balancing) -> bool:
-    """Whether all have the same, give or take one, or no single move would even out anything."""
+def is_balanced(state: Builder) -> bool:
+    """Whether loads differ by at most one, or no single move would improve the balance.
+
+    Kafka: `GeneralAssignmentBuilder.isBalanced`.
+    """
     counts = {member: len(assigned) for member, assigned in state.assigned.items()}
     if max(counts.values()) - min(counts.values()) <= 1:
         return True
@@ -221,9 +244,10 @@ def is_balanced(state: Balancing) -> bool:
 
 
 def imbalance(assigned: Mapping[str, list[TopicPartition]]) -> int:
-    """How far members are apart: the difference of every pair, added up.
+    """The sum of the differences in load of every pair of members.
 
-    Quirk: added up in 32 bits, so that very large groups may look better balanced than even.
+    Quirk: the sum has 32 bits, so a very large group may seem better balanced than an even one.
+    Kafka: `GeneralAssignmentBuilder.getBalanceScore`.
     """
     counts = [len(partitions) for partitions in assigned.values()]
     return int32(sum(abs(a - b) for a, b in combinations(counts, 2)))

@@ -1,8 +1,8 @@
-"""What moved from whom to whom, so that two members do not swap partitions of one topic.
+"""Partition movements so far, so that two members do not swap partitions of one topic.
 
-Moving p from a to b and q, of the same topic, from b to a leaves both as many as before and
-costs two moves. So when p should go from a to b and q went from b to a before, q goes back
-instead, and neither has moved. Kafka: `AbstractStickyAssignor.PartitionMovements`.
+Moving p from a to b and q, of the same topic, from b to a costs two moves and changes no load.
+So where q has moved from b to a and p is to move from a to b, q returns instead. Kafka:
+`AbstractStickyAssignor.PartitionMovements`.
 """
 
 from __future__ import annotations
@@ -18,19 +18,22 @@ class Movements:
     """The net movements since balancing began."""
 
     route: dict[TopicPartition, tuple[str, str]] = attrs.field(factory=dict)
-    """From which member to which each partition moved, all in all."""
+    """The source and destination of each partition that moved, over all its moves."""
     moved: dict[tuple[str, str, str], HashOrder[TopicPartition]] = attrs.field(factory=dict)
-    """The same by topic, source and destination, in the order in which Kafka's sets have them."""
+    """The same by topic, source and destination, in the iteration order of Kafka's sets."""
 
     def stands_for(self, tp: TopicPartition, source: str, destination: str) -> TopicPartition:
-        """Which partition to move when `tp` is meant to go from the one to the other."""
+        """The partition to move in place of `tp`. Kafka: `getTheActualPartitionToBeMoved`."""
         if tp in self.route:
             source, _ = self.route[tp]
         opposite = self.moved.get((tp.topic, destination, source))
         return opposite.first() if opposite else tp
 
     def record(self, tp: TopicPartition, source: str, destination: str) -> None:
-        """Note a move. A partition that comes back to where it began has not moved."""
+        """Record a move; a partition that returns to its source has not moved.
+
+        Kafka: `PartitionMovements.movePartition`.
+        """
         if tp in self.route:
             source, via = self.route.pop(tp)
             opposite = self.moved[tp.topic, source, via]

@@ -1,8 +1,8 @@
-"""Who owned what before: what members claim, put against each other.
+"""Ownership before the rebalance: the members' claims, with conflicts resolved.
 
-A member reports the partitions of its last assignment and the generation of that assignment.
-Reports conflict when a member missed a round. The newer claim counts; two of one generation
-cannot both be true, so neither counts.
+A member claims the partitions of its last assignment, with that assignment's generation. Claims
+conflict when a member missed a rebalance. The newer claim counts; of two claims in one
+generation, neither does.
 """
 
 from __future__ import annotations
@@ -14,45 +14,45 @@ import attrs
 from spec.vocabulary import Member, TopicPartition
 
 NO_GENERATION = -1
-"""The generation of a member that gives none, older than all; as Kafka writes it."""
+"""The generation of a claim without one, older than all (`DEFAULT_GENERATION`)."""
 
 
 def generation_of(member: Member) -> int:
-    """Since when the member owns what it owns."""
+    """The generation of the member's claims."""
     return NO_GENERATION if member.generation is None else member.generation
 
 
 @attrs.frozen
 class Ownership:
-    """What is left of the members' claims."""
+    """The claims that count."""
 
     owned: dict[str, list[TopicPartition]]
-    """What each member owned, as far as its claim stands, in the order in which it claims it."""
+    """The partitions of each member whose claims count, in the order of its claims."""
     disputed: set[TopicPartition]
-    """Partitions that two members claim in one generation."""
+    """The partitions that two members claim in one generation."""
     equal_topics: bool
-    """Whether all members subscribe to the same topics, as Kafka finds out."""
+    """Whether all members subscribe to the same topics, as Kafka determines it."""
     newest: int
-    """The highest generation that any member speaks of."""
+    """The highest generation of any claim."""
 
 
 def ownership(
     topics: Collection[str], members: Mapping[str, Member], seen_generation: int = NO_GENERATION
 ) -> Ownership:
-    """Sort out the claims, in the order of the members.
+    """Resolve conflicting claims, in the order of the members.
 
-    Kafka: `AbstractStickyAssignor.allSubscriptionsEqual`. Only topics that are shared out now
-    count; whether the index exists is not checked.
+    Only claims of topics that are now assigned count; whether the partition exists is not
+    checked. Kafka: `AbstractStickyAssignor.allSubscriptionsEqual`.
     """
     owned: dict[str, list[TopicPartition]] = {}
     disputed: set[TopicPartition] = set()
     claimant: dict[TopicPartition, str] = {}
     newest = seen_generation
-    for member, told in members.items():
+    for member, joined in members.items():
         owned[member] = []
-        generation = generation_of(told)
+        generation = generation_of(joined)
         newest = max(newest, generation)
-        for tp in told.owned:
+        for tp in joined.owned:
             if tp.topic not in topics:
                 continue
             rival = claimant.get(tp)
@@ -63,9 +63,9 @@ def ownership(
             rival_generation = field_generation(members[rival])
             if generation < rival_generation:
                 continue
-            # Either way the rival loses it, and is no longer whom a third claim is put against.
-            # In one generation the newcomer does not get it either. A later, higher claim does,
-            # but the partition stays disputed.
+            # The rival loses it in either case, and a third claim is compared with this one. In
+            # one generation this member does not get it either; a third, newer claim does, but
+            # the partition stays disputed.
             if generation == rival_generation:
                 disputed.add(tp)
             else:
@@ -77,20 +77,20 @@ def ownership(
 
 
 def field_generation(rival: Member) -> int:
-    """The generation of a rival: that of the subscription's field, not that of its user data.
+    """The generation in the rival's subscription field, not the one in its user data.
 
-    Quirk: Kafka takes the newcomer's generation from where the strategy keeps it, but the
-    rival's from the field. They differ for old clients, who write user data only.
+    Quirk: Kafka takes a member's own generation from the assignor's user data, but a rival's
+    from the field. They differ for old clients, which write user data only.
     """
     generation = rival.subscription_generation
     return NO_GENERATION if generation is None else max(NO_GENERATION, generation)
 
 
 def equal_topics(members: Iterable[Member]) -> bool:
-    """Whether every member subscribes to as many topics as the first, and to those only.
+    """Whether every member subscribes to the same topics as the first, and to as many.
 
-    Quirk: a member without topics goes unnoticed while nobody before it has any, and then
-    receives partitions. Kafka takes the topics seen so far for those of the first member.
+    Quirk: Kafka compares with the topics seen so far, so members without topics that come first
+    count as equal, and are assigned partitions.
     """
     first: set[str] = set()
     for member in members:
@@ -102,29 +102,29 @@ def equal_topics(members: Iterable[Member]) -> bool:
 
 
 def earlier_owners(members: Mapping[str, Member], newest: int) -> dict[TopicPartition, str]:
-    """Who had each partition in an earlier generation: the latest of those that are not newest.
+    """The owner of each partition in the latest generation before the newest.
 
-    A member that missed a round may get back what it had, when balance asks for a move anyway.
-    Kafka: `prepopulateCurrentAssignments`, where claims are not checked against anything.
+    A member that missed a rebalance may get its partition back where balance requires a move.
+    Kafka: `GeneralAssignmentBuilder.prepopulateCurrentAssignments`, which resolves no conflict.
     """
     earlier: dict[TopicPartition, tuple[str, int]] = {}
-    for member, told in members.items():
-        generation = generation_of(told)
+    for member, joined in members.items():
+        generation = generation_of(joined)
         if generation < newest:
-            for tp in told.owned:
+            for tp in joined.owned:
                 if tp not in earlier or generation > earlier[tp][1]:
                     earlier[tp] = (member, generation)
     return {tp: member for tp, (member, _) in earlier.items()}
 
 
-def left_over(
+def unassigned(
     everything: Iterable[TopicPartition], kept: Iterable[TopicPartition]
 ) -> list[TopicPartition]:
-    """Every partition that is not kept, given both in the same order.
+    """Every partition that is not kept; both lists are in the same order.
 
-    Quirk: Kafka walks both lists in step. A kept partition that does not exist (a topic that
-    was deleted and made anew, smaller) never turns up; from there on all count as left over,
-    those that somebody keeps too. Kafka: `getUnassignedPartitions`.
+    Quirk: Kafka walks both lists in step. It never meets a kept partition that does not exist
+    (of a topic recreated with fewer), and from there on counts every partition as unassigned,
+    kept ones included. Kafka: `getUnassignedPartitions`.
     """
     remaining = iter(kept)
     awaited = next(remaining, None)

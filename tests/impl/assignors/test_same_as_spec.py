@@ -1,4 +1,4 @@
-"""The fast assignors give what the specification gives, list order and exceptions included."""
+"""The fast assignors agree with the specification, list order and exceptions included."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import impl.assignors
 import spec.assignors
-from checkers.strategies import Group, History, groups, histories, on_racks, outcome
+from checkers.groups.strategies import AssignorInput, History, groups, histories, on_racks, outcome
 from spec.assignors import Member, TopicPartition, kafka_order
 from spec.assignors.properties import Round
 
@@ -20,8 +20,8 @@ STRATEGIES = list(spec.assignors.ASSIGNORS)
 RACK_AWARE = [strategy for strategy in STRATEGIES if strategy != "roundrobin"]
 
 
-def both_agree(strategy: str, group: Group | Round) -> None:
-    """Ask both, and compare results as they are, with their order."""
+def both_agree(strategy: str, group: AssignorInput | Round) -> None:
+    """Compare both assignments, with their order."""
     racks = group.racks
     expected = outcome(partial(spec.assignors.ASSIGNORS[strategy], racks=racks), group)
     got = outcome(partial(impl.assignors.ASSIGNORS[strategy], racks=racks), group)
@@ -30,7 +30,7 @@ def both_agree(strategy: str, group: Group | Round) -> None:
 
 
 def follow(strategy: str, history: History) -> None:
-    """Play a history by the specification, and ask both in every round."""
+    """Play a history by the specification, and compare both in every round."""
     for step in history.play(spec.assignors.ASSIGNORS[strategy]):
         both_agree(strategy, step if isinstance(step, Round) else step.asked)
 
@@ -38,14 +38,14 @@ def follow(strategy: str, history: History) -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(group=groups())
 @settings(max_examples=40, deadline=None, derandomize=True)
-def test_same_for_any_group(strategy: str, group: Group) -> None:
+def test_same_for_any_group(strategy: str, group: AssignorInput) -> None:
     both_agree(strategy, group)
 
 
 @pytest.mark.parametrize("strategy", RACK_AWARE)
 @given(group=groups().flatmap(on_racks))
 @settings(max_examples=40, deadline=None, derandomize=True)
-def test_same_for_any_group_on_racks(strategy: str, group: Group) -> None:
+def test_same_for_any_group_on_racks(strategy: str, group: AssignorInput) -> None:
     both_agree(strategy, group)
 
 
@@ -53,7 +53,7 @@ def test_same_for_any_group_on_racks(strategy: str, group: Group) -> None:
 @pytest.mark.parametrize("strategy", RACK_AWARE)
 @given(group=groups().flatmap(on_racks))
 @settings(max_examples=300, deadline=None, derandomize=True)
-def test_same_for_many_groups_on_racks(strategy: str, group: Group) -> None:
+def test_same_for_many_groups_on_racks(strategy: str, group: AssignorInput) -> None:
     both_agree(strategy, group)
 
 
@@ -72,8 +72,8 @@ def test_same_over_many_histories(strategy: str, history: History) -> None:
     follow(strategy, history)
 
 
-def random_group(seed: int) -> Group:
-    """A group with some forty topics and members, and claims that mostly hold."""
+def random_group(seed: int) -> AssignorInput:
+    """A group with about forty topics and members, and mostly consistent claims."""
     r = random.Random(seed)
     partitions = {f"t{number}": r.randint(1, 30) for number in range(r.randint(2, 40))}
     names = [f"m{r.randrange(10**6)}" for _ in range(r.randint(2, 40))]
@@ -84,10 +84,12 @@ def random_group(seed: int) -> Group:
             if r.random() < 0.8:
                 owned[r.choice(names)].append(TopicPartition(topic, index))
     since = {name: r.choice([3, 3, 3, 2, None]) for name in names}
-    return Group(partitions, kafka_order({n: Member(topics[n], owned[n], since[n]) for n in names}))
+    return AssignorInput(
+        partitions, kafka_order({n: Member(topics[n], owned[n], since[n]) for n in names})
+    )
 
 
-def random_group_on_racks(seed: int) -> Group:
+def random_group_on_racks(seed: int) -> AssignorInput:
     """The same on four racks, with two replicas of each partition."""
     r = random.Random(seed)
     group = random_group(seed)
@@ -101,7 +103,7 @@ def random_group_on_racks(seed: int) -> Group:
         for name, told in group.members.items()
     }
     racks = {t: [r.sample(names, 2) for _ in range(n)] for t, n in group.partitions.items()}
-    return Group(group.partitions, members, racks)
+    return AssignorInput(group.partitions, members, racks)
 
 
 @pytest.mark.parametrize("strategy", RACK_AWARE)
@@ -112,7 +114,7 @@ def test_same_for_larger_groups_on_racks(strategy: str, seed: int) -> None:
 
 @pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_same_for_larger_groups_in_which_much_moves(strategy: str, seed: int) -> None:
+def test_same_for_larger_groups_with_many_moves(strategy: str, seed: int) -> None:
     both_agree(strategy, random_group(seed))
 
 
@@ -123,7 +125,7 @@ def test_same_for_more_larger_groups(strategy: str, seed: int) -> None:
     both_agree(strategy, random_group(seed))
 
 
-def test_a_topic_that_shrinks_or_grows_is_not_remembered() -> None:
+def test_a_topic_that_shrinks_or_grows_is_not_cached() -> None:
     members = {"m": Member(["t"])}
     for before, after in pairwise([3, 5, 2, 0, 1]):
         for size in (before, after):

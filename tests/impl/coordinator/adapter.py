@@ -1,7 +1,7 @@
-"""The coordinator of `impl.coordinator`, held to the model `group`.
+"""Holds the coordinator of `impl.coordinator` to the model `group`.
 
-The model's consumers and network stay the specification's: they say which requests come, when,
-and who has hung up meanwhile. What the coordinator makes of it is compared.
+Consumers and network are the model's: they decide which requests arrive, when, and which callers
+have disconnected. The coordinator's responses and state are compared.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ from typing import Any
 import attrs
 
 from checkers.lockstep import Adapter
+from spec.coordinator.sessions import Timer
+from spec.coordinator.state import ERRORS
 from spec.core import Blocked, Taken
 from spec.group import GROUP
-from spec.group.coordinating import caller, next_id
-from spec.group.coordinator.checks import ERRORS
-from spec.group.coordinator.timers import Timer
-from spec.group.world import MODEL_SETTINGS, World, consumers, requested
+from spec.group.coordinator import caller, next_id
+from spec.group.scala import SCALA_SETTINGS
+from spec.group.state import MODEL_SETTINGS, World, consumers, message
 from spec.messages import (
-    NOBODY,
+    NO_MEMBER_ID,
     Error,
     GroupMetadata,
     Heartbeat,
     LeaveGroup,
-    Leaver,
+    MemberIdentity,
     Offset,
     OffsetCommit,
 )
@@ -32,40 +33,42 @@ from tests.impl.coordinator.calls import (
     Account,
     Answers,
     Call,
+    Disconnect,
     Fire,
     Handle,
-    HangUp,
     Load,
-    Resign,
     Store,
     Subject,
+    Unload,
 )
 
 OFFSETS = ((TopicPartition("topic", 0), Offset(1)),)
-"""The model commits nothing in particular; an answer speaks of each partition."""
+"""Any offsets: the model commits none, but a response names each partition."""
 
 
 @attrs.define(eq=False)
 class Place:
-    """The coordinator, and the world that it is in."""
+    """The coordinator, and the model's state around it."""
 
     subject: Subject
     world: World
 
 
 class GroupAdapter(Adapter[World, Place]):
-    """The coordinator, held to one variant of the model."""
+    """Holds the coordinator to one variant of the model."""
 
     def __init__(self, variant: str = "eager", subject: type[Subject] = Subject) -> None:
         self.rules = {rule.name: rule for rule in GROUP.variant(variant).rules}
+        self.settings = SCALA_SETTINGS if variant == "scala" else MODEL_SETTINGS
         self.subject = subject
 
     # -- states -----------------------------------------------------------------------------------
 
     def account(self, state: World) -> Account:
-        """What the world's coordinator holds; that nothing is written is as good as nothing."""
+        """The coordinator of a state; an empty offsets topic counts as an empty record."""
         log = (state.stored or GroupMetadata(),)
-        return Account(state.group, log, settings=MODEL_SETTINGS)
+        group = attrs.evolve(state.group, settings=self.settings)
+        return Account(group, log, settings=self.settings)
 
     def load(self, state: World) -> Place:
         return Place(self.subject(self.account(state)), state)
@@ -97,76 +100,91 @@ class GroupAdapter(Adapter[World, Place]):
         return answers
 
     def refuses(self, rule: str, guard: str) -> bool:
-        """A member's timer may be armed although it waits for an answer, and then does nothing."""
-        silent = rule == "session_times_out" and guard == "timer is armed"
-        return silent or (guard in ERRORS and rule not in TIMERS)
+        """The session timer of a parked member may be armed; it has no effect."""
+        name = java_name(rule)
+        silent = name == "coordinator_expires_session" and guard == "timer is armed"
+        return silent or (guard in ERRORS and name not in TIMERS)
 
 
 # -- what a step of the model asks of the coordinator ---------------------------------------------
 
 TIMERS = {
-    "initial_delay_is_over": "initial delay",
-    "join_timer_fires": "join",
-    "sync_timer_fires": "sync",
-    "session_times_out": "member",
-    "pending_id_times_out": "pending",
+    "coordinator_extends_initial_delay": "initial delay",
+    "coordinator_ends_initial_delay": "initial delay",
+    "coordinator_ends_join_phase": "join",
+    "coordinator_expires_pending_sync": "sync",
+    "coordinator_expires_session": "session",
+    "coordinator_expires_pending_member": "pending",
 }
 HEARTBEATS = ("consumer_heartbeats",)
-COMMITS = ("coordinator_takes_commit", "commit_is_refused")
-LEAVES = ("consumer_closes", "poll_interval_passes")
+COMMITS = ("coordinator_accepts_commit", "coordinator_rejects_commit")
+LEAVES = ("consumer_closes", "consumer_exceeds_poll_interval")
+
+
+IN_JAVA = {
+    scala.name: java.name
+    for java, scala in zip(GROUP.variant("eager").rules, GROUP.variant("scala").rules, strict=True)
+}
+"""The rules of the variant `scala`, by the rules that they replace."""
+
+
+def java_name(rule: str) -> str:
+    """The name of this rule, or of the one that it replaces in the variant `scala`."""
+    return IN_JAVA.get(rule, rule)
 
 
 def calls(before: World, taken: Taken, after: World) -> list[Call]:
-    """What the coordinator is asked in a step, in this order."""
-    name = taken.rule
+    """The calls to the coordinator in a step, in order."""
+    name = java_name(taken.rule)
     if name in TIMERS:
         return [Fire(Timer(TIMERS[name], taken.choices.get("member", "")))]
-    if name == "coordinator_resigns":
-        return [Resign()]
-    if name == "successor_loads":
+    if name == "coordinator_unloads_group":
+        return [Unload()]
+    if name == "successor_loads_group":
         return [Load()]
-    if name == "coordinator_takes_commit_of_outsider":
-        return [Handle("outsider", OffsetCommit(OFFSETS), NOBODY)]
-    if "ask" in taken.choices:
-        return asked(before, taken)
+    if name == "coordinator_accepts_standalone_commit":
+        return [Handle("outsider", OffsetCommit(OFFSETS), NO_MEMBER_ID)]
+    if "request" in taken.choices:
+        return inbound_calls(before, taken)
     number = taken.choices.get("consumer")
     if number is None:
         return []
-    return [*sent(before, name, number), *hung_up(before, after)]
+    return [*immediate_calls(before, name, number), *disconnects(before, after)]
 
 
-def asked(before: World, taken: Taken) -> list[Call]:
-    """A request that travelled has come; where assignments are written, they are at once."""
-    ask = taken.choices["ask"]
-    if not ask.late and not before.finds(ask.consumer):
-        return []  # another broker is asked
-    handle = Handle(caller(ask), requested(before, ask), next_id(before, ask))
-    if taken.rule == "coordinator_takes_sync":
+def inbound_calls(before: World, taken: Taken) -> list[Call]:
+    """The calls for a request that arrives; its write, if any, completes at once."""
+    request = taken.choices["request"]
+    if not request.abandoned and not before.reaches_coordinator(request.consumer):
+        return []  # another broker receives it
+    handle = Handle(caller(request), message(before, request), next_id(before, request))
+    stores = ("coordinator_accepts_sync", "coordinator_replaces_static_member")
+    if java_name(taken.rule) in stores:
         return [handle, Store()]
-    if taken.rule == "coordinator_cannot_store":
+    if taken.rule == "coordinator_fails_to_store_assignments":
         return [handle, Store(Error.COORDINATOR_NOT_AVAILABLE)]
     return [handle]
 
 
-def sent(before: World, name: str, consumer: int) -> list[Call]:
-    """A request that does not travel in the model."""
+def immediate_calls(before: World, name: str, consumer: int) -> list[Call]:
+    """The calls for a request that reaches the coordinator at once."""
     c, instance = before.consumers[consumer], before.instance(consumer)
-    if not before.finds(consumer):
+    if not before.reaches_coordinator(consumer):
         return []
     if name in HEARTBEATS:
-        return [Handle(consumer, Heartbeat(c.member, c.generation, instance), NOBODY)]
+        return [Handle(consumer, Heartbeat(c.member, c.generation, instance), NO_MEMBER_ID)]
     if name in COMMITS:
         commit = OffsetCommit(OFFSETS, c.member, c.generation, instance)
-        return [Handle(consumer, commit, NOBODY)]
-    if name in LEAVES and instance is None and c.member != NOBODY:
-        return [Handle("leaver", LeaveGroup((Leaver(c.member),)), NOBODY)]
+        return [Handle(consumer, commit, NO_MEMBER_ID)]
+    if name in LEAVES and instance is None and c.member != NO_MEMBER_ID:
+        return [Handle("leaver", LeaveGroup((MemberIdentity(c.member),)), NO_MEMBER_ID)]
     return []
 
 
-def hung_up(before: World, after: World) -> list[Call]:
-    """Who has waited for the coordinator, and does not any more."""
-    waited, waits = before.waits_at_coordinator, after.waits_at_coordinator
-    return [HangUp(c) for c in consumers(before) if waited(c) and not waits(c)]
+def disconnects(before: World, after: World) -> list[Call]:
+    """The consumers that no longer wait for the coordinator."""
+    waited, waits = before.is_parked, after.is_parked
+    return [Disconnect(c) for c in consumers(before) if waited(c) and not waits(c)]
 
 
 # -- walks ----------------------------------------------------------------------------------------
@@ -184,34 +202,42 @@ ROOMY = {
     "stalls": 2,
     "leaves": 1,
 }
-"""Bounds with everything that the model has."""
+"""Bounds in which every rule is enabled."""
 
 RARE = {
     "consumer_crashes",
     "consumer_closes",
     "consumer_stalls",
-    "consumer_gives_up",
-    "network_loses",
-    "coordinator_cannot_store",
-    "coordinator_resigns",
-    "coordinator_takes_commit_of_outsider",
+    "consumer_abandons_request",
+    "network_loses_message",
+    "coordinator_fails_to_store_assignments",
+    "coordinator_unloads_group",
+    "coordinator_accepts_standalone_commit",
     *HEARTBEATS,
     *COMMITS,
-    "topic_grows",
+    "administrator_adds_partition",
 }
-ENDS_OF_ROUNDS = {"initial_delay_is_over", "join_timer_fires"}
+JOIN_TIMERS = {
+    "coordinator_extends_initial_delay",
+    "coordinator_ends_initial_delay",
+    "coordinator_ends_join_phase",
+}
 NOW_AND_THEN = {
-    *(name for name in TIMERS if name not in ENDS_OF_ROUNDS),
-    "consumer_polls_again",
-    "poll_interval_passes",
+    *(name for name in TIMERS if name not in JOIN_TIMERS),
+    "consumer_resumes_polling",
+    "consumer_exceeds_poll_interval",
 }
 
 
 def weight(name: str) -> int:
-    """How likely a rule is in a walk: groups form before something goes wrong with them."""
+    """The weight of a rule in a walk: groups form before faults occur."""
     if name in RARE:
         return 1
     return 4 if name in NOW_AND_THEN else 16
 
 
-WEIGHTS = {rule.name: weight(rule.name) for rule in GROUP.variant("eager").rules}
+WEIGHTS = {
+    rule.name: weight(java_name(rule.name))
+    for variant in ("eager", "scala")
+    for rule in GROUP.variant(variant).rules
+}

@@ -1,9 +1,9 @@
-"""Any request at any moment, to the coordinator and to the specification.
+"""Arbitrary calls at any moment, to the coordinator and to the specification.
 
-Consumers of the model `group` behave, and ask one thing at a time. Here anybody asks anything:
-with ids that are known, were given out, or never were; in the right generation or not; a plan is
-written late or not at all, and members leave several at once. Half of the calls are such as bring
-a group forward, or little would ever happen.
+Consumers of the model `group` are well behaved. Here any caller sends any request: with known,
+pending or unknown ids, in the current generation or another; assignments are stored late or not at
+all, and several members leave at once. Half of the calls advance a rebalance, since groups would
+otherwise hardly form.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from hypothesis import strategies as st
 
 from checkers.lockstep import Adapter, Compared, Differs, run_walks, shortened
 from checkers.lockstep.walks import MOST_SEEDS, Walk, chance_of
+from spec.coordinator import Group, GroupMember
+from spec.coordinator.sessions import Timer, armed
 from spec.core import Blocked, Model, Taken, Variant, rule
-from spec.group.coordinator import Group, GroupMember
-from spec.group.coordinator.timers import Timer, armed
 from spec.messages import (
-    NOBODY,
+    JAVA,
+    NO_MEMBER_ID,
+    SCALA,
     Error,
     GroupState,
     Heartbeat,
     JoinGroup,
     LeaveGroup,
-    Leaver,
+    MemberIdentity,
     Offset,
     OffsetCommit,
     Protocol,
@@ -40,26 +42,26 @@ from tests.impl.coordinator.calls import (
     Account,
     Answers,
     Call,
+    Disconnect,
     Fire,
     Handle,
-    HangUp,
     Load,
-    Resign,
     Store,
     Subject,
+    Unload,
 )
 
 # -- the model: whatever is drawn, happens --------------------------------------------------------
 
 
 def drawn(s: Account) -> Iterator[Call]:
-    """There are too many to list them."""
+    """Not listed: there are too many choices."""
     return iter(())
 
 
 @rule(by="anybody", call=drawn)
 def asks(s: Account, call: Call) -> Account:
-    """Anything is asked of the coordinator."""
+    """The coordinator receives any call."""
     return s.after(call)[0]
 
 
@@ -69,14 +71,18 @@ OLD = Settings(initial_rebalance_delay=0, pending_sync_timer=False, max_metadata
 ANYTHING: Model[Account] = Model(
     name="anything",
     doc="A coordinator, and callers that may ask anything.",
-    initial=lambda bounds: [Account(settings=SMALL), Account(settings=OLD)],
+    initial=lambda bounds: [
+        Account(settings=attrs.evolve(settings, variant=variant))
+        for settings in (SMALL, OLD)
+        for variant in (JAVA, SCALA)
+    ],
     properties=(),
     variants=(Variant(name="anything", rules=(asks,), why="To see every answer."),),
 )
 
 
 class AnythingAdapter(Adapter[Account, Subject]):
-    """The coordinator, held to the specification's account of it, call by call."""
+    """Holds the coordinator to the specification, call by call."""
 
     def __init__(self, subject: type[Subject] = Subject) -> None:
         self.subject = subject
@@ -118,19 +124,19 @@ FAILURES = (Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR, Error.UNKNOW
 
 @attrs.define
 class Chooser:
-    """Draws a call, given what there is."""
+    """Draws a call, given the state."""
 
     random: Random
     group: Group
     given: list[str]
-    """Every id that was ever given out."""
+    """Every member id that was ever issued."""
 
     def chance(self, probability: float) -> bool:
-        """Whether something that is so likely happens."""
+        """True with this probability."""
         return self.random.random() < probability
 
     def call(self, account: Account) -> Call:
-        """Anything."""
+        """Any call."""
         if account.group is not None and account.group.state is GroupState.DEAD:
             size = self.random.choice((None, 1, 2, 3, 9))
             return Load(size) if self.chance(0.6) else self.request()
@@ -139,19 +145,19 @@ class Chooser:
             if helpful is not None:
                 return helpful
         return self.random.choices(
-            (self.request, self.fires, self.stores, self.hangs_up, Resign),
+            (self.request, self.fires, self.stores, self.disconnect, Unload),
             (80, 7, 5, 6, 2),
         )[0]()
 
     def helpful(self, account: Account) -> Call | None:
-        """What brings the group forward, if it is for somebody to do so."""
+        """The next call of a healthy rebalance, if there is one."""
         group = self.group
         if account.writes and self.chance(0.3):
             return Store()
-        if group.waits_initially and self.chance(0.4):
+        if group.in_initial_delay and self.chance(0.4):
             return Fire(Timer("initial delay"))
         if group.state is GroupState.PREPARING_REBALANCE:
-            missing = [m for m in group.members if m.joining is None]
+            missing = [m for m in group.members if m.awaiting_join is None]
             if group.pending and self.chance(0.5):
                 return self.handle(self.join(member=min(group.pending), instance=None))
             if missing:
@@ -162,7 +168,7 @@ class Chooser:
         return None
 
     def handle(self, request: Any) -> Handle:
-        """A request, of anybody."""
+        """A request from any caller."""
         new_id = f"m{len(self.given)}"
         self.given.append(new_id)
         return Handle(self.random.choice(CALLERS), request, new_id)
@@ -179,18 +185,18 @@ class Chooser:
     # -- who asks ---------------------------------------------------------------------------------
 
     def member(self) -> str:
-        """An id: of a member, given out, out of date, of nobody, or none."""
+        """A member id: current, pending, outdated, unknown, or empty."""
         some = [m.id for m in self.group.members], sorted(self.group.pending), self.given
-        pool = self.random.choices((*some, ["nobody"], [NOBODY]), (60, 12, 8, 4, 16))[0]
-        return self.random.choice(pool or [NOBODY])
+        pool = self.random.choices((*some, ["nobody"], [NO_MEMBER_ID]), (60, 12, 8, 4, 16))[0]
+        return self.random.choice(pool or [NO_MEMBER_ID])
 
     def who(self) -> tuple[str, str | None]:
-        """An id and an instance, which mostly go together."""
+        """A member id and an instance id, which mostly belong together."""
         member_id = self.member()
         member = self.group.member(member_id)
         if self.chance(0.15):
             return member_id, self.random.choice((None, *INSTANCES))
-        return member_id, member and member.instance
+        return member_id, None if member is None else member.instance
 
     def generation(self) -> int:
         """A generation: mostly the current one."""
@@ -200,61 +206,65 @@ class Chooser:
     # -- requests ---------------------------------------------------------------------------------
 
     def any_join(self) -> JoinGroup:
-        """A JoinGroup of anybody: again, for the first time, or of a static member's new self."""
+        """A JoinGroup: of a member, a new client, or a restarted static member."""
         member_id, instance = self.who()
         member = self.group.member(member_id)
         if member is not None and instance == member.instance and self.chance(0.6):
             return self.rejoin(member)
-        if member_id == NOBODY and self.chance(0.5):
+        if member_id == NO_MEMBER_ID and self.chance(0.5):
             instance = self.random.choice(INSTANCES)
         return self.join(member=member_id, instance=instance)
 
     def rejoin(self, member: GroupMember) -> JoinGroup:
-        """A member's, with what it supports or something else."""
+        """A member's JoinGroup, with its protocols or others."""
         changed = {} if self.chance(0.3) else {"protocols": member.protocols}
         return self.join(member=member.id, instance=member.instance, **changed)
 
     def join(self, **details: Any) -> JoinGroup:
-        """One whose other details are drawn."""
+        """A JoinGroup whose other fields are drawn."""
         defaults = {
             "protocols": self.random.choice(PROTOCOLS),
             "protocol_type": self.random.choices(("consumer", "connect", ""), (94, 4, 2))[0],
             "session_timeout": self.random.choices((10_000, 9_000, 1, 10**9), (60, 35, 3, 2))[0],
             "rebalance_timeout": self.random.choice((1_000, 4_000, 7_000, 60_000)),
-            "can_take_an_id_first": self.chance(0.4),
-            "can_skip_assignment": self.chance(0.6),
+            "version": self.random.choices((3, 8, 9), (60, 15, 25))[0],
         }
         return JoinGroup(**(defaults | details))
 
     def any_sync(self) -> SyncGroup:
-        """A SyncGroup of anybody."""
+        """A SyncGroup from any member."""
         member_id, instance = self.who()
         return self.sync(member_id, instance, self.generation())
 
     def sync(self, member_id: str, instance: str | None, generation: int) -> SyncGroup:
-        """One that brings assignments, and may name the protocol; the leader may forget some."""
+        """A SyncGroup with assignments, of which the leader may omit some."""
         ids = [*(m.id for m in self.group.members), "nobody"]
         given = [(m, f"{self.random.randrange(99)} for {m}") for m in ids if self.chance(0.8)]
         protocol_type = self.random.choices((None, "consumer", "connect"), (50, 47, 3))[0]
         protocol = self.random.choices((None, self.group.protocol, "other"), (50, 47, 3))[0]
-        return SyncGroup(member_id, generation, tuple(given), instance, protocol_type, protocol)
+        version = self.random.choices((4, 5), (70, 30))[0]
+        return SyncGroup(
+            member_id, generation, tuple(given), instance, protocol_type, protocol, version
+        )
 
     def heartbeat(self) -> Heartbeat:
-        """A Heartbeat of anybody."""
+        """A Heartbeat from any member."""
         member_id, instance = self.who()
         return Heartbeat(member_id, self.generation(), instance)
 
     def leave(self) -> LeaveGroup:
-        """Some leave at once; of a static one the id need not be known."""
-        leavers = [Leaver(*self.who()) for _ in range(self.random.choice((1, 1, 1, 2, 3)))]
-        return LeaveGroup(tuple(self.unnamed(x) if self.chance(0.2) else x for x in leavers))
+        """A LeaveGroup of some members, static ones with or without their ids."""
+        if self.chance(0.1):
+            return LeaveGroup((MemberIdentity(self.member()),), version=2)
+        members = [MemberIdentity(*self.who()) for _ in range(self.random.choice((1, 1, 1, 2, 3)))]
+        return LeaveGroup(tuple(self.unnamed(x) if self.chance(0.2) else x for x in members))
 
-    def unnamed(self, leaver: Leaver) -> Leaver:
-        """As an administrator puts it."""
-        return attrs.evolve(leaver, member=NOBODY)
+    def unnamed(self, leaver: MemberIdentity) -> MemberIdentity:
+        """A static member as an administrator names it."""
+        return attrs.evolve(leaver, member=NO_MEMBER_ID)
 
     def commit(self) -> OffsetCommit:
-        """Offsets, with something noted beside them that may be too long."""
+        """Offsets with metadata that may be too long."""
         notes = (
             "",
             "",
@@ -271,38 +281,39 @@ class Chooser:
         if self.chance(0.3):
             return OffsetCommit(offsets)
         member_id, instance = self.who()
-        return OffsetCommit(offsets, member_id, self.generation(), instance)
+        version = self.random.choice((8, 9))
+        return OffsetCommit(offsets, member_id, self.generation(), instance, version)
 
     # -- what happens by itself -------------------------------------------------------------------
 
     def fires(self) -> Call:
-        """A timer: one that is armed, or that of a member whose silence does not count."""
-        timers = armed(self.group) | {Timer("member", m.id) for m in self.group.members}
+        """A timer: an armed one, or the session timer of a parked member."""
+        timers = armed(self.group) | {Timer("session", m.id) for m in self.group.members}
         return Fire(self.random.choice(sorted(timers))) if timers else self.request()
 
     def stores(self) -> Call:
-        """The oldest write ends, well or not."""
+        """The oldest write completes or fails."""
         return Store(self.random.choice(FAILURES) if self.chance(0.3) else Error.NONE)
 
-    def hangs_up(self) -> Call:
+    def disconnect(self) -> Call:
         """A caller disconnects."""
-        return HangUp(self.random.choice(CALLERS))
+        return Disconnect(self.random.choice(CALLERS))
 
 
 # -- walks ----------------------------------------------------------------------------------------
 
 
 class Drawn(Walk):
-    """A walk whose steps are drawn, not listed."""
+    """A system whose steps are drawn, not listed."""
 
     def look(self) -> None:
-        """Anything can happen."""
+        """Any call is possible."""
 
 
 def machine(
     adapter: AnythingAdapter, compared: Compared, watch: Callable[[Account, Call], None]
 ) -> type[stateful.RuleBasedStateMachine]:
-    """A Hypothesis state machine that asks anything; each step comes from one number."""
+    """A Hypothesis state machine of arbitrary calls; one number determines each step."""
     system = ANYTHING.system()
     starts = system.initial()
 
@@ -328,7 +339,7 @@ def ask_anything(
     adapter: AnythingAdapter | None = None,
     watch: Callable[[Account, Call], None] = lambda account, call: None,
 ) -> Compared:
-    """Walk as far as the settings say; raise `Differs` with a story that is made shorter."""
+    """Walk within the settings; raise `Differs` with a shortened difference."""
     compared = Compared()
     adapter = adapter or AnythingAdapter()
     try:

@@ -1,8 +1,8 @@
-"""What can be asked of a coordinator, and the two that are asked: the specification's, and ours.
+"""The calls that a coordinator can receive, and the two coordinators that receive them.
 
-A call is a request, the end of a timer, of a write, of a connection or of an office. `Account` is
-what `spec.group.coordinator` makes of calls, one after the other; `Subject` is the coordinator
-that is held to it. Both tell what they hold as the specification's `Group`, in one form.
+A call is a request, an expired timer, a completed write, a disconnection or a failover. `Account`
+answers calls by `spec.coordinator`; `Subject` is the coordinator of `impl.coordinator`. Both show
+their state as the specification's `Group`, in a common form.
 """
 
 from __future__ import annotations
@@ -14,23 +14,37 @@ import attrs
 
 from impl.coordinator import GroupCoordinator, TimerKey, TimerKind
 from impl.coordinator import Outcome as Came
-from impl.coordinator.group import CommittedOffset, Member, Parked
-from impl.coordinator.membership import Assigned
-from spec.group.coordinator import HUNG_UP, Group, GroupMember, Outcome, handle, handle_unknown
-from spec.group.coordinator.handling import saying
-from spec.group.coordinator.loading import load, resign
-from spec.group.coordinator.syncing import plan_is_stored
-from spec.group.coordinator.timers import Timer, armed, fire
+from impl.coordinator.joining import ReplacementWrite
+from impl.coordinator.membership import AssignmentsWrite
+from impl.coordinator.state import CommittedOffset, Member, Parked
+from impl.coordinator.state import Group as Held
+from spec.coordinator import (
+    DISCONNECTED,
+    Group,
+    GroupMember,
+    Outcome,
+    handle,
+    handle_unknown,
+    refuse,
+)
+from spec.coordinator.failover import load, unload
+from spec.coordinator.membership import replacement_stored
+from spec.coordinator.rebalance import assignments_stored
+from spec.coordinator.sessions import Timer, armed, fire
+from spec.coordinator.state import Replacement
 from spec.messages import (
-    Answer,
+    NO_MEMBER_ID,
     Error,
-    Fetched,
     GroupMetadata,
     GroupState,
+    JoinGroup,
     Offset,
+    OffsetCommit,
     OffsetFetch,
-    Record,
+    OffsetFetchResponse,
+    OffsetsTopicRecord,
     Request,
+    Response,
     Settings,
     SyncGroup,
 )
@@ -41,50 +55,50 @@ from tests.impl.coordinator.scene import GROUP, Armed
 
 
 class Handle(NamedTuple):
-    """A request has come."""
+    """A request arrives."""
 
     caller: Hashable
     request: Request
     new_id: str
-    """The id that a new member would get."""
+    """The id that a new member would be issued."""
 
 
 class Fire(NamedTuple):
-    """A timer goes off; nothing happens where it is not armed."""
+    """A timer expires; without effect if it is not armed."""
 
     timer: Timer
 
 
 class Store(NamedTuple):
-    """The oldest write that is waited for is replicated, or cannot be."""
+    """The oldest write in progress completes, or fails."""
 
     error: Error = Error.NONE
 
 
-class HangUp(NamedTuple):
-    """A caller does not wait any more."""
+class Disconnect(NamedTuple):
+    """A caller disconnects."""
 
     caller: Hashable
 
 
-class Resign(NamedTuple):
-    """Another broker coordinates from now on."""
+class Unload(NamedTuple):
+    """Another broker becomes the coordinator."""
 
 
 class Load(NamedTuple):
-    """A broker coordinates again, and reads what was written."""
+    """A broker becomes the coordinator and loads the group."""
 
     max_size: int | None = None
-    """`group.max.size`, if it is configured differently."""
+    """The broker's `group.max.size`, if it differs."""
 
 
-Call: TypeAlias = Handle | Fire | Store | HangUp | Resign | Load
-Answers: TypeAlias = list[tuple[Hashable, Answer]]
+Call: TypeAlias = Handle | Fire | Store | Disconnect | Unload | Load
+Answers: TypeAlias = list[tuple[Hashable, Response]]
 
 
-def delivered(answers: Iterable[tuple[Hashable, Answer]]) -> Answers:
-    """What is told to those who wait; in which order different callers hear it says nothing."""
-    return sorted((a for a in answers if a[0] != HUNG_UP), key=repr)
+def delivered(answers: Iterable[tuple[Hashable, Response]]) -> Answers:
+    """The responses to connected callers, in a fixed order: Kafka's order means nothing."""
+    return sorted((a for a in answers if a[0] != DISCONNECTED), key=repr)
 
 
 def with_size(settings: Settings, load: Load) -> Settings:
@@ -97,35 +111,39 @@ def with_size(settings: Settings, load: Load) -> Settings:
 
 @attrs.frozen
 class Seen:
-    """What a coordinator holds, in one form."""
+    """A coordinator's state, in a common form."""
 
     group: Group | None
-    """Without what does not matter any more."""
+    """The group, without fields that no longer matter."""
     armed: frozenset[Timer]
-    """Timers that are armed, and would do something."""
+    """The timers that are armed and would have an effect."""
     stored: GroupMetadata | None
-    """The last record of the group."""
+    """The latest record of the group."""
 
 
 def seen(group: Group | None, stored: GroupMetadata | None, timers: Iterable[Timer]) -> Seen:
-    """The group, without leftovers of an initial delay, and without the plan that is written."""
+    """The common form: without leftovers of an initial delay, and without unstored assignments.
+
+    Only the mark of a new member may matter longer (`Settings.new_member_mark_lasts`).
+    """
     if group is None:
         return Seen(None, frozenset(timers), stored)
-    waits = group.waits_initially
+    waits = group.in_initial_delay
+    marks = waits or group.settings.new_member_mark_lasts
     plain = attrs.evolve(
         group,
-        previous=GroupState.EMPTY if waits else GroupState.DEAD,
-        joined_meanwhile=waits and group.joined_meanwhile,
-        delay_left=group.delay_left if waits else 0,
-        plan=None,
+        previous_state=GroupState.EMPTY if waits else GroupState.DEAD,
+        new_member_added=marks and group.new_member_added,
+        remaining_delay=group.remaining_delay if waits else 0,
+        unstored=None,
     )
     parked = {m.id for m in group.members if m.is_parked and not m.is_new}
-    useful = (t for t in timers if t.kind != "member" or t.member not in parked)
+    useful = (t for t in timers if t.kind != "session" or t.member not in parked)
     return Seen(plain, frozenset(useful), stored)
 
 
-def is_elsewhere(group: Group) -> bool:
-    """Whether another broker coordinates it."""
+def is_unloaded(group: Group) -> bool:
+    """Whether another broker coordinates the group."""
     return group.state is GroupState.DEAD
 
 
@@ -136,42 +154,43 @@ DEFAULT = Settings()
 
 
 class Write(NamedTuple):
-    """The leader's assignments, while they are being written."""
+    """A write in progress that the coordinator awaits."""
 
-    generation: int
+    awaited: int | Replacement
+    """The generation whose assignments are written, or the static member's new id."""
     place: int
-    """Where their record is."""
+    """The index of their record in the log."""
 
 
 @attrs.frozen(cache_hash=True)
 class Account:
-    """One group and its part of the offsets topic, by the specification."""
+    """The specification's state: one group and its records in the offsets topic."""
 
     group: Group | None = None
-    """None if nobody has heard of it; dead, if another broker coordinates it."""
+    """None if it is unknown; dead if another broker coordinates it."""
     log: tuple[GroupMetadata | None, ...] = ()
-    """The records of the group; None where one could not be written."""
+    """The records of the group; None where a write failed."""
     offsets: frozenset[tuple[TopicPartition, Offset]] = frozenset()
     writes: tuple[Write, ...] = ()
-    """Assignments that are being written; the oldest comes first."""
+    """The writes in progress that the coordinator awaits, oldest first."""
     settings: Settings = DEFAULT
 
     def seen(self) -> Seen:
-        """What it holds."""
+        """Its state in the common form."""
         timers = armed(self.group) if self.group is not None else ()
         return seen(self.group, self.stored, timers)
 
     @property
     def stored(self) -> GroupMetadata | None:
-        """The last record of the group that was written."""
+        """The latest record of the group."""
         return next((record for record in reversed(self.log) if record is not None), None)
 
     def fetched(self) -> frozenset[tuple[TopicPartition, Offset]] | None:
-        """What was committed, as who fetches it sees it; None from a broker that is elsewhere."""
-        return None if self.group is not None and is_elsewhere(self.group) else self.offsets
+        """The committed offsets as a fetch returns them; None while unloaded."""
+        return None if self.group is not None and is_unloaded(self.group) else self.offsets
 
     def after(self, call: Call) -> tuple[Account, Answers]:
-        """What a call leads to, and who is told what."""
+        """The state after a call, and the responses."""
         match call:
             case Handle():
                 return self._handle(call)
@@ -184,13 +203,13 @@ class Account:
                 settings = with_size(self.settings, call)
                 group = None if nothing else load(self.stored, settings)
                 return attrs.evolve(self, group=group, settings=settings), []
-            case Resign():
-                gone = resign(self.group or Group(settings=self.settings))
+            case Unload():
+                gone = unload(self.group or Group(settings=self.settings))
                 return attrs.evolve(self, writes=())._came(gone)
         if self.group is None:
             return self, []
-        if isinstance(call, HangUp):
-            return attrs.evolve(self, group=self.group.hangs_up(call.caller)), []
+        if isinstance(call, Disconnect):
+            return attrs.evolve(self, group=self.group.disconnect(call.caller)), []
         return self._came(fire(self.group, call.timer)) if self._fires(call.timer) else (self, [])
 
     def _stores(self, write: Write, error: Error) -> tuple[Account, Answers]:
@@ -199,7 +218,9 @@ class Account:
             log[write.place] = None
         left = attrs.evolve(self, writes=self.writes[1:], log=tuple(log))
         assert left.group is not None
-        return left._came(plan_is_stored(left.group, write.generation, error))
+        if isinstance(write.awaited, Replacement):
+            return left._came(replacement_stored(left.group, write.awaited, error))
+        return left._came(assignments_stored(left.group, write.awaited, error))
 
     def _fires(self, timer: Timer) -> bool:
         return self.group is not None and timer in armed(self.group)
@@ -209,14 +230,18 @@ class Account:
         if self.group is None:
             outcome = handle_unknown(caller, request, new_id, self.settings)
             account, answers = self._came(outcome)
-            unheard_of = outcome.group.state is GroupState.DEAD  # still
-            return (self if unheard_of else account), answers
-        if is_elsewhere(self.group):
-            return self, delivered([(caller, saying(request, Error.NOT_COORDINATOR))])
+            still_unknown = outcome.group.state is GroupState.DEAD
+            return (self if still_unknown else account), answers
+        if is_unloaded(self.group):
+            refused = refuse(request, Error.NOT_COORDINATOR, self.settings)
+            return self, delivered([(caller, refused)])
         outcome = handle(self.group, caller, request, new_id)
         account, answers = self._came(outcome)
+        awaited: int | Replacement | None = outcome.replacement
         if outcome.record is not None and isinstance(request, SyncGroup):
-            write = Write(request.generation, len(self.log))
+            awaited = request.generation
+        if awaited is not None:
+            write = Write(awaited, len(self.log))
             account = attrs.evolve(account, writes=(*self.writes, write))
         return account, answers
 
@@ -227,26 +252,26 @@ class Account:
             log=self.log if outcome.record is None else (*self.log, outcome.record),
             offsets=frozenset((dict(self.offsets) | dict(outcome.offsets)).items()),
         )
-        return account, delivered(outcome.answers)
+        return account, delivered(outcome.responses)
 
 
 # -- by the coordinator ---------------------------------------------------------------------------
 
 
 class Subject:
-    """The coordinator that is held to it, its timers, and the log that it writes."""
+    """The coordinator under test, its timers, and the log that it writes."""
 
     def __init__(self, account: Account) -> None:
-        """Bring it to where the account is."""
+        """Bring the coordinator into the account's state."""
         self.settings = account.settings
-        self.log: list[Record] = []
-        self.log += [Record(GROUP, None, value) for value in account.log]
-        self.log += [Record(GROUP, tp, offset) for tp, offset in account.offsets]
+        self.log: list[OffsetsTopicRecord] = []
+        self.log += [OffsetsTopicRecord(GROUP, None, value) for value in account.log]
+        self.log += [OffsetsTopicRecord(GROUP, tp, offset) for tp, offset in account.offsets]
         self.new_id = ""
-        self.writes: list[tuple[int, Record]] = []
-        """Tickets of assignments that are being written, with their records."""
-        self.take_office()
-        self.coordinates = account.group is None or not is_elsewhere(account.group)
+        self.writes: list[tuple[int, OffsetsTopicRecord]] = []
+        """The tickets of writes in progress, with their records."""
+        self.start()
+        self.coordinates = account.group is None or not is_unloaded(account.group)
         if not self.coordinates:
             self.coordinator.unload()
         elif account.group is not None:
@@ -254,56 +279,71 @@ class Subject:
             for tp, offset in account.offsets:
                 self.coordinator.groups[GROUP].offsets[tp] = CommittedOffset(offset, 0, 0)
 
-    def take_office(self) -> None:
-        """A broker that has nothing in memory."""
+    def start(self) -> None:
+        """Start a broker with nothing in memory."""
         self.armed = Armed()
         self.coordinator = GroupCoordinator(self.settings, self.armed, lambda _: self.new_id)
 
     def bring_to(self, group: Group, writes: tuple[Write, ...]) -> None:
-        """A group as it would be after what has led to it."""
-        desk = self.coordinator._desk
-        held = desk.groups.get(GROUP) or desk.create(GROUP)
+        """Bring the group into this state."""
+        shard = self.coordinator._shard
+        held = shard.groups.get(GROUP) or shard.create(GROUP)
         for member in group.members:
-            added = Member(
-                member.id,
-                member.instance,
-                member.session_timeout,
-                member.rebalance_timeout,
-                member.protocols,
-                desk.member_timer(held, member.id),
-                member.assignment,
-                member.is_new,
-                join=self.park(member.joining),
-                sync=self.park(member.syncing),
-            )
-            held.add(added, group.protocol_type or "")
-        held.state, held.came_from = group.state, group.previous
+            held.add(self.member(held, member), group.protocol_type or "")
+        held.state, held.previous_state = group.state, group.previous_state
         held.generation, held.leader = group.generation, group.leader
         held.protocol_type, held.protocol = group.protocol_type, group.protocol
         held.pending_joins, held.pending_syncs = set(group.pending), set(group.pending_sync)
-        held.grew, held.delay_left = group.joined_meanwhile, group.delay_left
+        held.new_member_added, held.remaining_delay = group.new_member_added, group.remaining_delay
         held.delay = self.settings.initial_rebalance_delay
         for timer in armed(group):
             self.armed.schedule(key_of(timer), 0)
-        plan = dict(group.plan or ())
+        plan = dict(group.unstored or ())
         for write in writes:
-            ticket = desk.write_and_wait(Assigned(held, write.generation, plan))
+            waiting: AssignmentsWrite | ReplacementWrite
+            if isinstance(write.awaited, Replacement):
+                waiting = self.replacement(held, write.awaited)
+            else:
+                waiting = AssignmentsWrite(held, write.awaited, plan)
+            ticket = shard.write_and_wait(waiting)
             self.writes.append((ticket, self.log[write.place]))
-        desk.outcome()
+        shard.outcome()
+
+    def replacement(self, held: Held, replacement: Replacement) -> ReplacementWrite:
+        """The write of a static member's new id, which may have been replaced again."""
+        old = self.member(held, replacement.old)
+        new = held.members.get(replacement.member) or attrs.evolve(old, id=replacement.member)
+        join = JoinGroup(version=9 if replacement.skips_assignment else 8)
+        return ReplacementWrite(held, old, new, replacement.leader or NO_MEMBER_ID, join)
+
+    def member(self, held: Held, member: GroupMember) -> Member:
+        """A member, as the coordinator's class; its requests are parked."""
+        return Member(
+            member.id,
+            member.instance,
+            member.session_timeout,
+            member.rebalance_timeout,
+            member.protocols,
+            self.coordinator._shard.member_timer(held, member.id),
+            member.assignment,
+            member.is_new,
+            parked_join=self.park(member.awaiting_join),
+            parked_sync=self.park(member.awaiting_sync),
+        )
 
     def park(self, caller: Hashable) -> Parked | None:
-        """Who waits for an answer; or has waited, and hung up."""
+        """Park a request, whose caller may have disconnected."""
         if caller is None:
             return None
-        parked = self.coordinator._desk.park(caller)
-        if caller == HUNG_UP:
-            self.coordinator.forget(caller)
+        parked = self.coordinator._shard.park(caller)
+        if caller == DISCONNECTED:
+            self.coordinator.disconnect(caller)
         return parked
 
     # -- what it does ---------------------------------------------------------------------------
 
     def do(self, call: Call) -> Answers:
-        """What comes of a call."""
+        """The responses to a call."""
         match call:
             case Handle():
                 return self.handle(call)
@@ -318,42 +358,42 @@ class Subject:
                 if call.error is not Error.NONE:
                     self.log = [r for r in self.log if r is not record]
                 return self.came(self.coordinator.stored(ticket, call.error))
-            case HangUp():
-                self.coordinator.forget(call.caller)
+            case Disconnect():
+                self.coordinator.disconnect(call.caller)
                 return []
-            case Resign():
+            case Unload():
                 self.coordinates = False
                 self.writes.clear()
                 return self.came(self.coordinator.unload())
             case Load():
                 self.settings = with_size(self.settings, call)
-                self.take_office()
+                self.start()
                 self.coordinates = True
                 return self.came(self.coordinator.load(self.log))
 
     def handle(self, call: Handle) -> Answers:
-        """A request; where the specification takes writing for done, it is."""
+        """The responses to a request; the write of a commit completes at once."""
         self.new_id = call.new_id
         came = self.coordinator.handle(GROUP, call.caller, call.request)
-        if call.caller == HUNG_UP:
-            self.coordinator.forget(HUNG_UP)
+        if call.caller == DISCONNECTED:
+            self.coordinator.disconnect(DISCONNECTED)
         answers = self.came(came)
         if came.pending is None:
             return answers
-        if isinstance(call.request, SyncGroup):
+        if not isinstance(call.request, OffsetCommit):
             self.writes.append((came.pending, self.log[-1]))
             return answers
         return delivered([*answers, *self.came(self.coordinator.stored(came.pending))])
 
     def came(self, outcome: Came) -> Answers:
-        """Write what is to be written; who is told what."""
+        """Append the records, and return the responses."""
         self.log += outcome.records
-        return delivered(outcome.answers)
+        return delivered(outcome.responses)
 
     # -- what it holds --------------------------------------------------------------------------
 
     def seen(self) -> Seen:
-        """What it holds."""
+        """Its state in the common form."""
         stored = [r.value for r in self.log if r.partition is None and r.value is not None]
         timers = [Timer(key.kind.value, key.member) for key in self.armed]
         last = stored[-1] if stored else None
@@ -361,37 +401,38 @@ class Subject:
         return seen(self.group(), last, timers)
 
     def group(self) -> Group | None:
-        """The group, in the specification's words."""
+        """The group, as the specification's class."""
         held = self.coordinator.groups.get(GROUP)
         if held is None:
             return None if self.coordinates else Group(state=GroupState.DEAD)
-        assert held.joined == sum(m.join is not None for m in held.members.values())
+        assert held.num_joined == sum(m.parked_join is not None for m in held.members.values())
         assert held.instances == {m.instance: m.id for m in held.members.values() if m.instance}
         return Group(
             state=held.state,
-            previous=held.came_from,
+            previous_state=held.previous_state,
             generation=held.generation,
             protocol_type=held.protocol_type,
             protocol=held.protocol,
             leader=held.leader,
-            members=tuple(map(told, held.members.values())),
+            members=tuple(map(as_specified, held.members.values())),
             pending=frozenset(held.pending_joins),
             pending_sync=frozenset(held.pending_syncs),
-            joined_meanwhile=held.grew,
-            delay_left=held.delay_left,
+            new_member_added=held.new_member_added,
+            remaining_delay=held.remaining_delay,
+            settings=self.settings,
         )
 
     def fetched(self) -> frozenset[tuple[TopicPartition, Offset]] | None:
-        """What was committed, as who fetches it sees it."""
+        """The committed offsets as a fetch returns them."""
         if not self.coordinates:
             return None
-        [(_, fetched)] = self.coordinator.handle(GROUP, "reader", OffsetFetch()).answers
-        assert isinstance(fetched, Fetched)
+        [(_, fetched)] = self.coordinator.handle(GROUP, "reader", OffsetFetch()).responses
+        assert isinstance(fetched, OffsetFetchResponse)
         return frozenset((tp, offset) for tp, offset in fetched.offsets if offset is not None)
 
 
-def told(member: Member) -> GroupMember:
-    """A member, in the specification's words."""
+def as_specified(member: Member) -> GroupMember:
+    """A member, as the specification's class."""
     return GroupMember(
         id=member.id,
         instance=member.instance,
@@ -399,19 +440,19 @@ def told(member: Member) -> GroupMember:
         session_timeout=member.session_timeout,
         rebalance_timeout=member.rebalance_timeout,
         is_new=member.is_new,
-        joining=waiting(member.join),
-        syncing=waiting(member.sync),
+        awaiting_join=waiting(member.parked_join),
+        awaiting_sync=waiting(member.parked_sync),
         assignment=member.assignment,
     )
 
 
 def waiting(parked: Parked | None) -> Hashable:
-    """Who waits."""
+    """The caller of a parked request."""
     if parked is None:
         return None
-    return HUNG_UP if parked.forgotten else parked.caller
+    return DISCONNECTED if parked.disconnected else parked.caller
 
 
 def key_of(timer: Timer) -> TimerKey:
-    """What the coordinator calls a timer."""
+    """The coordinator's key of a timer."""
     return TimerKey(TimerKind(timer.kind), GROUP, timer.member)

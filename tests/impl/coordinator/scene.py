@@ -1,4 +1,4 @@
-"""A coordinator with timers that go off when told to, and groups brought into each state."""
+"""A coordinator whose timers the test fires, and groups in each state."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from impl.coordinator import GroupCoordinator, Outcome, TimerKey, TimerKind
-from impl.coordinator.group import Group
+from impl.coordinator.state import Group
 from spec.messages import (
-    Answer,
     Error,
     GroupState,
     Heartbeat,
     JoinGroup,
     LeaveGroup,
-    Leaver,
+    MemberIdentity,
     Offset,
     OffsetCommit,
     OffsetFetch,
+    OffsetsTopicRecord,
     Protocol,
-    Record,
     Request,
+    Response,
     Settings,
     SyncGroup,
 )
@@ -36,16 +36,16 @@ class Armed(dict[TimerKey, int]):
     """The timers that are armed, with their delays."""
 
     def schedule(self, key: TimerKey, delay_ms: int) -> None:
-        """Arm it, or set it anew."""
+        """Arm a timer, or restart it."""
         self[key] = delay_ms
 
     def cancel(self, key: TimerKey) -> None:
-        """Disarm it."""
+        """Cancel a timer."""
         self.pop(key, None)
 
 
 class Scene:
-    """One group, its coordinator, and what everybody was answered."""
+    """One group, its coordinator, and the responses so far."""
 
     def __init__(self, settings: Settings | None = None, **means: Any) -> None:
         self.settings = settings or Settings()
@@ -55,20 +55,20 @@ class Scene:
         self.coordinator = GroupCoordinator(
             self.settings, self.armed, self.new_id, clock=lambda: self.now, **means
         )
-        self.heard: dict[Hashable, list[Answer]] = {}
-        self.log: list[Record] = []
+        self.heard: dict[Hashable, list[Response]] = {}
+        self.log: list[OffsetsTopicRecord] = []
         self.tickets: list[int] = []
 
     def new_id(self, request: JoinGroup) -> str:
-        """Ids in the order in which they are given out."""
+        """Member ids, numbered in the order in which they are issued."""
         self.ids += 1
         return f"{request.instance or request.client}-{self.ids}"
 
     # -- what happens ----------------------------------------------------------------------
 
     def take(self, outcome: Outcome) -> Outcome:
-        """Deliver what is answered, and write what is to be written."""
-        for caller, answer in outcome.answers:
+        """Deliver the responses and append the records."""
+        for caller, answer in outcome.responses:
             self.heard.setdefault(caller, []).append(answer)
         self.log.extend(outcome.records)
         if outcome.pending is not None:
@@ -76,28 +76,28 @@ class Scene:
         return outcome
 
     def ask(self, caller: Hashable, request: Request, group: str = GROUP) -> Any:
-        """What the caller is answered now; None if it has to wait."""
+        """The response to the caller; None if its request is parked."""
         before = len(self.heard.get(caller, ()))
         self.take(self.coordinator.handle(group, caller, request))
         return self.last(caller) if len(self.heard.get(caller, ())) > before else None
 
     def last(self, caller: Hashable) -> Any:
-        """What the caller was answered last."""
+        """The latest response to the caller."""
         return self.heard[caller][-1]
 
     def error(self, caller: Hashable) -> Error:
-        """The error in what the caller was answered last."""
+        """The error in the latest response to the caller."""
         answer = self.last(caller)
         return answer.partitions[0][1] if hasattr(answer, "partitions") else answer.error
 
     def fire(self, kind: str, member: str = "") -> Outcome:
-        """A timer goes off that is armed."""
+        """Fire an armed timer."""
         key = TimerKey(TimerKind(kind), GROUP, member)
         del self.armed[key]
         return self.take(self.coordinator.fire(key))
 
     def store(self, error: Error = Error.NONE) -> None:
-        """The oldest of what waits to be replicated is, or cannot be."""
+        """The oldest write in progress completes, or fails."""
         self.take(self.coordinator.stored(self.tickets.pop(0), error))
 
     # -- what there is ---------------------------------------------------------------------
@@ -113,18 +113,20 @@ class Scene:
         return self.group.state
 
     def timers(self) -> set[tuple[str, ...]]:
-        """What is armed: the kind, and the member where it is one's."""
+        """The armed timers: the kind, and the member if any."""
         return {
             (key.kind.value, key.member) if key.member else (key.kind.value,) for key in self.armed
         }
 
     def joins(self, name: str, **details: Any) -> Any:
-        """A client joins under its own name as client id, at once."""
-        request = {"protocols": BOTH, "client": name, "can_take_an_id_first": False} | details
-        return self.ask(name, JoinGroup(**request))
+        """A client joins at once, with its name as client id; without an id as an old client."""
+        has_an_id = "member" in details or "instance" in details
+        defaults: dict[str, Any] = {"protocols": BOTH, "client": name}
+        defaults["version"] = 9 if has_an_id else 3
+        return self.ask(name, JoinGroup(**(defaults | details)))
 
     def syncs(self, name: str, member: str, *assigned: str) -> Any:
-        """A member syncs in the current generation; the leader assigns everybody its own name."""
+        """A member syncs in the current generation; the leader's assignments name their members."""
         assignments = tuple((who, f"for {who}") for who in assigned)
         return self.ask(name, SyncGroup(member, self.group.generation, assignments))
 
@@ -135,12 +137,12 @@ MEMBERS = (A, B, S)
 
 
 def absent(settings: Settings | None = None, **means: Any) -> Scene:
-    """Nothing was ever asked."""
+    """No request was made."""
     return Scene(settings, **means)
 
 
 def completing(settings: Settings | None = None, **means: Any) -> Scene:
-    """Three members joined, in generation 1."""
+    """Three members have joined generation 1."""
     scene = Scene(settings, **means)
     scene.joins("a")
     scene.joins("b")
@@ -163,7 +165,7 @@ def stable(settings: Settings | None = None, **means: Any) -> Scene:
 
 
 def preparing(settings: Settings | None = None, **means: Any) -> Scene:
-    """The leader has asked for another round; the others have not heard of it."""
+    """The leader has begun a rebalance, which the others do not know yet."""
     scene = stable(settings, **means)
     scene.joins("a", member=A)
     assert scene.state is GroupState.PREPARING_REBALANCE
@@ -171,7 +173,7 @@ def preparing(settings: Settings | None = None, **means: Any) -> Scene:
 
 
 def initial(settings: Settings | None = None, **means: Any) -> Scene:
-    """One member has joined, and the initial delay goes on."""
+    """One member has joined, and the initial delay has not ended."""
     scene = Scene(settings, **means)
     scene.joins("a")
     assert scene.state is GroupState.PREPARING_REBALANCE
@@ -179,9 +181,9 @@ def initial(settings: Settings | None = None, **means: Any) -> Scene:
 
 
 def empty(settings: Settings | None = None, **means: Any) -> Scene:
-    """All have left, in generation 2."""
+    """All members have left, in generation 2."""
     scene = stable(settings, **means)
-    scene.ask("admin", LeaveGroup(tuple(Leaver(member) for member in MEMBERS)))
+    scene.ask("admin", LeaveGroup(tuple(MemberIdentity(member) for member in MEMBERS)))
     assert scene.state is GroupState.EMPTY
     return scene
 
@@ -195,7 +197,7 @@ STATES = {
 }
 
 
-def beat(member: str = B, generation: int = 1, instance: str | None = None) -> Heartbeat:
+def heartbeat(member: str = B, generation: int = 1, instance: str | None = None) -> Heartbeat:
     """A heartbeat."""
     return Heartbeat(member, generation, instance)
 
@@ -206,13 +208,14 @@ def commit(
     member: str = "",
     generation: int = -1,
     instance: str | None = None,
+    version: int = 9,
 ) -> OffsetCommit:
-    """A commit of one offset, for partition 0 if not for others."""
+    """A commit of one offset, for partition 0 by default."""
     offsets = tuple((partition, Offset(offset)) for partition in partitions or (P0,))
-    return OffsetCommit(offsets, member, generation, instance)
+    return OffsetCommit(offsets, member, generation, instance, version)
 
 
 def fetched(scene: Scene, *partitions: TopicPartition) -> Sequence[int | None]:
-    """The offsets that are fetched."""
+    """The committed offsets that a fetch returns."""
     answer = scene.ask("reader", OffsetFetch(partitions or (P0,)))
     return [offset and offset.offset for _, offset in answer.offsets]

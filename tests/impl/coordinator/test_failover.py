@@ -1,28 +1,30 @@
-"""What is written, what a new coordinator makes of it, and what the old one says."""
+"""Failover: the records that are written, the group that is loaded, and rejected requests."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from impl.coordinator import compact
 from spec.messages import (
-    Beaten,
-    Committed,
     Error,
-    Fetched,
     GroupMetadata,
     GroupState,
-    Joined,
+    HeartbeatResponse,
     JoinGroup,
+    JoinGroupResponse,
     LeaveGroup,
-    Left,
+    LeaveGroupResponse,
     Offset,
+    OffsetCommitResponse,
     OffsetFetch,
+    OffsetFetchResponse,
+    OffsetsTopicRecord,
     Protocol,
-    Record,
     Settings,
-    Synced,
     SyncGroup,
+    SyncGroupResponse,
 )
 from tests.impl.coordinator.scene import (
     BOTH,
@@ -35,18 +37,18 @@ from tests.impl.coordinator.scene import (
     B,
     S,
     Scene,
-    beat,
     commit,
     completing,
     empty,
     fetched,
+    heartbeat,
     preparing,
     stable,
 )
 
 
 def after_failover(old: Scene, settings: Settings | None = None) -> Scene:
-    """A new coordinator that has read what the old one wrote."""
+    """A new coordinator that has loaded the old one's records."""
     scene = Scene(settings)
     scene.ids = old.ids
     scene.take(scene.coordinator.load(old.log))
@@ -56,13 +58,13 @@ def after_failover(old: Scene, settings: Settings | None = None) -> Scene:
 # -- what is written ------------------------------------------------------------------------
 
 
-def test_groups_are_written_when_they_are_made_assigned_or_emptied() -> None:
+def test_a_group_is_stored_when_created_assigned_or_emptied() -> None:
     scene = empty()
     written = [r.value for r in scene.log if isinstance(r.value, GroupMetadata)]
     assert [(g.generation, len(g.members)) for g in written] == [(0, 0), (1, 3), (2, 0)]
 
 
-def test_joins_and_rounds_are_not_written() -> None:
+def test_joins_and_rebalances_in_progress_are_not_stored() -> None:
     scene = preparing()
     written = len(scene.log)
     scene.joins("d")
@@ -84,31 +86,31 @@ def test_joins_and_rounds_are_not_written() -> None:
         ("preparing", GroupState.STABLE, 1),
     ],
 )
-def test_a_group_is_found_as_it_was_written(state: str, found: GroupState, generation: int) -> None:
+def test_a_group_is_loaded_as_it_was_stored(state: str, found: GroupState, generation: int) -> None:
     scene = after_failover(STATES[state]())
     assert (scene.state, scene.group.generation) == (found, generation)
 
 
-def test_members_keep_what_they_had_and_of_their_protocols_the_selected_one() -> None:
+def test_members_keep_their_state_and_the_selected_protocol() -> None:
     scene = after_failover(stable())
     assert scene.group.leader == A
     assert (scene.group.protocol_type, scene.group.protocol) == ("consumer", "range")
     assert [m.assignment for m in scene.group.members.values()] == [f"for {m}" for m in MEMBERS]
     assert {m.protocols for m in scene.group.members.values()} == {(Protocol("range", b"range"),)}
     assert not any(m.is_new for m in scene.group.members.values())
-    assert scene.timers() == {("member", m) for m in MEMBERS}
+    assert scene.timers() == {("session", m) for m in MEMBERS}
     assert scene.group.instances == {"s": S}
-    assert scene.ask("b", beat()).error is Error.NONE
+    assert scene.ask("b", heartbeat()).error is Error.NONE
     assert scene.syncs("b", B).assignment == f"for {B}"
 
 
-def test_given_ids_are_lost() -> None:
+def test_pending_members_are_lost() -> None:
     old = stable()
     given = old.ask("c", JoinGroup(protocols=BOTH, client="c")).member
     assert after_failover(old).joins("c", member=given).error is Error.UNKNOWN_MEMBER_ID
 
 
-def test_a_generation_that_was_never_written_is_given_out_again() -> None:
+def test_the_number_of_an_unstored_generation_is_used_again() -> None:
     old = completing()
     scene = after_failover(old)
     scene.joins("d")
@@ -116,13 +118,13 @@ def test_a_generation_that_was_never_written_is_given_out_again() -> None:
     assert old.group.generation == scene.group.generation == 1
 
 
-def test_a_group_that_has_become_too_large_begins_a_round() -> None:
+def test_a_loaded_group_above_its_maximum_size_rebalances() -> None:
     scene = after_failover(stable(), Settings(max_size=2))
     assert scene.state is GroupState.PREPARING_REBALANCE
     assert ("join",) in scene.timers()
 
 
-def test_offsets_are_found_and_a_group_that_has_only_offsets_is_empty() -> None:
+def test_offsets_are_loaded_and_a_group_with_only_offsets_is_empty() -> None:
     old = Scene()
     for number, partition in enumerate([P0, P1]):
         old.ask("c", commit(number, partition))
@@ -132,14 +134,14 @@ def test_offsets_are_found_and_a_group_that_has_only_offsets_is_empty() -> None:
     assert fetched(scene, P0, P1) == [0, 1]
 
 
-def test_the_latest_of_a_key_wins_and_tombstones_remove() -> None:
+def test_the_latest_record_of_a_key_wins_and_tombstones_delete() -> None:
     log = [
-        Record("g", P0, Offset(1)),
-        Record("g", None, GroupMetadata(1)),
-        Record("g", P1, Offset(2)),
-        Record("g", P0, Offset(3)),
-        Record("h", P0, Offset(4)),
-        Record("g", P1, None),
+        OffsetsTopicRecord("g", P0, Offset(1)),
+        OffsetsTopicRecord("g", None, GroupMetadata(1)),
+        OffsetsTopicRecord("g", P1, Offset(2)),
+        OffsetsTopicRecord("g", P0, Offset(3)),
+        OffsetsTopicRecord("h", P0, Offset(4)),
+        OffsetsTopicRecord("g", P1, None),
     ]
     assert compact(log) == [log[1], log[3], log[4]]
     assert compact(compact(log)) == compact(log)
@@ -148,7 +150,7 @@ def test_the_latest_of_a_key_wins_and_tombstones_remove() -> None:
         scene.take(scene.coordinator.load(records))
         assert list(scene.coordinator.groups) == ["g", "h"]
         answer = scene.ask("c", OffsetFetch(), group="g")
-        assert answer == Fetched(offsets=((P0, Offset(3)),))
+        assert answer == OffsetFetchResponse(offsets=((P0, Offset(3)),))
 
 
 # -- which broker coordinates ---------------------------------------------------------------
@@ -156,10 +158,10 @@ def test_the_latest_of_a_key_wins_and_tombstones_remove() -> None:
 
 def refused(scene: Scene) -> list[object]:
     """How each kind of request is answered."""
-    requests = [
+    requests: list[Any] = [
         JoinGroup(),
         SyncGroup(A, 1),
-        beat(A),
+        heartbeat(A),
         LeaveGroup(()),
         commit(),
         OffsetFetch(),
@@ -170,26 +172,26 @@ def refused(scene: Scene) -> list[object]:
 def errors(error: Error) -> list[object]:
     """All answered with this."""
     return [
-        Joined(error),
-        Synced(error),
-        Beaten(error),
-        Left(error),
-        Committed(((P0, error),)),
-        Fetched(error),
+        JoinGroupResponse(error),
+        SyncGroupResponse(error),
+        HeartbeatResponse(error),
+        LeaveGroupResponse(error),
+        OffsetCommitResponse(((P0, error),)),
+        OffsetFetchResponse(error),
     ]
 
 
-def test_while_loading_everybody_has_to_wait_but_nobody_is_alarmed() -> None:
+def test_while_loading_requests_are_rejected_but_heartbeats_succeed() -> None:
     scene = Scene()
     scene.coordinator.start_loading()
     expected = errors(Error.COORDINATOR_LOAD_IN_PROGRESS)
-    expected[2] = Beaten(Error.NONE)
+    expected[2] = HeartbeatResponse(Error.NONE)
     assert refused(scene) == expected
     scene.take(scene.coordinator.load(stable().log))
-    assert scene.ask("b", beat()).error is Error.NONE
+    assert scene.ask("b", heartbeat()).error is Error.NONE
 
 
-def test_who_waits_is_sent_to_the_new_coordinator() -> None:
+def test_unloading_answers_parked_requests_with_not_coordinator() -> None:
     joins, syncs, commits = preparing(), completing(), stable()
     syncs.syncs("b", B)
     commits.ask("b", commit(member=B, generation=1))
@@ -204,7 +206,7 @@ def test_who_waits_is_sent_to_the_new_coordinator() -> None:
         assert refused(scene) == errors(Error.NOT_COORDINATOR)
 
 
-def test_what_is_stored_after_all_is_not_acknowledged_by_the_old_coordinator() -> None:
+def test_a_write_that_completes_after_unloading_has_no_effect() -> None:
     scene = stable()
     scene.ask("b", commit(member=B, generation=1))
     scene.take(scene.coordinator.unload())
@@ -220,7 +222,7 @@ def test_a_broker_that_has_shut_down_is_not_available() -> None:
     assert refused(scene) == errors(Error.COORDINATOR_NOT_AVAILABLE)
 
 
-def test_a_coordinator_may_come_back() -> None:
+def test_a_coordinator_may_load_the_group_again() -> None:
     scene = stable()
     scene.take(scene.coordinator.unload())
     scene.take(scene.coordinator.load(scene.log))

@@ -1,4 +1,4 @@
-"""Heartbeat, sync, leave and commit, in each state of the group: a line for each cell."""
+"""Heartbeat, sync, leave and commit in each state of the group, as tables."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from spec.messages import (
     Error,
     GroupState,
     Heartbeat,
-    Joined,
     JoinGroup,
+    JoinGroupResponse,
     LeaveGroup,
-    Leaver,
-    Left,
-    Synced,
+    LeaveGroupResponse,
+    MemberIdentity,
     SyncGroup,
+    SyncGroupResponse,
 )
 from tests.impl.coordinator.scene import (
     BOTH,
@@ -28,9 +28,9 @@ from tests.impl.coordinator.scene import (
     S,
     Scene,
     absent,
-    beat,
     commit,
     completing,
+    heartbeat,
     initial,
     preparing,
     stable,
@@ -66,7 +66,7 @@ WHO = [
 
 @in_states
 @pytest.mark.parametrize(("member", "instance", "generation", "error"), WHO)
-def test_who_is_no_member_or_of_another_generation_is_refused(
+def test_unknown_members_and_other_generations_are_rejected(
     state: str, member: str, instance: str | None, generation: int, error: Error
 ) -> None:
     scene = STATES[state]()
@@ -80,10 +80,10 @@ def test_who_is_no_member_or_of_another_generation_is_refused(
 
 
 @in_states
-def test_an_id_that_was_only_given_out_is_no_member(state: str) -> None:
+def test_a_pending_member_is_not_a_member(state: str) -> None:
     scene = STATES[state]()
     given = scene.ask("c", JoinGroup(protocols=BOTH, client="c")).member
-    assert scene.ask("c", beat(given)).error is UNKNOWN
+    assert scene.ask("c", heartbeat(given)).error is UNKNOWN
     assert scene.ask("c", SyncGroup(given, 1)).error is UNKNOWN
     scene.ask("c", commit(member=given, generation=1))
     assert scene.error("c") is UNKNOWN
@@ -106,6 +106,33 @@ def test_sync_compares_protocols_that_are_sent(
     assert scene.ask("b", request).error is error
 
 
+def test_sync_names_a_protocol_from_version_5_on() -> None:
+    inconsistent = SyncGroupResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
+    for scene in (stable(), absent()):
+        assert scene.ask("b", SyncGroup(B, 1, version=5)) == inconsistent
+        assert scene.ask("b", SyncGroup(B, 1, protocol="range", version=5)) == inconsistent
+    scene = stable()
+    scene.coordinator.unload()
+    assert scene.ask("b", SyncGroup(B, 1, version=5)) == inconsistent, "the broker is asked first"
+
+
+def test_sync_compares_no_protocol_before_the_first_generation() -> None:
+    scene = initial()
+    named = SyncGroup(A, 0, protocol_type="consumer", protocol="range", version=5)
+    assert scene.ask("a", named).error is REBALANCING
+    other_type = SyncGroup(A, 0, protocol_type="connect", protocol="range", version=5)
+    assert scene.ask("a", other_type).error is Error.INCONSISTENT_GROUP_PROTOCOL
+
+
+def test_only_offsets_belong_to_a_group_without_a_name() -> None:
+    scene = absent()
+    for request in (JoinGroup(), SyncGroup(A, 1), heartbeat(A), LeaveGroup((MemberIdentity(A),))):
+        assert scene.ask("c", request, group="").error is Error.INVALID_GROUP_ID
+    scene.ask("c", commit(), group="")
+    scene.store()
+    assert scene.error("c") is NONE
+
+
 # -- Heartbeat ------------------------------------------------------------------------------
 
 
@@ -121,17 +148,17 @@ def test_sync_compares_protocols_that_are_sent(
 )
 def test_heartbeat(state: str, error: Error) -> None:
     scene = STATES[state]()
-    key = TimerKey(TimerKind.MEMBER, GROUP, B)
+    key = TimerKey(TimerKind.SESSION, GROUP, B)
     scene.armed.pop(key, None)
-    assert scene.ask("b", beat()).error is error
+    assert scene.ask("b", heartbeat()).error is error
     assert (key in scene.armed) == (error is not UNKNOWN), "the session timer is set anew"
 
 
-def test_a_refused_heartbeat_is_no_sign_of_life() -> None:
+def test_a_rejected_heartbeat_does_not_restart_the_session() -> None:
     scene = stable()
-    del scene.armed[TimerKey(TimerKind.MEMBER, GROUP, B)]
-    scene.ask("b", beat(generation=0))
-    assert ("member", B) not in scene.timers()
+    del scene.armed[TimerKey(TimerKind.SESSION, GROUP, B)]
+    scene.ask("b", heartbeat(generation=0))
+    assert ("session", B) not in scene.timers()
 
 
 # -- SyncGroup ------------------------------------------------------------------------------
@@ -152,15 +179,15 @@ def test_sync(state: str, error: Error | None) -> None:
     answer = scene.ask("b", SyncGroup(B, 1))
     assert answer == error if error is None else answer.error is error
     if state == "stable":
-        assert answer == Synced(NONE, f"for {B}", "consumer", "range")
+        assert answer == SyncGroupResponse(NONE, f"for {B}", "consumer", "range")
     if state == "completing":
         assert scene.group.pending_syncs == {A, S}
 
 
-def test_the_leaders_sync_is_handed_out_once_it_is_stored() -> None:
+def test_assignments_are_sent_once_they_are_stored() -> None:
     scene = completing()
     scene.syncs("b", B)
-    assert scene.syncs("a", A, A, B) is None, "the leader waits, too"
+    assert scene.syncs("a", A, A, B) is None, "the leader's request is parked, too"
     assert scene.state is GroupState.COMPLETING_REBALANCE
     written = scene.log[-1].value
     assert {m.id: m.assignment for m in written.members} == {  # type: ignore[union-attr]
@@ -170,26 +197,26 @@ def test_the_leaders_sync_is_handed_out_once_it_is_stored() -> None:
     }
     scene.store()
     assert scene.state is GroupState.STABLE
-    assert scene.last("a") == Synced(NONE, f"for {A}", "consumer", "range")
-    assert scene.last("b") == Synced(NONE, f"for {B}", "consumer", "range")
+    assert scene.last("a") == SyncGroupResponse(NONE, f"for {A}", "consumer", "range")
+    assert scene.last("b") == SyncGroupResponse(NONE, f"for {B}", "consumer", "range")
     late = scene.syncs("s", S)
     assert late.assignment == NO_ASSIGNMENT, "the leader left it out"
     assert ("sync",) not in scene.timers(), "all have synced"
 
 
-def test_members_that_wait_for_the_leader_are_expected_again_when_answered() -> None:
+def test_the_session_of_a_parked_member_restarts_with_the_response() -> None:
     scene = completing()
     scene.syncs("b", B)
-    scene.fire("member", B)
-    assert B in scene.group.members, "who waits is alive"
+    scene.fire("session", B)
+    assert B in scene.group.members, "a parked member stays"
     scene.syncs("a", A, *MEMBERS)
-    assert ("member", B) not in scene.timers()
+    assert ("session", B) not in scene.timers()
     scene.store()
-    assert ("member", B) in scene.timers()
+    assert ("session", B) in scene.timers()
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "received"),
     [
         (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.COORDINATOR_NOT_AVAILABLE),
         (Error.NOT_ENOUGH_REPLICAS, Error.COORDINATOR_NOT_AVAILABLE),
@@ -200,19 +227,19 @@ def test_members_that_wait_for_the_leader_are_expected_again_when_answered() -> 
         (Error.RECORD_LIST_TOO_LARGE, Error.UNKNOWN_SERVER_ERROR),
     ],
 )
-def test_what_cannot_be_stored_fails_all_syncs_and_commits(error: Error, told: Error) -> None:
+def test_a_failed_write_fails_all_syncs_and_commits(error: Error, received: Error) -> None:
     scene = completing()
     scene.syncs("b", B)
     scene.syncs("a", A, *MEMBERS)
     scene.store(error)
-    assert [scene.error(who) for who in "ab"] == [told, told]
+    assert [scene.error(who) for who in "ab"] == [received, received]
     assert scene.state is GroupState.PREPARING_REBALANCE
     scene.ask("b", commit(member=B, generation=1))
     scene.store(error)
-    assert scene.error("b") is told
+    assert scene.error("b") is received
 
 
-def test_the_leaders_sync_comes_to_nothing_after_another_rebalance() -> None:
+def test_assignments_have_no_effect_after_another_rebalance() -> None:
     scene = completing()
     scene.syncs("a", A, *MEMBERS)
     scene.joins("d")
@@ -234,7 +261,7 @@ def test_the_leaders_sync_comes_to_nothing_after_another_rebalance() -> None:
     assert scene.state is GroupState.STABLE
 
 
-def test_who_syncs_twice_is_answered_in_the_newer_place() -> None:
+def test_a_repeated_sync_replaces_the_parked_one() -> None:
     scene = completing()
     scene.ask("old", SyncGroup(B, 1))
     scene.ask("new", SyncGroup(B, 1))
@@ -247,12 +274,12 @@ def test_who_syncs_twice_is_answered_in_the_newer_place() -> None:
 # -- LeaveGroup -----------------------------------------------------------------------------
 
 
-def leaves(scene: Scene, *leavers: Leaver) -> list[Error]:
-    """How each of them fared."""
-    answer = scene.ask("admin", LeaveGroup(leavers))
-    assert isinstance(answer, Left)
-    assert [who for who, _ in answer.leavers] == list(leavers)
-    return [error for _, error in answer.leavers]
+def leaves(scene: Scene, *members: MemberIdentity) -> list[Error]:
+    """The result of each."""
+    answer = scene.ask("admin", LeaveGroup(members))
+    assert isinstance(answer, LeaveGroupResponse)
+    assert [who for who, _ in answer.members] == list(members)
+    return [error for _, error in answer.members]
 
 
 @pytest.mark.parametrize(
@@ -267,13 +294,13 @@ def leaves(scene: Scene, *leavers: Leaver) -> list[Error]:
 )
 def test_leave(state: str, error: Error, after: GroupState | None) -> None:
     scene = STATES[state]()
-    assert leaves(scene, Leaver(B)) == [error]
+    assert leaves(scene, MemberIdentity(B)) == [error]
     if after is None:
         assert not scene.coordinator.groups
     else:
         assert scene.state is after
         assert B not in scene.group.members
-        assert ("member", B) not in scene.timers()
+        assert ("session", B) not in scene.timers()
 
 
 @pytest.mark.parametrize(
@@ -285,33 +312,33 @@ def test_leave(state: str, error: Error, after: GroupState | None) -> None:
         ("stable", GroupState.PREPARING_REBALANCE),
     ],
 )
-def test_an_id_that_was_given_out_is_given_back(state: str, after: GroupState) -> None:
+def test_a_pending_member_may_leave(state: str, after: GroupState) -> None:
     scene = STATES[state]()
     given = scene.ask("c", JoinGroup(protocols=BOTH, client="c")).member
-    assert leaves(scene, Leaver(given)) == [NONE]
+    assert leaves(scene, MemberIdentity(given)) == [NONE]
     assert not scene.group.pending_joins
     assert ("pending", given) not in scene.timers()
     assert scene.state is after
 
 
-def test_an_id_that_was_given_out_goes_before_its_instance_is_looked_at() -> None:
+def test_a_pending_member_leaves_before_its_instance_id_is_checked() -> None:
     scene = stable()
     given = scene.ask("c", JoinGroup(protocols=BOTH, client="c")).member
-    assert leaves(scene, Leaver(given, "s"), Leaver(given, "s")) == [NONE, FENCED]
+    assert leaves(scene, MemberIdentity(given, "s"), MemberIdentity(given, "s")) == [NONE, FENCED]
 
 
-def test_the_last_one_that_is_missing_leaves_and_the_round_completes() -> None:
+def test_a_rebalance_completes_when_the_last_missing_member_leaves() -> None:
     scene = preparing()
     scene.joins("s", member=S, instance="s")
-    assert leaves(scene, Leaver(B)) == [NONE]
+    assert leaves(scene, MemberIdentity(B)) == [NONE]
     assert (scene.state, scene.group.generation) == (GroupState.COMPLETING_REBALANCE, 2)
 
 
 def test_leaving_does_not_end_the_initial_delay() -> None:
     scene = initial()
-    assert leaves(scene, Leaver(A)) == [NONE]
+    assert leaves(scene, MemberIdentity(A)) == [NONE]
     assert scene.state is GroupState.PREPARING_REBALANCE
-    assert scene.last("a") == Joined(UNKNOWN, A), "what it waited for is answered"
+    assert scene.last("a") == JoinGroupResponse(UNKNOWN), "its parked request is answered"
     scene.fire("initial delay")
     assert (scene.state, scene.group.generation) == (GroupState.EMPTY, 1)
 
@@ -319,16 +346,16 @@ def test_leaving_does_not_end_the_initial_delay() -> None:
 @pytest.mark.parametrize(
     ("leaver", "error"),
     [
-        (Leaver("", "s"), NONE),
-        (Leaver(S, "s"), NONE),
-        (Leaver(S), NONE),
-        (Leaver("", "unheard"), UNKNOWN),
-        (Leaver("", None), UNKNOWN),
-        (Leaver(B, "s"), FENCED),
-        (Leaver(S, "unheard"), UNKNOWN),
+        (MemberIdentity("", "s"), NONE),
+        (MemberIdentity(S, "s"), NONE),
+        (MemberIdentity(S), NONE),
+        (MemberIdentity("", "unheard"), UNKNOWN),
+        (MemberIdentity("", None), UNKNOWN),
+        (MemberIdentity(B, "s"), FENCED),
+        (MemberIdentity(S, "unheard"), UNKNOWN),
     ],
 )
-def test_a_static_member_leaves_by_its_name(leaver: Leaver, error: Error) -> None:
+def test_a_static_member_leaves_by_its_instance_id(leaver: MemberIdentity, error: Error) -> None:
     scene = stable()
     assert leaves(scene, leaver) == [error]
     assert (S in scene.group.members) == (error is not NONE)
@@ -336,18 +363,29 @@ def test_a_static_member_leaves_by_its_name(leaver: Leaver, error: Error) -> Non
     assert (scene.state is GroupState.STABLE) == (error is not NONE)
 
 
-def test_several_leave_at_once_and_each_is_told_how() -> None:
+def test_several_members_leave_at_once_with_a_result_each() -> None:
     scene = stable()
-    assert leaves(scene, Leaver(A), Leaver("nobody"), Leaver("", "s")) == [NONE, UNKNOWN, NONE]
+    assert leaves(scene, MemberIdentity(A), MemberIdentity("nobody"), MemberIdentity("", "s")) == [
+        NONE,
+        UNKNOWN,
+        NONE,
+    ]
     assert list(scene.group.members) == [B]
     assert scene.group.leader == B, "the first of those that are left"
 
 
-def test_who_leaves_while_it_waits_for_its_assignment_is_told_nothing() -> None:
+def test_before_version_3_the_response_to_leave_has_one_error() -> None:
+    scene = stable()
+    for group, member, error in ((GROUP, B, NONE), (GROUP, B, UNKNOWN), ("none", B, UNKNOWN)):
+        answer = scene.ask("b", LeaveGroup((MemberIdentity(member),), version=2), group=group)
+        assert answer == LeaveGroupResponse(error)
+
+
+def test_a_parked_sync_is_not_answered_when_its_member_leaves() -> None:
     scene = completing()
     scene.syncs("b", B)
     heard = len(scene.heard["b"])
-    leaves(scene, Leaver(B))
+    leaves(scene, MemberIdentity(B))
     assert scene.state is GroupState.PREPARING_REBALANCE
     assert len(scene.heard["b"]) == heard
 
@@ -358,7 +396,7 @@ def test_who_leaves_while_it_waits_for_its_assignment_is_told_nothing() -> None:
 @pytest.mark.parametrize(
     ("state", "error"),
     [
-        ("absent", STALE),
+        ("absent", Error.GROUP_ID_NOT_FOUND),
         ("empty", UNKNOWN),
         ("preparing", NONE),
         ("completing", REBALANCING),
@@ -367,7 +405,7 @@ def test_who_leaves_while_it_waits_for_its_assignment_is_told_nothing() -> None:
 )
 def test_a_member_commits(state: str, error: Error) -> None:
     scene = STATES[state]()
-    key = TimerKey(TimerKind.MEMBER, GROUP, B)
+    key = TimerKey(TimerKind.SESSION, GROUP, B)
     scene.armed.pop(key, None)
     answer = scene.ask("b", commit(member=B, generation=1))
     if error is NONE:
@@ -387,9 +425,7 @@ def test_a_member_commits(state: str, error: Error) -> None:
         ("stable", UNKNOWN),
     ],
 )
-def test_who_assigns_itself_commits_only_where_there_are_no_members(
-    state: str, error: Error
-) -> None:
+def test_a_standalone_consumer_commits_only_to_an_empty_group(state: str, error: Error) -> None:
     scene = STATES[state]()
     answer = scene.ask("c", commit())
     if error is NONE:
@@ -398,7 +434,14 @@ def test_who_assigns_itself_commits_only_where_there_are_no_members(
     assert scene.error("c") is error
 
 
-def test_in_an_empty_group_any_member_id_will_do_without_a_generation() -> None:
+def test_an_old_commit_to_an_unknown_group_names_an_illegal_generation() -> None:
+    scene = absent()
+    scene.ask("c", commit(generation=0, version=8))
+    assert scene.error("c") is STALE
+    assert not scene.coordinator.groups
+
+
+def test_an_empty_group_accepts_any_member_id_without_a_generation() -> None:
     scene = absent()
     scene.ask("c", commit(member="whoever"))
     scene.store()

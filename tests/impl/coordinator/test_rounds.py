@@ -1,4 +1,4 @@
-"""Rounds: how they begin, how long they last, who leads, what is voted; and all timers."""
+"""Rebalances: their begin and duration, the leader, the protocol; and all timers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from spec.messages import (
     Error,
     GroupMetadata,
     GroupState,
-    Joined,
     JoinGroup,
+    JoinGroupResponse,
     LeaveGroup,
-    Leaver,
+    MemberIdentity,
     Protocol,
     Settings,
-    Synced,
+    SyncGroupResponse,
 )
 from tests.impl.coordinator.scene import (
     BOTH,
@@ -28,9 +28,9 @@ from tests.impl.coordinator.scene import (
     B,
     S,
     Scene,
-    beat,
     completing,
     empty,
+    heartbeat,
     initial,
     preparing,
     stable,
@@ -43,39 +43,41 @@ EMPTY = GroupState.EMPTY
 
 
 def delay(scene: Scene, kind: TimerKind, member: str = "") -> int | None:
-    """For how long a timer is armed."""
+    """The duration of an armed timer."""
     return scene.armed.get(TimerKey(kind, GROUP, member))
 
 
 # -- beginning ------------------------------------------------------------------------------
 
 
-def test_a_round_blanks_assignments_and_fails_those_who_wait_for_theirs() -> None:
+def test_a_rebalance_resets_assignments_and_fails_parked_syncs() -> None:
     scene = completing()
     scene.syncs("b", B)
-    scene.fire("member", B)
+    scene.fire("session", B)
     scene.joins("d")
-    assert scene.last("b") == Synced(Error.REBALANCE_IN_PROGRESS)
-    assert ("member", B) in scene.timers(), "it waits no more, and is expected again"
+    assert scene.last("b") == SyncGroupResponse(Error.REBALANCE_IN_PROGRESS)
+    assert ("session", B) in scene.timers(), (
+        "its request is answered, so its session is timed again"
+    )
     assert {m.assignment for m in scene.group.members.values()} == {NO_ASSIGNMENT}
     assert not scene.group.pending_syncs
     assert ("sync",) not in scene.timers()
 
 
-def test_a_round_after_a_stable_generation_keeps_assignments() -> None:
+def test_a_rebalance_of_a_stable_group_keeps_assignments() -> None:
     scene = preparing()
     assert [m.assignment for m in scene.group.members.values()] == [f"for {m}" for m in MEMBERS]
 
 
-def test_a_round_waits_for_the_slowest_of_its_members_at_the_time() -> None:
+def test_a_rebalance_waits_for_the_longest_rebalance_timeout() -> None:
     scene = stable()
     scene.joins("b", member=B, protocols=(RANGE,), rebalance_timeout=400_000)
     assert delay(scene, TimerKind.JOIN) == 400_000
     scene.joins("d", rebalance_timeout=900_000)
-    assert delay(scene, TimerKind.JOIN) == 400_000, "who comes later does not extend it"
+    assert delay(scene, TimerKind.JOIN) == 400_000, "a later member does not extend it"
 
 
-def test_a_round_of_one_that_has_joined_completes_at_once() -> None:
+def test_a_rebalance_of_one_joined_member_completes_at_once() -> None:
     scene = Scene()
     scene.joins("a")
     scene.fire("initial delay")
@@ -88,21 +90,21 @@ def test_a_round_of_one_that_has_joined_completes_at_once() -> None:
 # -- the initial delay ----------------------------------------------------------------------
 
 
-def test_without_others_the_initial_delay_ends_after_three_seconds() -> None:
+def test_the_initial_delay_of_one_member_ends_after_three_seconds() -> None:
     scene = initial()
     assert delay(scene, TimerKind.INITIAL_DELAY) == 3_000
     scene.fire("initial delay")
     assert (scene.state, scene.group.generation) == (COMPLETING, 1)
 
 
-def test_an_empty_group_waits_as_a_new_one_does() -> None:
+def test_an_empty_group_waits_as_a_new_group_does() -> None:
     scene = empty()
     scene.joins("a")
     assert scene.timers() >= {("initial delay",)}
     assert ("join",) not in scene.timers()
 
 
-def test_while_members_come_the_delay_is_extended_to_the_rebalance_timeout() -> None:
+def test_joining_members_extend_the_delay_up_to_the_rebalance_timeout() -> None:
     scene = Scene()
     scene.joins("c0", rebalance_timeout=7_000)
     delays = []
@@ -110,7 +112,7 @@ def test_while_members_come_the_delay_is_extended_to_the_rebalance_timeout() -> 
         delays.append(delay(scene, TimerKind.INITIAL_DELAY))
         scene.joins(f"c{number}")
         scene.fire("initial delay")
-    assert delays == [3_000, 3_000, 1_000], "in all, what the first member has time for"
+    assert delays == [3_000, 3_000, 1_000], "in total, the first member's rebalance timeout"
     assert scene.state is COMPLETING
 
 
@@ -122,16 +124,16 @@ def test_a_rebalance_timeout_within_the_delay_is_not_extended() -> None:
     assert scene.state is COMPLETING
 
 
-def test_a_new_member_that_gives_up_may_end_the_initial_delay() -> None:
+def test_an_expiring_new_member_may_end_the_initial_delay() -> None:
     scene = initial()
     scene.joins("b")
-    scene.fire("member", A)
-    assert scene.last("a") == Joined(Error.UNKNOWN_MEMBER_ID, A)
+    scene.fire("session", A)
+    assert scene.last("a") == JoinGroupResponse(Error.UNKNOWN_MEMBER_ID)
     assert (scene.state, scene.group.leader) == (COMPLETING, B)
     assert ("initial delay",) not in scene.timers()
 
 
-def test_so_may_an_id_that_is_not_used() -> None:
+def test_an_expiring_pending_member_may_end_the_initial_delay() -> None:
     scene = initial()
     given = scene.ask("c", JoinGroup(protocols=BOTH, client="c")).member
     scene.fire("pending", given)
@@ -141,17 +143,17 @@ def test_so_may_an_id_that_is_not_used() -> None:
 # -- completing -----------------------------------------------------------------------------
 
 
-def test_at_the_end_dynamic_members_that_did_not_come_are_removed_and_static_ones_stay() -> None:
+def test_missing_dynamic_members_are_removed_and_static_ones_stay() -> None:
     scene = preparing()
     scene.fire("join")
     assert list(scene.group.members) == [A, S]
     assert (scene.state, scene.group.generation) == (COMPLETING, 2)
     assert scene.group.pending_syncs == {A, S}
-    assert ("member", B) not in scene.timers()
-    assert ("member", S) in scene.timers(), "a silent member is expected to beat, too"
+    assert ("session", B) not in scene.timers()
+    assert ("session", S) in scene.timers(), "a silent member's session is timed, too"
 
 
-def test_a_leader_that_did_not_come_is_replaced_by_one_who_did() -> None:
+def test_a_missing_leader_is_replaced_by_a_joined_member() -> None:
     scene = Scene()
     scene.joins("s", instance="s")
     scene.joins("b")
@@ -164,18 +166,18 @@ def test_a_leader_that_did_not_come_is_replaced_by_one_who_did() -> None:
     assert scene.last("b").members == (("s-1", "s", b"range"), (B, None, b"range"))
 
 
-def test_where_only_silent_static_members_are_left_the_round_goes_on() -> None:
+def test_a_rebalance_of_only_missing_static_members_continues() -> None:
     scene = Scene()
     scene.joins("s", instance="s")
     scene.fire("initial delay")
     scene.joins("d")
-    scene.ask("admin", LeaveGroup((Leaver("d-2"),)))
+    scene.ask("admin", LeaveGroup((MemberIdentity("d-2"),)))
     scene.fire("join")
     assert (scene.state, scene.group.generation) == (PREPARING, 1)
     assert delay(scene, TimerKind.JOIN) == 300_000
 
 
-def test_where_nobody_is_left_the_group_is_empty_in_a_generation_of_its_own() -> None:
+def test_a_group_without_members_becomes_empty_in_a_new_generation() -> None:
     scene = empty()
     assert scene.group.generation == 2
     assert (scene.group.protocol_type, scene.group.protocol) == ("consumer", None)
@@ -184,21 +186,21 @@ def test_where_nobody_is_left_the_group_is_empty_in_a_generation_of_its_own() ->
     assert scene.timers() == set()
 
 
-def test_everybody_is_told_the_generation_and_the_leader_who_is_in_it() -> None:
+def test_every_member_receives_the_generation_and_the_leader_the_members() -> None:
     scene = completing()
-    told = ((A, None, b"range"), (B, None, b"range"), (S, "s", b"range"))
-    assert scene.last("a") == Joined(Error.NONE, A, 1, "consumer", "range", A, told)
-    assert scene.last("b") == Joined(Error.NONE, B, 1, "consumer", "range", A)
-    assert scene.timers() == {("sync",), ("member", A), ("member", B), ("member", S)}
-    assert delay(scene, TimerKind.MEMBER, A) == 45_000
+    expected = ((A, None, b"range"), (B, None, b"range"), (S, "s", b"range"))
+    assert scene.last("a") == JoinGroupResponse(Error.NONE, A, 1, "consumer", "range", A, expected)
+    assert scene.last("b") == JoinGroupResponse(Error.NONE, B, 1, "consumer", "range", A)
+    assert scene.timers() == {("sync",), ("session", A), ("session", B), ("session", S)}
+    assert delay(scene, TimerKind.SESSION, A) == 45_000
     assert delay(scene, TimerKind.SYNC) == 300_000
     assert not any(m.is_new for m in scene.group.members.values())
 
 
-def test_the_first_member_leads_and_after_it_the_first_that_is_left() -> None:
+def test_the_first_member_leads_and_then_the_first_remaining() -> None:
     scene = stable()
     assert scene.group.leader == A
-    scene.ask("admin", LeaveGroup((Leaver(A),)))
+    scene.ask("admin", LeaveGroup((MemberIdentity(A),)))
     assert scene.group.leader == B
 
 
@@ -213,7 +215,7 @@ def test_the_first_member_leads_and_after_it_the_first_that_is_left() -> None:
         (["x", "yx", "yx"], "x"),
     ],
 )
-def test_each_votes_for_the_best_protocol_that_all_support(liked: list[str], chosen: str) -> None:
+def test_each_member_votes_for_its_first_common_protocol(liked: list[str], chosen: str) -> None:
     scene = Scene()
     for number, names in enumerate(liked):
         scene.joins(f"c{number}", protocols=tuple(map(Protocol, names)))
@@ -229,44 +231,44 @@ def test_each_votes_for_the_best_protocol_that_all_support(liked: list[str], cho
     ("state", "after"),
     [("preparing", PREPARING), ("completing", PREPARING), ("stable", PREPARING)],
 )
-def test_a_member_that_gives_no_sign_of_life_is_removed(state: str, after: GroupState) -> None:
+def test_a_silent_member_is_removed(state: str, after: GroupState) -> None:
     scene = STATES[state]()
-    scene.fire("member", B)
+    scene.fire("session", B)
     assert B not in scene.group.members
     assert scene.state is after
 
 
-def test_the_last_one_that_is_missing_is_given_up_and_the_round_completes() -> None:
+def test_a_rebalance_completes_when_the_last_missing_member_expires() -> None:
     scene = preparing()
-    scene.fire("member", B)
-    scene.fire("member", S)
+    scene.fire("session", B)
+    scene.fire("session", S)
     assert (scene.state, scene.group.generation) == (COMPLETING, 2)
 
 
-def test_who_waits_in_a_round_is_alive_once_it_is_not_new() -> None:
+def test_the_session_of_a_parked_member_does_not_expire_unless_new() -> None:
     scene = preparing()
     scene.joins("b", member=B)
-    scene.fire("member", B)
+    scene.fire("session", B)
     assert B in scene.group.members
     scene.joins("d")
-    scene.fire("member", "d-4")
+    scene.fire("session", "d-4")
     assert "d-4" not in scene.group.members
-    assert scene.last("d") == Joined(Error.UNKNOWN_MEMBER_ID, "d-4")
+    assert scene.last("d") == JoinGroupResponse(Error.UNKNOWN_MEMBER_ID)
 
 
-def test_a_new_member_has_five_minutes_whatever_it_does() -> None:
+def test_a_new_member_has_five_minutes_until_its_first_heartbeat() -> None:
     scene = stable()
     scene.joins("d")
-    assert delay(scene, TimerKind.MEMBER, "d-4") == 300_000
-    scene.ask("d", beat("d-4"))
-    assert delay(scene, TimerKind.MEMBER, "d-4") == 300_000
+    assert delay(scene, TimerKind.SESSION, "d-4") == 300_000
+    scene.ask("d", heartbeat("d-4"))
+    assert delay(scene, TimerKind.SESSION, "d-4") == 45_000
 
 
 @pytest.mark.parametrize(
     ("state", "after"),
     [("empty", EMPTY), ("preparing", PREPARING), ("completing", COMPLETING), ("stable", STABLE)],
 )
-def test_an_id_that_is_not_used_is_dropped(state: str, after: GroupState) -> None:
+def test_a_pending_member_expires(state: str, after: GroupState) -> None:
     scene = STATES[state]()
     given = scene.ask("c", JoinGroup(protocols=BOTH, client="c")).member
     scene.fire("pending", given)
@@ -274,7 +276,7 @@ def test_an_id_that_is_not_used_is_dropped(state: str, after: GroupState) -> Non
     assert scene.state is after
 
 
-def test_an_id_that_is_not_used_may_have_been_the_last_that_was_missing() -> None:
+def test_an_expiring_pending_member_may_complete_the_rebalance() -> None:
     scene = preparing()
     given = scene.ask("c", JoinGroup(protocols=BOTH, client="c")).member
     scene.joins("b", member=B)
@@ -283,19 +285,19 @@ def test_an_id_that_is_not_used_may_have_been_the_last_that_was_missing() -> Non
     assert scene.state is COMPLETING
 
 
-def test_in_a_round_of_nobody_the_id_that_was_given_out_is_waited_for_no_time() -> None:
+def test_a_rebalance_without_members_does_not_wait_for_pending_members() -> None:
     scene = Scene()
     scene.joins("a")
     scene.fire("initial delay")
     scene.ask("c", JoinGroup(protocols=BOTH, client="c"))
-    scene.ask("a", LeaveGroup((Leaver(A),)))
+    scene.ask("a", LeaveGroup((MemberIdentity(A),)))
     assert (scene.state, delay(scene, TimerKind.JOIN)) == (PREPARING, 0)
     scene.fire("join")
     assert scene.state is EMPTY
 
 
 @pytest.mark.parametrize("leader_syncs", [False, True])
-def test_members_that_never_sync_are_removed_static_ones_too(leader_syncs: bool) -> None:
+def test_members_that_never_sync_are_removed_including_static_ones(leader_syncs: bool) -> None:
     scene = completing()
     scene.syncs("b", B)
     if leader_syncs:
@@ -307,36 +309,36 @@ def test_members_that_never_sync_are_removed_static_ones_too(leader_syncs: bool)
     assert scene.error("b") is (Error.NONE if leader_syncs else Error.REBALANCE_IN_PROGRESS)
 
 
-def test_before_kafka_12890_nobody_missed_a_sync() -> None:
+def test_before_kafka_12890_no_timer_limits_the_wait_for_syncs() -> None:
     scene = completing(Settings(pending_sync_timer=False))
     assert ("sync",) not in scene.timers()
 
 
-def test_a_timer_that_comes_too_late_does_nothing() -> None:
+def test_a_late_timer_has_no_effect() -> None:
     scene = stable()
     before = scene.timers()
     for key in [
         TimerKey(TimerKind.INITIAL_DELAY, GROUP),
         TimerKey(TimerKind.JOIN, GROUP),
         TimerKey(TimerKind.SYNC, GROUP),
-        TimerKey(TimerKind.MEMBER, GROUP, "gone"),
+        TimerKey(TimerKind.SESSION, GROUP, "gone"),
         TimerKey(TimerKind.PENDING, GROUP, "gone"),
-        TimerKey(TimerKind.MEMBER, "no group", A),
+        TimerKey(TimerKind.SESSION, "no group", A),
     ]:
         outcome = scene.take(scene.coordinator.fire(key))
-        assert (outcome.answers, outcome.records, outcome.pending) == ([], (), None)
+        assert (outcome.responses, outcome.records, outcome.pending) == ([], (), None)
     assert (scene.state, scene.timers()) == (STABLE, before)
 
 
 # -- callers that go ------------------------------------------------------------------------
 
 
-def test_answers_to_who_has_disconnected_go_nowhere_but_its_member_stays() -> None:
+def test_a_disconnected_caller_gets_no_response_but_its_member_stays() -> None:
     scene = preparing()
     scene.joins("b", member=B)
     heard = len(scene.heard["b"])
-    scene.coordinator.forget("b")
-    scene.coordinator.forget("who never asked")
+    scene.coordinator.disconnect("b")
+    scene.coordinator.disconnect("who never asked")
     scene.joins("s", member=S, instance="s")
     assert scene.state is COMPLETING
     assert B in scene.group.members

@@ -1,4 +1,4 @@
-"""The heap of timers: each goes off at its time, in order, and none is forgotten or doubled."""
+"""The heap of timers: each expires once, at its deadline, in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spec.messages import Error, GroupState, Heartbeat, JoinGroup, Settings
 
 def key(number: int) -> TimerKey:
     """One of several timers."""
-    return TimerKey(TimerKind.MEMBER, "g", str(number))
+    return TimerKey(TimerKind.SESSION, "g", str(number))
 
 
 steps = st.lists(
@@ -25,7 +25,7 @@ steps = st.lists(
 
 
 @given(steps)
-def test_timers_go_off_as_in_a_plain_dictionary(steps: list[tuple[str, int, int]]) -> None:
+def test_timers_expire_as_in_a_plain_dictionary(steps: list[tuple[str, int, int]]) -> None:
     timers, plain, now = Deadlines(), dict[TimerKey, int](), 0
     for what, number, delay in steps:
         if what == "schedule":
@@ -46,7 +46,7 @@ def test_timers_go_off_as_in_a_plain_dictionary(steps: list[tuple[str, int, int]
         assert not plain or (at_the_latest is not None and at_the_latest <= min(plain.values()))
 
 
-def test_a_timer_sees_the_time_at_which_it_goes_off_and_may_set_and_stop_others() -> None:
+def test_a_timer_sees_its_deadline_and_may_arm_and_cancel_others() -> None:
     timers = Deadlines()
     for number, delay in enumerate([10, 20, 30]):
         timers.schedule(key(number), delay)
@@ -63,7 +63,7 @@ def test_a_timer_sees_the_time_at_which_it_goes_off_and_may_set_and_stop_others(
     assert timers.now == 100
 
 
-def test_heartbeats_do_not_make_the_heap_grow() -> None:
+def test_heartbeats_do_not_grow_the_heap() -> None:
     timers = Deadlines()
     for now in range(2_000):
         for number in range(3):
@@ -76,18 +76,18 @@ def test_heartbeats_do_not_make_the_heap_grow() -> None:
     assert len(timers) == 3
 
 
-def test_a_coordinator_under_a_real_clock() -> None:
+def test_a_coordinator_with_advancing_time() -> None:
     timers = Deadlines()
     ids = iter("ab")
     coordinator = GroupCoordinator(Settings(), timers, lambda request: next(ids))
     for caller in (1, 2):
-        coordinator.handle("g", caller, JoinGroup(can_take_an_id_first=False))
+        coordinator.handle("g", caller, JoinGroup(version=3))
     assert timers.advance(2_999, coordinator.fire) == []
     timers.advance(3_000, coordinator.fire)
     (outcome,) = timers.advance(6_000, coordinator.fire)
-    assert [answer.generation for _, answer in outcome.answers] == [1, 1]  # type: ignore[union-attr]
+    assert [answer.generation for _, answer in outcome.responses] == [1, 1]  # type: ignore[union-attr]
     timers.advance(40_000, coordinator.fire)
-    (beaten,) = coordinator.handle("g", 1, Heartbeat("a", 1)).answers
+    (beaten,) = coordinator.handle("g", 1, Heartbeat("a", 1)).responses
     assert beaten[1].error is Error.NONE  # type: ignore[union-attr]
     timers.advance(60_000, coordinator.fire)
     assert list(coordinator.groups["g"].members) == ["a"]

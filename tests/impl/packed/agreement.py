@@ -1,4 +1,4 @@
-"""Comparing a kernel with the specification, state by state."""
+"""Compare a kernel with the specification, state by state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts: what is packed comes back, and what does not fit is refused."""
+"""Layouts: packing round-trips, and values that do not fit are rejected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def layouts(draw: st.DrawFn) -> Layout:
 
 
 @given(layouts(), st.data())
-def test_unpacking_gives_back_what_was_packed(words: Layout, data: st.DataObject) -> None:
+def test_unpacking_inverts_packing(words: Layout, data: st.DataObject) -> None:
     values = {
         name: data.draw(st.lists(st.integers(0, f.mask), min_size=f.lanes, max_size=f.lanes))
         for name, f in words.fields.items()
@@ -53,19 +53,19 @@ def test_a_field_takes_the_bits_of_its_greatest_value() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 4])
-def test_a_value_that_does_not_fit_is_refused(value: int) -> None:
+def test_a_too_large_value_is_rejected(value: int) -> None:
     with pytest.raises(LayoutError, match=r"small is .*, and may be 0 to 3"):
         layout([("small", 4, 1)]).pack({"small": [value]})
 
 
-def test_a_word_that_is_too_long_is_refused() -> None:
+def test_a_too_long_word_is_rejected() -> None:
     layout([("long", 2, WORD_BITS)])
     with pytest.raises(LayoutError, match="takes 64 bits"):
         layout([("long", 2, WORD_BITS + 1)])
 
 
-def test_a_state_that_is_too_long_is_refused() -> None:
+def test_a_too_long_state_is_rejected() -> None:
     words = [[(f"word {k}", 2, 63)] for k in range(4)]
     layout(*words, [("last", 2, STATE_BITS - 4 * 63)])
-    with pytest.raises(LayoutError, match="takes 257 bits, 256 at most"):
+    with pytest.raises(LayoutError, match="takes 257 bits, but at most 256 fit"):
         layout(*words, [("last", 2, 5)])

@@ -1,15 +1,16 @@
-"""The replicas of `impl.partition`, held to `spec.replication`.
+"""The lockstep adapter for the replicas of `impl.partition` and `spec.replication`.
 
 The model's steps are larger than messages: a follower fetches in one step, and a leader that
-commits, or changes the ISR, sees what its followers hold at that moment. So the replicas
-exchange, within one step, the requests that tell the same; and what they would do of their own
-accord after a message (commit, ask for a larger ISR) waits for the model's step of that name.
+commits or changes the ISR reads its followers' current logs. So the replicas exchange the
+corresponding requests within one step, and what they would do after a message by themselves
+(commit, propose an ISR change) waits for the model's step of that name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 import attrs
@@ -17,7 +18,7 @@ import attrs
 from checkers.lockstep import Adapter, NotModelled
 from impl.partition import Follower, Generation, Leader, Progress, Replica, Settings
 from impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
-from impl.partition.messages import Diverging, EpochQuestion, Fetched, FetchRequest
+from impl.partition.messages import DivergingEpoch, EpochEndRequest, FetchRequest, FetchResponse
 from spec.core import Blocked, Taken
 from spec.log import Log, Record
 from spec.replication import REPLICATION
@@ -25,7 +26,7 @@ from spec.replication.state import Cluster, LeaderAndIsr, View
 from spec.vocabulary import PartitionError
 
 FIRST_TRY = Generation("first try", asks=False, is_fenced=False, sends_last_epoch=True)
-"""What was never released: the answer to a fetch says where to cut, and nothing is fenced."""
+"""Never released: the fetch response says where to truncate, and nothing is fenced."""
 
 HELD_TO = {
     TO_HW: "truncate-to-hw",
@@ -35,53 +36,97 @@ HELD_TO = {
     KIP_320: "kip-320",
     KIP_595: "kip-320",
 }
-"""Each generation, and the variant that says what it does."""
+"""The variant that specifies each generation."""
 
 DIVERGES = "a follower that diverges counts only once it has truncated"
 UNKNOWN_EPOCH = "the leader does not know the follower's epoch"
 OLDER_ABOVE = "records of an older epoch follow newer ones"
+OTHER_START = "both logs have an epoch that begins at different offsets"
+BEFORE_FIRST = "the leader names an epoch before the follower's first: 2.0 lets it keep its log"
 OUT_OF_RANGE = "the follower is out of its leader's range"
+SAME_LEADER = "before 2.1, Kafka did not truncate under an unchanged leader; the TLA+ family does"
 
 VERSIONS = 1000
-"""Between two leader epochs, so many versions of the ISR."""
+"""More than there are ISR changes in one leader epoch."""
 
 
 REFUSED = {
-    "become_leader": {"request is newer than what the broker knows"},
-    "become_follower": {"request is newer than what the broker knows"},
-    "become_follower_and_truncate": {
-        "request is newer than what the broker knows",
+    "broker_becomes_leader": {"request has a newer leader epoch"},
+    "broker_becomes_follower": {"request has a newer leader epoch"},
+    "broker_becomes_follower_and_truncates": {
+        "request has a newer leader epoch",
         "leader presumes leadership",
         "leader is in the request's epoch",
     },
+    "leader_appends": {"leader presumes leadership"},
     "leader_advances_hw": {
-        "leader holds the offset",
-        "isr follows",
-        "isr is in the leader's epoch",
-        "isr holds the offset",
+        "leader holds a record at the high watermark",
+        "every ISR member follows the leader",
+        "every ISR member is in the leader's epoch",
+        "every ISR member holds a record there",
     },
-    "leader_shrinks_isr": {"follower lags"},
+    "leader_shrinks_isr": {"follower is out of sync"},
     "leader_expands_isr": {
-        "follower is out of the isr",
-        "follower holds what is committed",
+        "follower is not in the ISR",
+        "follower's log reaches the high watermark",
         "follower is in the leader's epoch",
     },
     "follower_fetches": {
         "leader presumes leadership",
         "follower is in the leader's epoch",
-        "follower's last record has the leader's epoch",
+        "follower's last record has the epoch of the leader's",
     },
     "follower_truncates": {
         "leader presumes leadership",
-        "follower's log leaves the leader's",
+        "follower's log diverges from the leader's",
     },
 }
 """What a replica refuses by itself: guards by rule."""
 
+CONTROLLER = "the controller decides this, and the replica does not know it"
+CHOICE = "the adapter would call a broker that the step is not about"
+
+NOT_REFUSED = {
+    "broker_becomes_leader": {"request names a leader": CHOICE},
+    "broker_becomes_follower": {
+        "request names a leader": CHOICE,
+        "leader is another broker": CHOICE,
+    },
+    "broker_becomes_follower_and_truncates": {
+        "request names a leader": CHOICE,
+        "leader is another broker": CHOICE,
+        "truncation offset is within the log": (
+            "Kafka truncates nothing where the leader's answer is beyond the log; the TLA+ family "
+            "blocks the rule"
+        ),
+    },
+    "leader_advances_hw": {"leader presumes leadership": CHOICE},
+    "leader_shrinks_isr": {
+        "leadership is current": CONTROLLER,
+        "follower is in the ISR": CHOICE,
+        "follower is another broker": CHOICE,
+    },
+    "leader_expands_isr": {
+        "leadership is current": CONTROLLER,
+        "high watermark has reached the leader's epoch": (
+            "stricter than Kafka: `Partition.isFollowerInSync` compares the follower's end offset "
+            "with the start offset of the leader's epoch, and so does a replica"
+        ),
+    },
+    "follower_fetches": {
+        "follower follows the leader": CHOICE,
+        "leader holds a record at the fetch offset": (
+            "in Kafka such a fetch returns the high watermark; the TLA+ family does not have it"
+        ),
+    },
+    "follower_truncates": {"follower follows the leader": CHOICE},
+}
+"""The other guards: why a step that they block is not compared."""
+
 
 @attrs.define(eq=False)
 class Replicas:
-    """All replicas of a partition, and a clock that goes on with each step."""
+    """All replicas of a partition, and a clock that advances with each step."""
 
     replicas: dict[int, Replica]
     next_record: int
@@ -92,7 +137,7 @@ class Replicas:
 
 
 class PartitionAdapter(Adapter[Cluster, Replicas]):
-    """One generation of replicas, held to its variant."""
+    """One generation of replicas, compared with its variant."""
 
     def __init__(self, generation: Generation, replica: type[Replica] = Replica) -> None:
         self.generation = generation
@@ -105,7 +150,7 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
             isr_waits_for_epoch=not old,
         )
         self.sees_records = generation is FIRST_TRY
-        """Whether the model looks at single records of a follower, where the leader hears LEOs."""
+        """Whether the model's leader reads followers' records, where Kafka's knows only LEOs."""
 
     # -- states -----------------------------------------------------------------------------------
 
@@ -131,7 +176,7 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
                     replica.partition_epoch += 1
                 replica.write([r.id for r in log.records[role.epoch_start :]])
             elif view.leader >= 0:
-                replica.hw = replica.log.end  # nothing is truncated by taking the role
+                replica.hw = replica.log.end  # becoming a follower truncates nothing
                 replica.become_follower(view.epoch, view.epoch * VERSIONS, view.leader, view.isr)
                 assert isinstance(replica.role, Follower)
                 replica.role.must_ask = False
@@ -144,25 +189,33 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         )
 
     def abstract(self, subject: Replicas) -> Any:
-        return [self.told(replica) for replica in subject.replicas.values()], subject.next_record
+        return [
+            self.as_specified(replica) for replica in subject.replicas.values()
+        ], subject.next_record
 
-    def told(self, replica: Replica) -> tuple[Log, View]:
+    def as_specified(self, replica: Replica) -> tuple[Log, View]:
         log, role = replica.log, replica.role
         batches = log.read(log.start, log.end)
         records = tuple(Record(i, batch.epoch) for batch in batches for i in batch.ids)
         if role is None:
             return Log(records, log.start), View(hw=replica.hw)
-        leader = role.leader if isinstance(role, Follower) else replica.broker
-        view = View(replica.hw, replica.leader_epoch, leader, frozenset(role.isr))
+        leader: Any = role.leader if isinstance(role, Follower) else replica.broker
+        isr: Any = frozenset(role.isr)
+        view = View(replica.hw, replica.leader_epoch, leader, isr)
         return Log(records, log.start), view
 
     def view(self, state: Cluster) -> Any:
         return list(zip(state.logs, state.views, strict=True)), state.next_record
 
-    # -- what is asked of a replica ---------------------------------------------------------------
+    # -- answers ----------------------------------------------------------------------------------
 
     def refuses(self, rule: str, guard: str) -> bool:
-        return guard in REFUSED.get(rule, ())
+        if rule.startswith("controller"):
+            return False
+        if guard in NOT_REFUSED.get(rule, {}):
+            return False
+        assert guard in REFUSED[rule], f"{rule}: refuse {guard!r}, or say why not"
+        return True
 
     def answer(self, before: Cluster, taken: Taken, outcome: Cluster | Blocked) -> Any:
         if taken.rule.startswith("controller"):
@@ -185,21 +238,22 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
 
     # -- steps ------------------------------------------------------------------------------------
 
-    def become_leader(self, subject: Replicas, request: LeaderAndIsr) -> bool:
+    def broker_becomes_leader(self, subject: Replicas, request: LeaderAndIsr) -> bool:
         replica = subject[request.leader]
         with waiting(replica):
             return self.lead(replica, request, subject.replicas)
 
-    def leader_writes(self, subject: Replicas, leader: int) -> bool:
+    def leader_appends(self, subject: Replicas, leader: int) -> bool:
         replica = subject[leader]
-        assert isinstance(replica.role, Leader)
         with waiting(replica):
-            base = replica.role.append([subject.next_record], now=subject.now)
+            base = replica.append([subject.next_record], now=subject.now)
+        if isinstance(base, PartitionError):
+            return False
         subject.next_record += 1
-        return not isinstance(base, PartitionError)
+        return True
 
     def leader_advances_hw(self, subject: Replicas, leader: int) -> int | bool:
-        """As far as the leader goes by itself, once all members have told what they hold."""
+        """Advance as far as possible, once all members have fetched."""
         replica = subject[leader]
         role = replica.role
         if not isinstance(role, Leader):
@@ -207,7 +261,7 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         hw = replica.hw
         diverging = False
         for member in sorted(role.isr - {leader}):
-            diverging |= isinstance(self.hear(subject, leader, member), Diverging)
+            diverging |= isinstance(self.hear(subject, leader, member), DivergingEpoch)
         role.wanted = None
         role.advance_hw(subject.now)
         reached = replica.hw
@@ -238,37 +292,56 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         self.decide(subject[leader], role, wanted)
         return True
 
-    def become_follower(self, subject: Replicas, follower: int, request: LeaderAndIsr) -> bool:
+    def broker_becomes_follower(
+        self, subject: Replicas, follower: int, request: LeaderAndIsr
+    ) -> bool:
         hw = subject[follower].hw
-        subject[follower].hw = subject[follower].log.end  # truncation is a step of its own
+        subject[follower].hw = subject[follower].log.end  # truncation is a separate step
         is_new = self.follow(subject[follower], request)
-        if is_new:  # but epochs without records are none to the model
+        if is_new:  # the model has no epochs without records
             subject[follower].truncate_to(subject[follower].log.end)
         subject[follower].hw = hw
         return is_new
 
-    def become_follower_and_truncate(
+    def broker_becomes_follower_and_truncates(
         self, subject: Replicas, follower: int, request: LeaderAndIsr
     ) -> bool:
         replica, leader = subject[follower], subject[request.leader]
         if self.generation.is_fenced:
-            question = EpochQuestion(0, request.epoch)
+            question = EpochEndRequest(0, request.epoch)
             if isinstance(leader.answer(question), PartitionError):
                 return False
-        elif self.generation.asks and request.epoch > replica.leader_epoch:
-            self.check_modelled(leader, replica)
+        elif request.epoch > replica.leader_epoch:
+            if self.follows(subject, request.leader, follower):
+                raise NotModelled(SAME_LEADER)
+            if self.generation.asks:
+                self.check_modelled(leader, replica)
+        if self.generation is KIP_279:  # tried on a copy: a step left out must change nothing
+            self.truncates_with(leader, deepcopy(replica), request, subject.now)
+        followed = self.truncates_with(leader, replica, request, subject.now)
+        if followed:
+            self.truncate_on_fetch(subject, request.leader, follower)
+        return followed
+
+    def truncates_with(
+        self, leader: Replica, replica: Replica, request: LeaderAndIsr, now: int
+    ) -> bool:
+        """Let a replica follow, and truncate as the leader answers; whether it follows anew."""
         if not self.follow(replica, request):
             return False
         role = replica.role
         assert isinstance(role, Follower)
         rounds = Rounds()
-        while isinstance(request_ := role.next_request(at_most=0), EpochQuestion):
+        while isinstance(request_ := role.next_request(at_most=0), EpochEndRequest):
             rounds.another()
             if self.generation.is_fenced:
-                role.take(leader.answer(request_, subject.now))
-            else:  # whoever is asked answers, whether it knows that it leads or not
-                role.take(leader.end_of_epoch(request_.epoch))
-        self.truncate_on_fetch(subject, request.leader, follower)
+                role.take(leader.answer(request_, now))
+            else:  # a replica answers even if it does not know that it leads
+                answer = leader.end_of_epoch(request_.epoch)
+                is_older = answer.epoch >= 0 and replica.epochs.is_older(answer.epoch)
+                if self.generation is KIP_279 and is_older:
+                    raise NotModelled(BEFORE_FIRST)
+                role.take(answer)
         return True
 
     def follower_truncates(self, subject: Replicas, leader: int, follower: int) -> bool:
@@ -289,12 +362,12 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         if self.sees_records:
             self.check_modelled(replica, subject[follower])
         with waiting(replica):
-            answer = replica.answer(role.next_request(at_most=1), subject.now)
-        if not isinstance(answer, Fetched):
+            answer = replica.answer(asked(role, at_most=1), subject.now)
+        if not isinstance(answer, FetchResponse):
             return False
         return role.take(answer) and bool(answer.batches)
 
-    # -- what steps are made of -------------------------------------------------------------------
+    # -- parts of steps ---------------------------------------------------------------------------
 
     def follow(self, replica: Replica, request: LeaderAndIsr) -> bool:
         return replica.become_follower(
@@ -306,7 +379,7 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         return isinstance(role, Follower) and role.leader == leader
 
     def hear(self, subject: Replicas, leader: int, follower: int) -> Any:
-        """What the leader knew of a follower is past; if it follows, it fetches now."""
+        """Reset a follower's progress; if it follows the leader, let it fetch now."""
         replica = subject[leader]
         assert isinstance(replica.role, Leader)
         if follower == leader:
@@ -318,21 +391,21 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         assert isinstance(role, Follower)
         if self.sees_records:
             self.check_modelled(replica, subject[follower])
-        answer = replica.answer(role.next_request(at_most=0), subject.now)
+        answer = replica.answer(asked(role, at_most=0), subject.now)
         if answer == PartitionError.OFFSET_OUT_OF_RANGE:
             raise NotModelled(OUT_OF_RANGE)
         return answer
 
     def knows(self, subject: Replicas, leader: int, follower: int) -> Leader:
-        """The leader, once it has heard of the follower and forgot what it wanted before."""
+        """The leader with the follower's current progress, and without a proposal."""
         role = subject[leader].role
         assert isinstance(role, Leader)
         hw, role.wanted = subject[leader].hw, None
         answer = self.hear(subject, leader, follower)
         subject[leader].hw = hw
-        if self.sees_records and isinstance(answer, Diverging):
+        if self.sees_records and isinstance(answer, DivergingEpoch):
             raise NotModelled(DIVERGES)
-        subject.now += 1  # whoever was caught up a moment ago, and is not now, lags
+        subject.now += 1  # a follower that is no longer caught up lags
         return role
 
     def decide(self, replica: Replica, role: Leader, isr: frozenset[int]) -> None:
@@ -341,7 +414,7 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
         replica.hw = hw
 
     def truncate_on_fetch(self, subject: Replicas, leader: int, follower: int) -> Any:
-        """Fetch until the answer has no epoch to cut at; what it has is for another step."""
+        """Fetch until the response names no diverging epoch; its records are not appended."""
         role = subject[follower].role
         assert isinstance(role, Follower)
         answer: Any = None
@@ -352,26 +425,30 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
                 break
             with waiting(subject[leader]):
                 answer = subject[leader].answer(request, subject.now)
-            if not isinstance(answer, Diverging):
+            if not isinstance(answer, DivergingEpoch):
                 break
             role.take(answer)
         return answer
 
     def check_modelled(self, leader: Replica, follower: Replica) -> None:
-        """The model reads epochs off the records, and goes by what a conversation finds."""
+        """Raise NotModelled where the model's epochs, read from the records, do not suffice."""
         for replica in (leader, follower):
             epochs = [batch.epoch for batch in replica.log.read(0, replica.log.end)]
             cached = [epoch for epoch, start in replica.epochs.entries if start < replica.log.end]
             if epochs != cached:
                 raise NotModelled(OLDER_ABOVE)
+        if self.generation is not KIP_279:
+            return
         latest = follower.epochs.latest_epoch
-        unknown = latest is not None and leader.end_of_epoch(latest).offset < 0
-        if self.generation is KIP_279 and unknown:
+        if latest is not None and leader.end_of_epoch(latest).offset < 0:
             raise NotModelled(UNKNOWN_EPOCH)
+        starts, theirs = dict(follower.epochs.entries), dict(leader.epochs.entries)
+        if any(starts[epoch] != theirs[epoch] for epoch in starts.keys() & theirs.keys()):
+            raise NotModelled(OTHER_START)
 
 
 class Rounds:
-    """Questions and answers of one truncation: no more than there can be epochs."""
+    """A limit on the requests of one truncation."""
 
     def __init__(self) -> None:
         self.left = 20
@@ -379,12 +456,19 @@ class Rounds:
     def another(self) -> None:
         self.left -= 1
         if not self.left:
-            raise RuntimeError("the conversation never ends")
+            raise RuntimeError("the truncation never ends")
+
+
+def asked(role: Follower, at_most: int) -> Any:
+    """The follower's next request, which is never None in the model."""
+    request = role.next_request(at_most=at_most)
+    assert request is not None
+    return request
 
 
 @contextmanager
 def waiting(replica: Replica) -> Iterator[None]:
-    """What a leader would do by itself after this is a step of its own in the model."""
+    """Undo what a leader does by itself, which is a separate step in the model."""
     hw = replica.hw
     yield
     if isinstance(replica.role, Leader):

@@ -1,4 +1,4 @@
-"""Replicas brought to where a test begins, by what can happen to a replica."""
+"""Replicas in the states in which tests begin, reached by ordinary calls."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from impl.partition import Follower, Generation, Leader, Replica, Settings
 from impl.partition.generations import KIP_595
-from impl.partition.messages import Answer, FetchRequest
+from impl.partition.messages import FetchRequest, Response
 
 
 def lead(replica: Replica, epoch: int, isr: Iterable[int] = (0, 1), now: int = 0) -> Leader:
-    """The replica leads; the partition is on brokers 0 to 2, or on as many as the ISR needs."""
+    """The replica leads; the partition is on brokers 0 and 1, and on those of the ISR."""
     isr = frozenset(isr)
     replica.become_leader(epoch, epoch * 10, isr, {0, 1} | isr, now)
     assert isinstance(replica.role, Leader)
@@ -30,7 +30,7 @@ def with_epochs(
     settings: Settings | None = None,
     generation: Generation = KIP_595,
 ) -> Replica:
-    """A replica that led alone, wrote so many records in each epoch, and committed them."""
+    """A replica that led alone, and appended and committed these numbers of records by epoch."""
     replica = Replica(broker, settings or Settings(), generation)
     for epoch, records in lengths:
         lead(replica, epoch, {broker}).append(range(replica.log.end, replica.log.end + records))
@@ -38,6 +38,6 @@ def with_epochs(
     return replica
 
 
-def fetch(leader: Replica, follower: int, offset: int, now: int = 0) -> Answer:
-    """A follower that knows the epoch asks for everything from an offset on."""
+def fetch(leader: Replica, follower: int, offset: int, now: int = 0) -> Response:
+    """A follower in the leader's epoch fetches everything from an offset on."""
     return leader.answer(FetchRequest(follower, offset, 1000, leader.leader_epoch), now)

@@ -1,4 +1,4 @@
-"""What a leader commits, whom it wants in the ISR, and when a producer is answered."""
+"""A leader: what it commits, which ISR changes it proposes, and its responses to producers."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tests.impl.partition.replicas import fetch, follow, lead, with_epochs
 
 LAG = 100
 LATER = 1_000_000
-"""When nobody has been caught up since the beginning of time."""
+"""A time at which a follower that never caught up lags."""
 
 
 def leader_of(
     ends: dict[int, int], isr: set[int], *, now: int = 1000, **settings: int | bool
 ) -> Leader:
-    """A leader of ten records, whose followers fetched up to these ends, some of them just now.
+    """A leader of ten records, whose followers fetched up to these ends at `now`.
 
-    Nobody else was caught up for long, and nothing is committed.
+    No other follower was recently caught up, and nothing is committed.
     """
     replica = Replica(0, Settings(replica_lag_ms=LAG, **settings))  # type: ignore[arg-type]
     replica.become_leader(0, 0, isr, {0, *ends}, now=0)
@@ -31,22 +31,23 @@ def leader_of(
 
 # -- the high watermark ---------------------------------------------------------------------------
 
-# Followers' ends, the ISR, the settings; and the high watermark.
+# The followers' end offsets, the ISR, the settings, and the high watermark.
 COMMITTED = [
     ({1: 7, 2: 4}, {0, 1, 2}, {}, 4),
-    ({1: 7, 2: 4}, {0, 1}, {}, 7),  # who lags and is no member does not count
+    ({1: 7, 2: 4}, {0, 1}, {}, 7),  # only members of the ISR count
     ({1: 7, 2: -1}, {0, 1, 2}, {}, 0),  # a member that has never fetched
     ({1: 7, 2: 4}, {0}, {}, 10),
     ({1: 10}, {0, 1}, {"min_insync_replicas": 2}, 10),
     ({1: 10}, {0}, {"min_insync_replicas": 2}, 0),
     ({1: 10}, {0}, {"min_insync_replicas": 2, "hw_waits_for_min_isr": False}, 10),  # before 3.7
     ({1: 10}, {0, 1}, {"min_insync_replicas": 3}, 10),  # there are only two replicas
+    ({1: 10}, {0, 1}, {"min_insync_replicas": 3, "caps_min_isr": False}, 0),  # before 3.7
     ({1: 10, 2: 10}, {0, 1}, {"min_insync_replicas": 3}, 0),
 ]
 
 
 @pytest.mark.parametrize(("ends", "isr", "settings", "hw"), COMMITTED)
-def test_what_all_members_hold_is_committed_if_they_are_enough(
+def test_records_held_by_a_large_enough_isr_are_committed(
     ends: dict[int, int], isr: set[int], settings: dict[str, int | bool], hw: int
 ) -> None:
     leader = leader_of(ends, isr, **settings)
@@ -59,7 +60,7 @@ def test_what_all_members_hold_is_committed_if_they_are_enough(
     ("since", "ineligible", "hw"),
     [(0, False, 4), (LAG, False, 4), (LAG + 1, False, 10), (0, True, 10)],
 )
-def test_who_was_caught_up_lately_is_waited_for_unless_it_may_not_join(
+def test_the_high_watermark_waits_for_eligible_caught_up_followers(
     since: int, ineligible: bool, hw: int
 ) -> None:
     leader = leader_of({1: 4}, {0})
@@ -74,14 +75,16 @@ def test_who_was_caught_up_lately_is_waited_for_unless_it_may_not_join(
     [({0, 1}, {0}, 4), ({0}, {0, 1}, 4), ({0}, None, 10)],
     ids=["about to leave", "about to join", "out"],
 )
-def test_who_may_be_a_member_counts_as_one(isr: set[int], wanted: set[int] | None, hw: int) -> None:
+def test_a_proposed_member_counts_as_an_isr_member(
+    isr: set[int], wanted: set[int] | None, hw: int
+) -> None:
     leader = leader_of({1: 4}, isr)
     leader.wanted = None if wanted is None else frozenset(wanted)
     leader.advance_hw(now=1000)
     assert leader.replica.hw == hw
 
 
-def test_whom_the_ISR_is_about_to_gain_does_not_make_it_large_enough() -> None:
+def test_a_proposed_member_does_not_count_towards_min_isr() -> None:
     leader = leader_of({1: 10}, {0}, min_insync_replicas=2)
     leader.wanted = frozenset({0, 1})
     assert not leader.advance_hw(now=1000)
@@ -89,11 +92,11 @@ def test_whom_the_ISR_is_about_to_gain_does_not_make_it_large_enough() -> None:
     assert leader.replica.hw == 10
 
 
-def test_the_high_watermark_moves_when_anything_does_that_it_depends_on() -> None:
+def test_every_relevant_change_advances_the_high_watermark() -> None:
     replica = Replica(0)
     role = lead(replica, 0, {0}, now=LATER)
     role.append([0], now=LATER)
-    assert replica.hw == 1  # a write, where the leader is alone
+    assert replica.hw == 1  # an append, with the leader alone in the ISR
     replica.become_leader(0, 1, {0, 1}, {0, 1}, LATER)
     role.append([1, 2], now=LATER)
     assert replica.hw == 1
@@ -115,14 +118,14 @@ JOINS = [
     (7, 8, {}, False),
     (10, 8, {}, True),
     (6, 2, {}, True),
-    (5, 2, {}, False),  # less than what was written before this epoch (KAFKA-7128)
+    (5, 2, {}, False),  # lacks records of earlier epochs (KAFKA-7128)
     (5, 2, {"isr_waits_for_epoch": False}, True),
     (1, 2, {"isr_waits_for_epoch": False}, False),
 ]
 
 
 @pytest.mark.parametrize(("end", "hw", "settings", "joins"), JOINS)
-def test_who_holds_all_that_may_be_committed_is_wanted_in_the_ISR(
+def test_a_follower_with_every_committed_record_is_proposed_for_the_isr(
     end: int, hw: int, settings: dict[str, bool], joins: bool
 ) -> None:
     replica = with_epochs((0, 6), settings=Settings(**settings))  # type: ignore[arg-type]
@@ -134,7 +137,7 @@ def test_who_holds_all_that_may_be_committed_is_wanted_in_the_ISR(
     assert role.wanted == ({0, 1, 2} if joins else None)
 
 
-def test_one_change_is_asked_for_at_a_time_until_it_is_decided() -> None:
+def test_one_isr_change_is_proposed_at_a_time() -> None:
     replica = Replica(0)
     replica.become_leader(0, 0, {0}, {0, 1, 2})
     role = replica.role
@@ -151,7 +154,7 @@ def test_one_change_is_asked_for_at_a_time_until_it_is_decided() -> None:
 
 
 @pytest.mark.parametrize("reason", ["is a member", "may not"])
-def test_who_is_a_member_or_may_not_be_one_is_not_asked_for(reason: str) -> None:
+def test_members_and_ineligible_brokers_are_not_proposed(reason: str) -> None:
     replica = Replica(0)
     role = lead(replica, 0, {0, 1} if reason == "is a member" else {0})
     role.ineligible = {1} if reason == "may not" else set()
@@ -159,31 +162,33 @@ def test_who_is_a_member_or_may_not_be_one_is_not_asked_for(reason: str) -> None
     assert role.wanted is None
 
 
-def test_who_may_not_join_still_may_not_in_the_next_epoch_of_this_leader() -> None:
+def test_ineligible_brokers_stay_ineligible_in_the_next_epoch() -> None:
     replica = Replica(0)
     lead(replica, 0, {0}).ineligible = {1}
     assert lead(replica, 1, {0}).ineligible == {1}
 
 
-# The follower's end, how long ago it was caught up, and whether it is to leave.
+# The follower's end offset, the time since it was caught up, and whether it is to be removed.
 LEAVES = [
     (9, LAG + 1, True),
     (9, LAG, False),
-    (10, 10 * LAG, False),  # nothing was written: it is idle, not late
-    (0, LAG, False),  # no number of records is too many
+    (10, 10 * LAG, False),  # nothing was appended: the partition is idle
+    (0, LAG, False),  # the number of missing records does not matter
     (-1, LAG + 1, True),
 ]
 
 
 @pytest.mark.parametrize(("end", "since", "leaves"), LEAVES)
-def test_who_is_behind_for_too_long_is_to_leave(end: int, since: int, leaves: bool) -> None:
+def test_a_member_that_lags_too_long_is_proposed_for_removal(
+    end: int, since: int, leaves: bool
+) -> None:
     leader = leader_of({1: end, 2: 10}, {0, 1, 2})
     leader.followers[1].caught_up = 1000 - since
     assert leader.want_shrink(now=1000) == leaves
     assert leader.wanted == ({0, 2} if leaves else None)
 
 
-def test_old_news_of_the_ISR_is_not_taken() -> None:
+def test_outdated_isr_decisions_are_ignored() -> None:
     replica = Replica(0)
     role = lead(replica, 1, {0, 1})
     assert role.isr_is({0}, partition_epoch=11)
@@ -207,7 +212,7 @@ def test_a_replica_that_is_added_within_an_epoch_may_join() -> None:
 
 # -- producers ------------------------------------------------------------------------------------
 
-# acks, the ISR, and what a producer is answered; two replicas are to be in sync.
+# acks, the ISR, and the response to a producer; min.insync.replicas is 2.
 ACKS = [
     (2, {0, 1}, PartitionError.INVALID_REQUIRED_ACKS),
     (-2, {0}, PartitionError.INVALID_REQUIRED_ACKS),
@@ -219,7 +224,7 @@ ACKS = [
 
 
 @pytest.mark.parametrize(("acks", "isr", "answer"), ACKS)
-def test_what_a_producer_is_answered_at_once(
+def test_a_produce_request_is_answered_by_acks_and_isr(
     acks: int, isr: set[int], answer: int | PartitionError
 ) -> None:
     replica = Replica(0, Settings(min_insync_replicas=2))
@@ -236,7 +241,7 @@ def test_what_a_producer_is_answered_at_once(
         (3, PartitionError.INVALID_REQUIRED_ACKS),
     ],
 )
-def test_only_a_leader_writes(acks: int, answer: PartitionError) -> None:
+def test_only_a_leader_appends(acks: int, answer: PartitionError) -> None:
     for replica in (Replica(1), with_epochs((0, 2), broker=1)):
         if replica.role is not None:
             follow(replica, 1)
@@ -245,14 +250,14 @@ def test_only_a_leader_writes(acks: int, answer: PartitionError) -> None:
         assert replica.log.end == end
 
 
-def test_all_are_acked_once_what_they_wrote_is_committed() -> None:
+def test_acks_all_completes_once_the_records_are_committed() -> None:
     replica = Replica(0, Settings(min_insync_replicas=2))
     role = lead(replica, 0, {0, 1})
     replica.append([0, 1], acks=-1)
     assert replica.is_acked(2) is False
     fetch(replica, 1, 2)
     assert replica.is_acked(2) is True
-    role.wanted = frozenset({0})  # who is about to leave is a member until then
+    role.wanted = frozenset({0})  # still a member until the controller decides
     assert replica.is_acked(2) is True
     role.isr_is({0}, partition_epoch=1)
     assert replica.is_acked(2) == PartitionError.NOT_ENOUGH_REPLICAS_AFTER_APPEND

@@ -1,4 +1,4 @@
-"""The leader-epoch cache and the log, held to Kafka's cases and to the plain ones."""
+"""The leader-epoch cache and the log, compared with Kafka's cases and with the specification."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def answer(cache: EpochCache, query: dict[str, Any]) -> Any:
 def test_the_cache_answers_as_kafka_does(case: dict[str, Any]) -> None:
     cache = EpochCache()
     for name, *arguments in case["ops"]:
-        if name != "reload":  # what a restart reads back is what was written
+        if name != "reload":  # a restart changes nothing
             getattr(cache, name)(*arguments)
     assert answer(cache, case["query"]) == case["expect"]
 
@@ -51,7 +51,7 @@ CHANGES = st.one_of(
 
 
 @given(st.lists(CHANGES, max_size=12), OFFSETS)
-def test_the_cache_is_the_specification_s_after_any_changes(
+def test_the_cache_agrees_with_the_specification(
     changes: list[tuple[Any, ...]], beyond: int
 ) -> None:
     cache, epochs = EpochCache(), LeaderEpochs()
@@ -70,7 +70,7 @@ def test_the_cache_is_the_specification_s_after_any_changes(
 
 
 @pytest.mark.parametrize(("epoch", "start"), [(-1, 0), (0, -1)])
-def test_no_epoch_and_no_offset_below_zero_is_taken(epoch: int, start: int) -> None:
+def test_negative_epochs_and_offsets_are_refused(epoch: int, start: int) -> None:
     with pytest.raises(ValueError, match="negative"):
         EpochCache().assign(epoch, start)
 
@@ -83,7 +83,7 @@ LOG_CHANGES = st.one_of(
 
 
 @given(st.lists(LOG_CHANGES, max_size=12), st.integers(0, 4))
-def test_the_log_is_the_specification_s_after_any_changes(
+def test_the_log_agrees_with_the_specification(
     changes: list[tuple[str, int, int]], at_most: int
 ) -> None:
     log, expected, record = Log(), plain.Log(), 0

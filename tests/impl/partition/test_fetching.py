@@ -1,4 +1,4 @@
-"""What a leader answers to a fetch, in which order it looks, and what it notes."""
+"""A leader's response to a fetch: the order of its checks, and the progress that it records."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import pytest
 
 from impl.partition import EpochEnd, Leader, Progress, Replica
 from impl.partition.messages import (
-    Diverging,
-    Ends,
-    EndsQuestion,
-    EpochQuestion,
-    Fetched,
+    DivergingEpoch,
+    EpochEndRequest,
     FetchRequest,
+    FetchResponse,
+    LogOffsets,
+    LogOffsetsRequest,
 )
 from spec.vocabulary import PartitionError
 from tests.impl.partition.replicas import fetch, follow, lead, with_epochs
@@ -31,21 +31,21 @@ def long_leader() -> Replica:
     return replica
 
 
-# Who asks, from which offset, in which leader epoch, with which last epoch. What is wrong in
-# several ways shows which is looked at first.
+# The follower, the fetch offset, the leader epoch, the last epoch. Requests that fail several
+# checks show their order.
 CHECKS = [
     ((7, 99, 3, 9), FENCED),
     ((7, 99, 5, 9), UNKNOWN),
-    ((7, 99, 4, 9), UNKNOWN),  # a broker that does not have the partition
+    ((7, 99, 4, 9), UNKNOWN),  # a broker without a replica
     ((7, 99, None, 9), NOT_LEADER),
-    ((1, 99, 4, 9), OUT_OF_RANGE),  # an epoch that nobody here heard of
+    ((1, 99, 4, 9), OUT_OF_RANGE),  # an unknown epoch
     ((1, 5, 4, 9), OUT_OF_RANGE),
-    ((1, 1, 4, 2), OUT_OF_RANGE),  # diverges, and lies before the log
+    ((1, 1, 4, 2), OUT_OF_RANGE),  # diverges, and is before the log
     ((1, 1, 4, 0), OUT_OF_RANGE),
-    ((1, 4, 4, 2), Diverging(EpochEnd(1, 5))),  # epoch 2 is not known here
-    ((1, 6, 4, 1), Diverging(EpochEnd(1, 5))),  # epoch 1 ended earlier here
-    ((1, 9, 4, 4), Diverging(EpochEnd(4, 8))),  # diverges, and lies beyond the log
-    ((1, 3, 4, 0), Diverging(EpochEnd(0, 2))),  # an epoch before the first one here
+    ((1, 4, 4, 2), DivergingEpoch(EpochEnd(1, 5))),  # the leader does not know epoch 2
+    ((1, 6, 4, 1), DivergingEpoch(EpochEnd(1, 5))),  # the leader's epoch 1 ended earlier
+    ((1, 9, 4, 4), DivergingEpoch(EpochEnd(4, 8))),  # diverges, and is beyond the log
+    ((1, 3, 4, 0), DivergingEpoch(EpochEnd(0, 2))),  # an epoch before the leader's first
     ((1, 9, 4, None), OUT_OF_RANGE),
     ((1, 1, 4, None), OUT_OF_RANGE),
     ((1, 1, None, None), OUT_OF_RANGE),
@@ -53,7 +53,7 @@ CHECKS = [
 
 
 @pytest.mark.parametrize(("request_", "answer"), CHECKS)
-def test_the_first_thing_wrong_is_what_is_answered_and_nothing_is_noted(
+def test_the_first_failed_check_is_answered_and_no_progress_recorded(
     request_: tuple[int, int, int | None, int | None], answer: object
 ) -> None:
     leader = long_leader()
@@ -68,7 +68,7 @@ def test_the_first_thing_wrong_is_what_is_answered_and_nothing_is_noted(
 @pytest.mark.parametrize("epoch", [None, 4])
 def test_a_fetch_that_agrees_is_answered_with_records(epoch: int | None, last: int | None) -> None:
     answer = long_leader().answer(FetchRequest(1, 4, 3, epoch, last))
-    assert isinstance(answer, Fetched)
+    assert isinstance(answer, FetchResponse)
     assert (answer.offset, answer.hw, answer.log_start) == (4, 8, 2)
     assert [(b.base, b.epoch, list(b.ids)) for b in answer.batches] == [
         (4, 1, [4]),
@@ -76,12 +76,14 @@ def test_a_fetch_that_agrees_is_answered_with_records(epoch: int | None, last: i
     ]
 
 
-@pytest.mark.parametrize("request_", [FetchRequest(0, 0, 1), EpochQuestion(1, 0), EndsQuestion(0)])
+@pytest.mark.parametrize(
+    "request_", [FetchRequest(0, 0, 1), EpochEndRequest(1, 0), LogOffsetsRequest(0)]
+)
 @pytest.mark.parametrize(
     ("epoch", "answer"), [(None, NOT_LEADER), (3, FENCED), (4, NOT_LEADER), (5, UNKNOWN)]
 )
-def test_a_follower_compares_epochs_before_it_says_that_it_does_not_lead(
-    request_: FetchRequest | EpochQuestion | EndsQuestion,
+def test_a_follower_checks_the_epoch_before_its_role(
+    request_: FetchRequest | EpochEndRequest | LogOffsetsRequest,
     epoch: int | None,
     answer: PartitionError,
 ) -> None:
@@ -90,32 +92,32 @@ def test_a_follower_compares_epochs_before_it_says_that_it_does_not_lead(
     assert replica.answer(request_._replace(leader_epoch=epoch)) == answer
 
 
-def test_questions_about_the_log_are_answered_by_the_leader() -> None:
+def test_requests_about_the_log_are_answered_by_the_leader() -> None:
     leader = long_leader()
-    assert leader.answer(EndsQuestion(4)) == Ends(2, 8)
-    assert leader.answer(EpochQuestion(1, 4)) == EpochEnd(1, 5)
-    assert leader.answer(EpochQuestion(1, None)) == EpochEnd(1, 5)
+    assert leader.answer(LogOffsetsRequest(4)) == LogOffsets(2, 8)
+    assert leader.answer(EpochEndRequest(1, 4)) == EpochEnd(1, 5)
+    assert leader.answer(EpochEndRequest(1, None)) == EpochEnd(1, 5)
 
 
-# -- what is noted ------------------------------------------------------------------------------
+# -- progress -----------------------------------------------------------------------------------
 
 
-def test_a_follower_hears_of_the_high_watermark_one_fetch_late() -> None:
+def test_a_follower_learns_the_high_watermark_one_fetch_late() -> None:
     leader = with_epochs((0, 0))
     lead(leader, 1).append([0, 1, 2])
-    told = []
+    learned = []
     for offset in (0, 3, 3):
         answer = fetch(leader, 1, offset)
-        assert isinstance(answer, Fetched)
-        told.append((answer.hw, leader.hw))
-    assert told == [(0, 0), (0, 3), (3, 3)]
+        assert isinstance(answer, FetchResponse)
+        learned.append((answer.hw, leader.hw))
+    assert learned == [(0, 0), (0, 3), (3, 3)]
 
 
-# Fetches (time, offset, end of the leader's log), and when the follower was caught up last.
+# Fetches (time, offset, end of the leader's log), and when the follower was last caught up.
 CAUGHT_UP = [
     ([(10, 5, 5)], 10),
     ([(10, 4, 5)], 0),
-    ([(10, 4, 5), (20, 5, 7)], 10),  # what there was at the fetch before
+    ([(10, 4, 5), (20, 5, 7)], 10),  # up to the end at the previous fetch
     ([(10, 4, 5), (20, 4, 7)], 0),
     ([(10, 4, 5), (20, 5, 7), (30, 6, 9)], 10),
     ([(10, 4, 5), (20, 5, 7), (30, 7, 9)], 20),
@@ -124,7 +126,7 @@ CAUGHT_UP = [
 
 
 @pytest.mark.parametrize(("fetches", "caught_up"), CAUGHT_UP)
-def test_who_fetches_what_there_was_at_its_last_fetch_was_caught_up_then(
+def test_a_fetch_from_the_previous_end_was_caught_up_then(
     fetches: list[tuple[int, int, int]], caught_up: int
 ) -> None:
     progress = Progress()
@@ -134,7 +136,7 @@ def test_who_fetches_what_there_was_at_its_last_fetch_was_caught_up_then(
     assert progress.leo == fetches[-1][1]
 
 
-def test_a_follower_that_was_cut_counts_with_less_and_what_is_committed_stays() -> None:
+def test_a_truncated_follower_does_not_lower_the_high_watermark() -> None:
     leader = with_epochs((0, 0))
     role = lead(leader, 1)
     role.append([0, 1, 2])
@@ -143,7 +145,7 @@ def test_a_follower_that_was_cut_counts_with_less_and_what_is_committed_stays() 
     assert (role.followers[1].leo, leader.hw) == (1, 3)
 
 
-def test_a_new_leader_knows_nothing_and_one_that_led_before_keeps_what_it_knew() -> None:
+def test_only_a_leader_that_led_before_knows_its_followers() -> None:
     leader = Replica(0)
     role = lead(leader, 1, {0, 1, 2}, now=100)
     assert role.followers == {1: Progress(caught_up=100), 2: Progress(caught_up=100)}

@@ -1,9 +1,10 @@
-"""What a follower asks, where it cuts its log, and what it makes of each answer."""
+"""A follower: its requests, where it truncates, and how it handles each response."""
 
 from __future__ import annotations
 
 from array import array
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,12 +12,12 @@ from hypothesis import strategies as st
 from impl.partition import GENERATIONS, Batch, EpochEnd, Follower, Generation, Replica
 from impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
 from impl.partition.messages import (
-    Diverging,
-    Ends,
-    EndsQuestion,
-    EpochQuestion,
-    Fetched,
+    DivergingEpoch,
+    EpochEndRequest,
     FetchRequest,
+    FetchResponse,
+    LogOffsets,
+    LogOffsetsRequest,
 )
 from spec.leader_epochs import EpochEnd as PlainEnd
 from spec.leader_epochs import EpochEntry, LeaderEpochs, truncation_for
@@ -35,18 +36,18 @@ def follower(generation: Generation = KIP_595, hw: int = 3) -> Follower:
 
 # -- a new leader ---------------------------------------------------------------------------------
 
-# What each generation asks first, after it was told of the new leader, and where its log ends.
+# The first request of each generation to a new leader, and the log end offset then.
 FIRST = [
     (TO_HW, FetchRequest(1, 3, 9), 3),
-    (KIP_101, EpochQuestion(2, None), 5),
-    (KIP_279, EpochQuestion(2, None), 5),
-    (KIP_320, EpochQuestion(2, 4), 5),
+    (KIP_101, EpochEndRequest(2, None), 5),
+    (KIP_279, EpochEndRequest(2, None), 5),
+    (KIP_320, EpochEndRequest(2, 4), 5),
     (KIP_595, FetchRequest(1, 5, 9, 4, 2), 5),
 ]
 
 
 @pytest.mark.parametrize(("generation", "request_", "end"), FIRST, ids=NAMES)
-def test_what_each_generation_asks_under_a_new_leader(
+def test_each_generation_has_its_first_request_to_a_new_leader(
     generation: Generation, request_: object, end: int
 ) -> None:
     role = follower(generation)
@@ -56,7 +57,7 @@ def test_what_each_generation_asks_under_a_new_leader(
 
 
 @pytest.mark.parametrize("generation", GENERATIONS, ids=NAMES)
-def test_a_log_without_epochs_is_cut_to_the_high_watermark(generation: Generation) -> None:
+def test_a_log_without_epochs_is_truncated_to_the_high_watermark(generation: Generation) -> None:
     replica = with_epochs((1, 4), broker=1, generation=generation)
     replica.epochs.clear()
     replica.hw = 3
@@ -65,22 +66,75 @@ def test_a_log_without_epochs_is_cut_to_the_high_watermark(generation: Generatio
     assert request == FetchRequest(1, 3, 9, 4 if generation.is_fenced else None)
 
 
-@pytest.mark.parametrize("generation", GENERATIONS, ids=NAMES)
-def test_a_new_epoch_begins_with_truncation_even_under_the_same_leader(
-    generation: Generation,
-) -> None:
+def following(generation: Generation) -> Follower:
+    """It follows broker 0 in epoch 4, and holds a record beyond its high watermark."""
     replica = with_epochs((1, 4), broker=1, generation=generation)
     replica.hw = 3
-    before = follow(replica, 4)
-    before.must_ask = False
+    role = follow(replica, 4)
+    role.must_ask = False
     replica.copy([Batch(replica.log.end, 4, array("q", [9]))])
+    return role
+
+
+@pytest.mark.parametrize("generation", GENERATIONS, ids=NAMES)
+def test_the_same_epoch_changes_only_the_isr(generation: Generation) -> None:
+    role = following(generation)
+    replica = role.replica
     end = replica.log.end
     assert replica.become_follower(4, 41, 0, {0}) is False
-    assert replica.role is before
-    after = follow(replica, 5)
+    assert (replica.role, role.isr, replica.log.end) == (role, {0}, end)
+
+
+@pytest.mark.parametrize("generation", GENERATIONS, ids=NAMES)
+def test_another_leader_begins_with_truncation(generation: Generation) -> None:
+    before = following(generation)
+    replica = before.replica
+    end = replica.log.end
+    assert replica.become_follower(5, 50, 2, {0, 2}) is True
+    after = replica.role
+    assert isinstance(after, Follower)
     assert after is not before
     assert replica.log.end == (3 if generation is TO_HW else end)
     assert after.must_ask is generation.asks
+
+
+IN_2_0_1 = attrs.evolve(KIP_279, name="2.0.1", passes_over=1)
+
+
+@pytest.mark.parametrize(
+    ("generation", "epoch", "anew"),
+    [
+        *[(old, epoch, False) for old in (TO_HW, KIP_101, KIP_279) for epoch in (5, 6)],
+        (IN_2_0_1, 5, False),
+        (IN_2_0_1, 6, True),
+        *[(since_2_1, epoch, True) for since_2_1 in (KIP_320, KIP_595) for epoch in (5, 6)],
+    ],
+    ids=lambda given: given.name if isinstance(given, Generation) else str(given),
+)
+def test_a_new_epoch_of_the_same_leader_begins_with_truncation_since_2_1(
+    generation: Generation, epoch: int, anew: bool
+) -> None:
+    """Kafka: `Partition.makeFollower`, by release."""
+    before = following(generation)
+    replica = before.replica
+    end = replica.log.end
+    assert replica.become_follower(epoch, 10 * epoch, 0, {0}) is anew
+    assert (replica.leader_epoch, replica.log.end) == (epoch, end)
+    after = replica.role
+    assert isinstance(after, Follower)
+    assert (after is not before) is anew
+    assert after.must_ask is (anew and generation.asks)
+    assert after.isr == {0}
+
+
+def test_a_leader_that_becomes_follower_again_has_another_leader() -> None:
+    """Before 2.1 too: what counts is the leader that it knew last."""
+    replica = following(TO_HW).replica
+    lead(replica, 5, {1})
+    replica.write([10])
+    replica.hw = 3
+    assert replica.become_follower(6, 60, 0, {0}) is True
+    assert replica.log.end == 3
 
 
 OFFSETS = st.integers(-1, 12)
@@ -90,7 +144,7 @@ HISTORIES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1
 @given(
     HISTORIES, st.integers(-1, 8), OFFSETS, st.integers(0, 12), st.sampled_from([KIP_320, KIP_595])
 )
-def test_it_cuts_where_the_specification_says(
+def test_truncation_agrees_with_the_specification(
     history: list[tuple[int, int]], epoch: int, offset: int, hw: int, generation: Generation
 ) -> None:
     epochs = [(n * 2 + skip % 2, records) for n, (skip, records) in enumerate(history)]
@@ -101,7 +155,7 @@ def test_it_cuts_where_the_specification_says(
     end = replica.log.end
     cut = truncation_for(PlainEnd(epoch, offset), entries, end, replica.hw)
     answer = EpochEnd(epoch, offset)
-    role.take(Diverging(answer) if generation.sends_last_epoch else answer)
+    role.take(DivergingEpoch(answer) if generation.sends_last_epoch else answer)
     kept = min(cut.offset, end)
     assert (replica.log.end, replica.hw) == (kept, min(hw, kept))
     assert replica.epochs.entries == list(entries.truncate_from_end(kept).entries)
@@ -112,16 +166,17 @@ def test_it_cuts_where_the_specification_says(
 @pytest.mark.parametrize(
     ("generation", "answer", "end", "asks_again"),
     [
-        (KIP_101, EpochEnd(1, 3), 3, False),  # which epoch it was about, it does not hear
+        (KIP_101, EpochEnd(1, 3), 3, False),  # the response does not name its epoch
         (KIP_279, EpochEnd(1, 3), 3, False),
-        (KIP_279, EpochEnd(0, 3), 0, False),
+        (KIP_279, EpochEnd(0, 3), 3, False),  # it does not look before its first epoch
+        (KIP_320, EpochEnd(0, 3), 0, False),
         (KIP_279, EpochEnd(-1, 2), 2, False),
         (KIP_279, EpochEnd(-1, -1), 3, False),  # to the high watermark
         (KIP_279, EpochEnd(3, 5), 5, False),
         (KIP_320, EpochEnd(2, 5), 5, False),
     ],
 )
-def test_where_it_cuts_by_the_end_of_an_epoch(
+def test_truncation_by_the_end_of_an_epoch(
     generation: Generation, answer: EpochEnd, end: int, asks_again: bool
 ) -> None:
     role = follower(generation)
@@ -129,11 +184,11 @@ def test_where_it_cuts_by_the_end_of_an_epoch(
     assert role.take(answer)
     assert replica.log.end == end
     request = role.next_request()
-    assert isinstance(request, EpochQuestion) is asks_again
+    assert isinstance(request, EpochEndRequest) is asks_again
 
 
 @pytest.mark.parametrize("generation", [KIP_279, KIP_320, KIP_595], ids=lambda g: g.name)
-def test_it_asks_until_both_know_the_epoch_and_copies_the_rest(generation: Generation) -> None:
+def test_a_follower_asks_until_both_know_the_epoch_and_then_fetches(generation: Generation) -> None:
     leader = with_epochs((1, 3), (5, 2), (7, 2))
     replica = with_epochs((1, 2), (2, 2), (4, 1), (6, 2), broker=1, generation=generation)
     replica.hw = 2
@@ -146,40 +201,40 @@ def test_it_asks_until_both_know_the_epoch_and_copies_the_rest(generation: Gener
     assert replica.log.read(0, 99) == leader.log.read(0, 99)
 
 
-# -- an answer with records -----------------------------------------------------------------------
+# -- a response with records ----------------------------------------------------------------------
 
 
-def test_the_high_watermark_is_the_leader_s_within_the_own_log_and_may_go_back() -> None:
+def test_a_followers_high_watermark_is_within_its_log_and_may_decrease() -> None:
     role = follower(hw=4)
     replica = role.replica
     moved = []
     for hw in (9, 2, 0):
-        assert role.take(Fetched(5, hw, 0, []))
+        assert role.take(FetchResponse(5, hw, 0, []))
         moved.append(replica.hw)
     assert moved == [5, 2, 0]
 
 
-def test_records_are_copied_under_the_epochs_that_they_were_written_under() -> None:
+def test_copied_records_keep_their_epochs() -> None:
     role = follower()
     replica = role.replica
     batches = [Batch(5, 2, array("q", [50, 51])), Batch(7, 3, array("q", [70]))]
-    assert role.take(Fetched(5, 6, 0, batches))
+    assert role.take(FetchResponse(5, 6, 0, batches))
     assert (replica.log.end, replica.hw) == (8, 6)
     assert replica.epochs.entries == [(1, 0), (2, 4), (3, 7)]
 
 
-def test_the_log_s_start_follows_the_leader_s() -> None:
+def test_the_log_start_follows_the_leaders() -> None:
     role = follower()
     replica = role.replica
     batches = [Batch(5, 4, array("q", [50]))]
-    role.take(Fetched(5, 5, 3, batches))
+    role.take(FetchResponse(5, 5, 3, batches))
     assert (replica.log.start, replica.hw, replica.log.end) == (3, 5, 6)
     assert replica.epochs.entries == [(1, 3), (2, 4), (4, 5)]
-    role.take(Fetched(6, 2, 3, []))
+    role.take(FetchResponse(6, 2, 3, []))
     assert replica.hw == 3  # never before the log (KAFKA-9491)
 
 
-def test_what_is_not_committed_is_not_deleted() -> None:
+def test_only_committed_records_are_deleted() -> None:
     role = follower(hw=3)
     replica = role.replica
     with pytest.raises(ValueError, match="beyond the high watermark"):
@@ -188,47 +243,45 @@ def test_what_is_not_committed_is_not_deleted() -> None:
     assert replica.log.start == 3
 
 
-def test_an_answer_to_an_earlier_fetch_changes_nothing() -> None:
+def test_an_outdated_response_changes_nothing() -> None:
     role = follower()
     replica = role.replica
-    assert not role.take(Fetched(4, 0, 4, [Batch(4, 4, array("q", [9]))]))
+    assert not role.take(FetchResponse(4, 0, 4, [Batch(4, 4, array("q", [9]))]))
     assert (replica.log.start, replica.hw, replica.log.end) == (0, 3, 5)
 
 
-def test_an_answer_that_diverges_leaves_high_watermark_and_start_where_the_log_was_not_cut() -> (
-    None
-):
+def test_a_diverging_response_keeps_the_start_and_the_high_watermark() -> None:
     role = follower(hw=3)
     replica = role.replica
-    assert role.take(Diverging(EpochEnd(2, 5)))
+    assert role.take(DivergingEpoch(EpochEnd(2, 5)))
     assert (replica.log.start, replica.hw, replica.log.end) == (0, 3, 5)
-    assert role.take(Diverging(EpochEnd(1, 2)))
+    assert role.take(DivergingEpoch(EpochEnd(1, 2)))
     assert (replica.log.start, replica.hw, replica.log.end) == (0, 2, 2)
 
 
 # -- errors ---------------------------------------------------------------------------------------
 
-# Where the leader's log begins and ends; and where the own one does afterwards: it was 2 to 5.
+# The range of the leader's log, and that of the follower's afterwards; it was 2 to 5.
 RANGES = [
-    ((0, 9), (2, 5)),  # as it is, and asks again
+    ((0, 9), (2, 5)),  # unchanged; the follower fetches again
     ((0, 5), (2, 5)),
     ((0, 4), (2, 4)),  # the leader's log is shorter
-    ((0, 1), (1, 1)),  # it ends before the own one begins
+    ((0, 1), (1, 1)),  # it ends before the follower's begins
     ((5, 9), (2, 5)),
-    ((6, 9), (6, 6)),  # it begins after the own one ends
+    ((6, 9), (6, 6)),  # it begins after the follower's ends
 ]
 
 
 @pytest.mark.parametrize(("theirs", "ours"), RANGES)
-def test_out_of_range_it_goes_where_the_leader_s_log_is(
+def test_an_out_of_range_follower_moves_into_the_leaders_range(
     theirs: tuple[int, int], ours: tuple[int, int]
 ) -> None:
     role = follower()
     replica = role.replica
     replica.delete_before(2)
     assert not role.take(PartitionError.OFFSET_OUT_OF_RANGE)
-    assert role.next_request() == EndsQuestion(4)
-    assert role.take(Ends(*theirs))
+    assert role.next_request() == LogOffsetsRequest(4)
+    assert role.take(LogOffsets(*theirs))
     assert (replica.log.start, replica.log.end) == ours
     assert replica.log.start <= replica.hw <= replica.log.end
     assert all(start < replica.log.end for _, start in replica.epochs.entries)
@@ -237,7 +290,7 @@ def test_out_of_range_it_goes_where_the_leader_s_log_is(
     assert request.offset == replica.log.end
 
 
-def test_a_follower_that_lagged_behind_retention_begins_at_the_leader_s_start() -> None:
+def test_a_follower_behind_retention_restarts_at_the_leaders_start() -> None:
     leader, replica = with_epochs((1, 9)), Replica(1)
     leader.delete_before(6)
     lead(leader, 2)
@@ -251,7 +304,7 @@ def test_a_follower_that_lagged_behind_retention_begins_at_the_leader_s_start() 
     assert replica.epochs.entries == [(1, 6)]
 
 
-def test_who_is_fenced_asks_nothing_until_it_hears_of_the_new_epoch() -> None:
+def test_a_fenced_follower_waits_for_the_new_epoch() -> None:
     role = follower()
     replica = role.replica
     assert not role.take(PartitionError.FENCED_LEADER_EPOCH)
@@ -264,7 +317,7 @@ def test_who_is_fenced_asks_nothing_until_it_hears_of_the_new_epoch() -> None:
 @pytest.mark.parametrize(
     "error", [PartitionError.UNKNOWN_LEADER_EPOCH, PartitionError.NOT_LEADER_OR_FOLLOWER]
 )
-def test_a_leader_that_does_not_know_yet_is_asked_again(error: PartitionError) -> None:
+def test_a_follower_retries_while_its_leader_is_behind(error: PartitionError) -> None:
     role = follower()
     request = role.next_request()
     assert not role.take(error)

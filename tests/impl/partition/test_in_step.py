@@ -7,35 +7,83 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from checkers.engine.options import Options
+from checkers.engine.reference import Reference
+from checkers.engine.search import Search
 from checkers.lockstep import Differs, compare_everywhere, walk_in_step
 from impl.partition import EpochCache, Generation, Leader, Replica
 from impl.partition.generations import KIP_320, KIP_595, TO_HW
-from impl.partition.messages import Answer, Diverging, Fetched, FetchRequest, Request
-from spec.core import System
+from impl.partition.messages import DivergingEpoch, FetchRequest, FetchResponse, Request, Response
+from spec.core import Blocked, System, Taken
 from spec.replication import REPLICATION
 from tests.impl.partition.adapter import (
+    BEFORE_FIRST,
     DIVERGES,
     FIRST_TRY,
     HELD_TO,
+    NOT_REFUSED,
     OLDER_ABOVE,
+    OTHER_START,
     OUT_OF_RANGE,
+    REFUSED,
+    SAME_LEADER,
     UNKNOWN_EPOCH,
     PartitionAdapter,
 )
 
 NAMES = [generation.name for generation in HELD_TO]
 LEFT_OUT = {
-    "truncate to HW": {OUT_OF_RANGE},
-    "KIP-101": {OLDER_ABOVE, OUT_OF_RANGE},
-    "KIP-279": {OLDER_ABOVE, UNKNOWN_EPOCH, OUT_OF_RANGE},
+    "truncate to HW": {SAME_LEADER, OUT_OF_RANGE},
+    "KIP-101": {SAME_LEADER, OLDER_ABOVE, OUT_OF_RANGE},
+    "KIP-279": {SAME_LEADER, OLDER_ABOVE, OTHER_START, UNKNOWN_EPOCH, BEFORE_FIRST, OUT_OF_RANGE},
     "first try": {DIVERGES, OLDER_ABOVE, UNKNOWN_EPOCH, OUT_OF_RANGE},
     "KIP-320": set(),
     "KIP-595": set(),
 }
-"""What the model says too little of: nothing, once requests are fenced."""
+"""By generation: the reasons for which steps are skipped; none once requests are fenced."""
 
 SMALL = {"brokers": 2, "log_size": 2, "max_records": 2, "max_epoch": 2}
 ROOMY = {"brokers": 3, "log_size": 5, "max_records": 7, "max_epoch": 5}
+
+
+def test_a_replica_refuses_every_guard_but_those_with_a_reason() -> None:
+    guards = {
+        (rule.name, guard)
+        for variant in REPLICATION.variants
+        for rule in variant.rules
+        for guard, is_limit in rule.guard_names()
+        if rule.by != "controller" and not is_limit
+    }
+    refused = {(rule, guard) for rule, names in REFUSED.items() for guard in names}
+    excepted = {(rule, guard) for rule, reasons in NOT_REFUSED.items() for guard in reasons}
+    assert refused & excepted == set()
+    assert refused | excepted == guards
+
+
+def test_a_replica_expands_the_isr_where_the_specification_is_stricter_than_kafka() -> None:
+    """The exception is real: like Kafka, a replica compares the follower's log end offset."""
+    stricter = "high watermark has reached the leader's epoch"
+    adapter, kip_320 = PartitionAdapter(KIP_320), system(KIP_320, brokers=2)
+    [rule] = [rule for rule in kip_320.rules if rule.name == "leader_expands_isr"]
+    expanded = 0
+    for s in states_of(kip_320):
+        for leader, follower in rule.instances(s):
+            if rule.attempt(s, (leader, follower)) != Blocked(stricter):
+                continue
+            epoch = s.views[leader].epoch
+            log = s.logs[leader].records
+            start = next((o for o, r in enumerate(log) if r.epoch == epoch), len(log))
+            taken = Taken(rule.name, {"leader": leader, "follower": follower})
+            joins = adapter.apply(adapter.load(s), taken)
+            assert joins == (s.logs[follower].end >= start)
+            expanded += joins
+    assert expanded > 0
+
+
+def states_of(explored: System[Any]) -> list[Any]:
+    backend = Reference(explored)
+    Search(explored, backend, Options(keep_going=True)).run()
+    return list(backend.came_from)
 
 
 def system(generation: Generation, **bounds: int) -> System[Any]:
@@ -45,23 +93,25 @@ def system(generation: Generation, **bounds: int) -> System[Any]:
 def every_edge(generation: Generation, **bounds: int) -> None:
     compared = compare_everywhere(PartitionAdapter(generation), system(generation, **bounds))
     assert compared.differences == []
-    assert compared.steps > compared.left_out.total() * 20
+    few = compared.left_out.copy()
+    assert compared.steps > few.pop(SAME_LEADER, 0) * 5
+    assert compared.steps > few.total() * 15
     assert set(compared.left_out) <= LEFT_OUT[generation.name]
 
 
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
-def test_every_step_of_a_small_graph_is_the_same(generation: Generation) -> None:
+def test_every_step_of_a_small_graph_agrees(generation: Generation) -> None:
     every_edge(generation, brokers=2, log_size=1, max_epoch=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
-def test_every_step_of_two_brokers_is_the_same(generation: Generation) -> None:
+def test_every_step_of_two_brokers_agrees(generation: Generation) -> None:
     every_edge(generation, **SMALL)
 
 
 @pytest.mark.slow
-def test_every_step_of_the_default_graph_is_the_same() -> None:
+def test_every_step_of_the_default_graph_agrees() -> None:
     every_edge(KIP_320)
 
 
@@ -76,34 +126,32 @@ def walk(generation: Generation, **chosen: int | bool) -> int:
 
 
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
-def test_walks_go_the_same_way(generation: Generation) -> None:
-    assert walk(generation, max_examples=8, stateful_step_count=40, derandomize=True) > 100
-
-
-LONG_WALKS = [generation for generation in HELD_TO if generation != TO_HW]
-"""Long walks of truncation to the HW find a difference that is known: a follower that truncates
-under the leader that it already follows holds less than its last fetch has told the leader. The
-model's leader sees the follower's log, that of `impl` goes by the fetch. Kafka of that time did
-not truncate there (`Partition.makeFollower`), so the model is what is to be changed."""
+def test_walks_agree(generation: Generation) -> None:
+    """Many more than a hundred steps: Hypothesis draws constants of the modules that are imported,
+    so the walks depend on the tests that run before.
+    """
+    assert walk(generation, max_examples=20, stateful_step_count=40, derandomize=True) > 100
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("generation", LONG_WALKS, ids=[g.name for g in LONG_WALKS])
-def test_long_walks_go_the_same_way(generation: Generation) -> None:
-    """Five thousand steps that both take, and more that are refused."""
-    assert walk(generation, max_examples=200, stateful_step_count=100) > 5_000
+@pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
+def test_long_walks_agree(generation: Generation) -> None:
+    """Five thousand steps that both take, and more that both refuse."""
+    assert walk(generation, max_examples=200, stateful_step_count=100, derandomize=True) > 5_000
 
 
 # -- planted faults -------------------------------------------------------------------------------
 
 
-def counts_who_diverges(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A leader that notes what a follower says it holds before it finds that it diverges."""
+def records_progress_of_diverging_fetch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader records a follower's progress before it detects the divergence."""
     answer_fetch = Leader.answer_fetch
 
-    def answer(self: Leader, request: FetchRequest, now: int) -> Fetched | Diverging | Any:
+    def answer(
+        self: Leader, request: FetchRequest, now: int
+    ) -> FetchResponse | DivergingEpoch | Any:
         answered = answer_fetch(self, request, now)
-        if isinstance(answered, Diverging):
+        if isinstance(answered, DivergingEpoch):
             self.followers[request.replica].fetched(request.offset, self.replica.log.end, now)
             self.advance_hw(now)
         return answered
@@ -112,28 +160,28 @@ def counts_who_diverges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def keeps_epochs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A leader-epoch cache that knows of records which were cut off."""
+    """The leader-epoch cache keeps the epochs of truncated records."""
     monkeypatch.setattr(EpochCache, "truncate_from_end", lambda self, offset: None)
 
 
-def cuts_one_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An offset that is taken for the last one to keep."""
+def truncates_one_too_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The truncation offset is taken for the last one to keep."""
     truncate_to = Replica.truncate_to
     monkeypatch.setattr(Replica, "truncate_to", lambda self, o: truncate_to(self, o + 1))
 
 
 def forgets_to_fence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A leader that answers followers of another epoch."""
+    """A leader answers followers of another epoch."""
     answer = Replica.answer
 
-    def unfenced(self: Replica, request: Request, now: int = 0) -> Answer:
+    def unfenced(self: Replica, request: Request, now: int = 0) -> Response:
         return answer(self, request._replace(leader_epoch=self.leader_epoch), now)
 
     monkeypatch.setattr(Replica, "answer", unfenced)
 
 
 def commits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A leader that forgets a member of which it has not heard."""
+    """A leader ignores members that have not fetched yet."""
     advance_hw = Leader.advance_hw
 
     def advance(self: Leader, now: int = 0) -> bool:
@@ -148,22 +196,22 @@ def commits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 PLANTED = [
-    (counts_who_diverges, FIRST_TRY, "leader_advances_hw", 8),
-    (keeps_epochs, KIP_595, "become_follower_and_truncate", 8),
-    (cuts_one_too_few, TO_HW, "become_follower_and_truncate", 5),
-    (forgets_to_fence, KIP_320, "become_follower_and_truncate", 4),
+    (records_progress_of_diverging_fetch, FIRST_TRY, "leader_advances_hw", 8),
+    (keeps_epochs, KIP_595, "broker_becomes_follower_and_truncates", 8),
+    (truncates_one_too_few, TO_HW, "broker_becomes_follower_and_truncates", 5),
+    (forgets_to_fence, KIP_320, "broker_becomes_follower_and_truncates", 4),
     (commits_alone, KIP_320, "leader_advances_hw", 4),
 ]
-"""Each with the last step of its story, and how many steps the shortest one has."""
+"""Each with the last rule of its trace, and the length of the shortest one."""
 SOON = PLANTED[2:4]
-"""Those that a few hundred walks come upon."""
+"""Those that a few hundred walks find."""
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "generation", "last", "steps"), PLANTED, ids=[p[0].__name__ for p in PLANTED]
 )
-def test_a_planted_fault_is_found_with_the_shortest_story(
+def test_a_planted_fault_is_found_with_a_shortest_trace(
     plant: Any, generation: Generation, last: str, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch)
@@ -176,10 +224,10 @@ def test_a_planted_fault_is_found_with_the_shortest_story(
 @pytest.mark.parametrize(
     ("plant", "generation", "last", "steps"), SOON, ids=[p[0].__name__ for p in SOON]
 )
-def test_walks_find_a_planted_fault_and_make_its_story_short(
+def test_walks_find_a_planted_fault_and_shrink_its_trace(
     plant: Any, generation: Generation, last: str, steps: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the most three steps are told that the shortest story does without."""
+    """A shrunk trace is at most three steps longer than the shortest one."""
     plant(monkeypatch)
     with pytest.raises(Differs) as differs:
         walk_in_step(

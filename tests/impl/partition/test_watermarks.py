@@ -1,4 +1,4 @@
-"""High watermarks and end offsets, held to the plain numbers of `spec.watermarks`."""
+"""High watermarks and log end offsets, compared with `spec.watermarks`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from spec.watermarks import WATERMARKS, Follower, Partition, after_truncation
 from tests.impl.partition.replicas import follow
 
 
+def everyone(state: Partition) -> list[Any]:
+    """The leader and its followers: all have a HW and a LEO."""
+    return [state.leader, *state.followers]
+
+
 class Numbers(Adapter[Partition, list[Replica]]):
-    """A leader and its followers, all of them in the ISR, by their numbers alone."""
+    """A leader and its followers, all of them in the ISR, as plain offsets."""
 
     def load(self, state: Partition) -> list[Replica]:
         everybody = range(len(state.followers) + 1)
@@ -23,7 +28,7 @@ class Numbers(Adapter[Partition, list[Replica]]):
         leader.become_leader(0, 0, everybody, everybody)
         for follower in followers:
             follower.become_follower(0, 0, 0, everybody)
-        for replica, numbers in zip(replicas, (state.leader, *state.followers), strict=True):
+        for replica, numbers in zip(replicas, everyone(state), strict=True):
             replica.write(range(numbers.leo))
             replica.hw = numbers.hw
         assert isinstance(leader.role, Leader)
@@ -46,10 +51,10 @@ class Numbers(Adapter[Partition, list[Replica]]):
         return [(r.hw, r.log.end) for r in subject], remote
 
     def view(self, state: Partition) -> Any:
-        return [(r.hw, r.leo) for r in (state.leader, *state.followers)], list(state.leader.remote)
+        return [(r.hw, r.leo) for r in everyone(state)], list(state.leader.remote)
 
 
-def test_every_append_and_fetch_moves_the_numbers_as_specified() -> None:
+def test_appends_and_fetches_update_watermarks_as_specified() -> None:
     system = WATERMARKS.system("reply-before-update", {"followers": 2, "records": 3})
     compared = compare_everywhere(Numbers(), system)
     assert compared.differences == []
@@ -57,7 +62,7 @@ def test_every_append_and_fetch_moves_the_numbers_as_specified() -> None:
 
 
 @given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 12))
-def test_truncation_moves_the_numbers_as_specified(end: int, hw: int, offset: int) -> None:
+def test_truncation_updates_watermarks_as_specified(end: int, hw: int, offset: int) -> None:
     replica = Replica(1)
     follow(replica, 0)
     replica.write(range(end))

@@ -1,4 +1,4 @@
-"""Racks: what Kafka's own assignors answered (recorded), and what that means in small examples."""
+"""Racks: recorded assignments of Kafka's own assignors, and small examples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import impl.assignors
 import spec.assignors
-from spec.assignors import ASSIGNORS, PROMISES, InvalidGroup, Member, TopicPartition
+from spec.assignors import ASSIGNORS, GUARANTEES, InvalidGroup, Member, TopicPartition
 from spec.assignors.properties import Round, failure
 
 FILE = Path(__file__).parents[2] / "cases" / "assignors_racks.json"
@@ -44,27 +44,27 @@ FROM_SCRATCH = [case for case in CASES if not case["id"].startswith("random")]
 
 
 @pytest.mark.parametrize("case", FROM_SCRATCH, ids=lambda c: f"{c['assignor']}: {c['id']}")
-def test_what_kafka_answers_keeps_every_promise(case: dict[str, Any]) -> None:
+def test_kafkas_assignments_satisfy_every_guarantee(case: dict[str, Any]) -> None:
     members = members_of(case)
     assignment = ASSIGNORS[case["assignor"]](case["partitions"], members, racks=case["racks"])
     of = Round(case["partitions"], members, assignment, case["racks"])
-    broken = {holds.__name__: failure(holds, of) for holds in PROMISES[case["assignor"]]}
+    broken = {holds.__name__: failure(holds, of) for holds in GUARANTEES[case["assignor"]]}
     assert not any(broken.values()), broken
 
 
 def given(strategy: str, members: dict[str, Member], **racks: list[list[str]]) -> dict[str, str]:
-    """What members get, written as `t0 t2`, of topics with these racks."""
+    """The members' partitions, written as `t0 t2`, of topics with these racks."""
     sizes = {topic: len(of) for topic, of in racks.items()}
     assignment = ASSIGNORS[strategy](sizes, members, racks=racks)
     return {name: " ".join(f"{t}{i}" for t, i in got) for name, got in assignment.items()}
 
 
 def standing(**racks: str | None) -> dict[str, Member]:
-    """Members that all subscribe to t and u, and stand on these racks."""
+    """Members that all subscribe to t and u, on these racks."""
     return {name: Member(["t", "u"], rack=rack) for name, rack in racks.items()}
 
 
-def test_range_and_sticky_give_partitions_to_who_is_near_and_round_robin_does_not() -> None:
+def test_range_and_sticky_prefer_members_on_the_same_rack_and_round_robin_does_not() -> None:
     members = standing(m="west", n="east")
     racks = [["east"], ["east"], ["west"], ["west"]]
     assert given("range", members, t=racks) == {"m": "t2 t3", "n": "t0 t1"}
@@ -72,7 +72,7 @@ def test_range_and_sticky_give_partitions_to_who_is_near_and_round_robin_does_no
     assert given("roundrobin", members, t=racks) == {"m": "t0 t2", "n": "t1 t3"}
 
 
-def test_range_keeps_topics_alike_together_rather_than_near() -> None:
+def test_range_prefers_co_partitioning_to_racks() -> None:
     members = standing(m="west", n="east")
     one, other = [["east"], ["west"]], [["west"], ["east"]]
     assert given("range", members, t=one, u=other) == {"m": "t0 u0", "n": "t1 u1"}
@@ -90,13 +90,15 @@ def test_range_keeps_topics_alike_together_rather_than_near() -> None:
     ],
     ids=["replicas everywhere", "members elsewhere", "members on no rack", "replicas on no rack"],
 )
-def test_racks_do_not_matter_where_nobody_is_nearer_to_anything(
+def test_racks_are_irrelevant_where_all_partitions_are_on_the_same_racks(
     strategy: str, racks: list[list[str]], near: dict[str, str | None]
 ) -> None:
     assert given(strategy, standing(**near), t=racks) == {"m": "t0", "n": "t1"}
 
 
-def test_a_sticky_member_lets_go_of_what_is_far_and_a_cooperative_one_hands_it_over() -> None:
+def test_a_sticky_member_gives_up_partitions_off_its_rack_and_a_cooperative_one_in_two_rounds() -> (
+    None
+):
     members = {
         "m": Member(["t"], [TopicPartition("t", 0)], 1, rack="west"),
         "n": Member(["t"], [TopicPartition("t", 1)], 1, rack="east"),
@@ -114,13 +116,13 @@ def test_a_sticky_member_lets_go_of_what_is_far_and_a_cooperative_one_hands_it_o
         ({"t": ["ab", "b"]}, "the racks of a partition are a list of names, not 'ab'"),
     ],
 )
-def test_what_are_no_racks_is_told_in_one_line(assignors: Any, racks: Any, line: str) -> None:
+def test_malformed_racks_are_reported_in_one_line(assignors: Any, racks: Any, line: str) -> None:
     for strategy in ("range", "sticky", "cooperative-sticky"):
         with pytest.raises(InvalidGroup, match=f"^{line}$"):
             assignors.ASSIGNORS[strategy]({"t": 2}, {"m": Member(["t"], rack="a")}, racks=racks)
 
 
-def test_racks_of_other_topics_are_not_looked_at() -> None:
+def test_racks_of_other_topics_are_ignored() -> None:
     members = {"m": Member(["t"], rack="a")}
     for strategy in ASSIGNORS:
         got = ASSIGNORS[strategy]({"t": 1, "gone": None}, members, racks={"gone": [["a"]]})

@@ -1,4 +1,4 @@
-"""What Kafka's own assignors answered, recorded: from its unit tests, and on random groups."""
+"""Recorded assignments of Kafka's own assignors: from its unit tests, and on random groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spec.assignors import ASSIGNORS, PROMISES, Member, kafka_order
+from spec.assignors import ASSIGNORS, GUARANTEES, Member, kafka_order
 from spec.assignors.properties import Round, failure
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "assignors_sample.json").read_text())
@@ -30,7 +30,7 @@ def members_of(case: dict[str, Any]) -> dict[str, Member]:
 
 
 def recorded() -> Iterator[Any]:
-    """Every case, with the result that Kafka gave."""
+    """Every case, with Kafka's result."""
     for case in CASES["unit"]:
         yield pytest.param(case, case["expect"]["exact"], id=case["id"])
     for number, case in enumerate(CASES["random"]):
@@ -44,11 +44,11 @@ def test_result_is_kafkas_own_list_order_included(case: dict[str, Any], result: 
 
 
 @pytest.mark.parametrize("case", CASES["unit"], ids=lambda case: case["id"])
-def test_what_kafkas_unit_tests_assign_keeps_every_promise(case: dict[str, Any]) -> None:
+def test_the_assignments_of_kafkas_unit_tests_satisfy_every_guarantee(case: dict[str, Any]) -> None:
     members = members_of(case)
     assignment = ASSIGNORS[case["assignor"]](case["partitions"], members)
     of = Round(case["partitions"], members, assignment)
-    broken = {holds.__name__: failure(holds, of) for holds in PROMISES[case["assignor"]]}
+    broken = {holds.__name__: failure(holds, of) for holds in GUARANTEES[case["assignor"]]}
     assert not any(broken.values()), broken
 
 

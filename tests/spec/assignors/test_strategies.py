@@ -1,4 +1,4 @@
-"""What each strategy is for, in small examples."""
+"""Each strategy in small examples."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 from spec.assignors import ASSIGNORS, InvalidGroup, KafkaRaises, Member, TopicPartition
 from spec.assignors.cooperative import next_members, rounds
 from spec.assignors.properties import VALID, Round, failure, loads_are_even
-from spec.assignors.range import partitions_of_a_topic_are_one_run
+from spec.assignors.range import ranges_are_contiguous
 from spec.assignors.roundrobin import assign_ignoring_subscriptions
 from spec.assignors.sticky import assign_sticky
-from spec.assignors.sticky.promises import nothing_is_swapped
+from spec.assignors.sticky.guarantees import no_partitions_are_swapped
 
 
 def owning(*names: str) -> list[TopicPartition]:
@@ -23,10 +23,10 @@ def listed(assignment: dict[str, tuple[TopicPartition, ...]]) -> dict[str, list[
     return {member: [str(tp) for tp in assigned] for member, assigned in assignment.items()}
 
 
-# -- the examples that are told of the strategies ------------------------------------------------
+# -- common examples of the strategies -----------------------------------------------------------
 
 
-def test_round_robin_that_ignores_subscriptions_gives_topics_to_who_did_not_ask() -> None:
+def test_round_robin_that_ignores_subscriptions_assigns_unsubscribed_topics() -> None:
     partitions = {"topic-0": 3, "topic-1": 3}
     members = {"consumer-0": Member(["topic-0"]), "consumer-1": Member(["topic-1"])}
     faulty = assign_ignoring_subscriptions(partitions, members)
@@ -40,7 +40,7 @@ def test_round_robin_that_ignores_subscriptions_gives_topics_to_who_did_not_ask(
     assert [failure(holds, Round(partitions, members, right)) for holds in VALID] == [None] * 4
 
 
-def test_range_gives_each_topic_of_one_size_alike() -> None:
+def test_range_assigns_topics_of_one_size_alike() -> None:
     members = {name: Member(["topic-0", "topic-1"]) for name in ("consumer-0", "consumer-1")}
     assert listed(ASSIGNORS["range"]({"topic-0": 3, "topic-1": 3}, members)) == {
         "consumer-0": ["topic-0-0", "topic-0-1", "topic-1-0", "topic-1-1"],
@@ -49,7 +49,9 @@ def test_range_gives_each_topic_of_one_size_alike() -> None:
 
 
 @pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
-def test_sticky_survivors_keep_theirs_and_share_what_the_dead_one_had(strategy: str) -> None:
+def test_sticky_members_keep_their_partitions_and_share_those_of_a_crashed_one(
+    strategy: str,
+) -> None:
     survivors = {
         "consumer-1": Member(["a"], owning("a-0", "a-1"), 1),
         "consumer-2": Member(["a"], owning("a-2", "a-3"), 1),
@@ -60,7 +62,7 @@ def test_sticky_survivors_keep_theirs_and_share_what_the_dead_one_had(strategy: 
     }
 
 
-def test_range_moves_more_than_sticky_when_one_dies() -> None:
+def test_range_moves_more_than_sticky_after_a_crash() -> None:
     survivors = {"consumer-1": Member(["a"]), "consumer-2": Member(["a"])}
     assert listed(ASSIGNORS["range"]({"a": 6}, survivors)) == {
         "consumer-1": ["a-0", "a-1", "a-2"],
@@ -71,7 +73,7 @@ def test_range_moves_more_than_sticky_when_one_dies() -> None:
 # -- cooperative rounds --------------------------------------------------------------------------
 
 
-def test_cooperative_withholds_what_another_still_reads_and_gives_it_next_round() -> None:
+def test_cooperative_withholds_a_partition_until_its_owner_has_revoked_it() -> None:
     members = {
         "old": Member(["a"], owning("a-0", "a-1", "a-2", "a-3"), 1),
         "new": Member(["a"], generation=None),
@@ -82,7 +84,7 @@ def test_cooperative_withholds_what_another_still_reads_and_gives_it_next_round(
     assert last.assignment == second.assignment
 
 
-def test_sticky_hands_over_in_one_round() -> None:
+def test_sticky_transfers_in_one_round() -> None:
     members = {
         "old": Member(["a"], owning("a-0", "a-1", "a-2", "a-3"), 1),
         "new": Member(["a"]),
@@ -102,7 +104,7 @@ def test_next_round_is_a_generation_later() -> None:
 # -- the order of things -------------------------------------------------------------------------
 
 
-def test_static_members_stand_first_and_by_instance_id() -> None:
+def test_static_members_come_first_by_instance_id() -> None:
     members = {
         "a": Member(["t"]),
         "y": Member(["t"], instance_id="2"),
@@ -145,7 +147,7 @@ class TestOddInput:
         members = {"a": Member(["t", "t"]), "b": Member(["t"])}
         assert listed(ASSIGNORS[strategy]({"t": 2}, members)) == {"a": ["t-0"], "b": ["t-1"]}
 
-    def test_what_is_owned_but_not_subscribed_to_or_gone_is_lost(self, strategy: str) -> None:
+    def test_unsubscribed_and_deleted_partitions_are_lost(self, strategy: str) -> None:
         members = {
             "a": Member(["t"], owning("t-0", "u-0", "gone-0"), 1),
             "b": Member(["u"], (), 1),
@@ -154,7 +156,7 @@ class TestOddInput:
         withheld = strategy == "cooperative-sticky"
         assert listed(got) == {"a": ["t-0"], "b": [] if withheld else ["u-0"]}
 
-    def test_a_negative_count_is_told_in_one_line(self, strategy: str) -> None:
+    def test_a_negative_count_is_reported_in_one_line(self, strategy: str) -> None:
         with pytest.raises(InvalidGroup, match=r"^topic 't' has -1 partitions$"):
             ASSIGNORS[strategy]({"t": -1}, {"m": Member(["t"])})
 
@@ -167,7 +169,7 @@ class TestOddInput:
         (lambda: Member(["t"], ["t"]), "a partition is a pair of topic and index"),  # type: ignore[list-item]
     ],
 )
-def test_what_is_no_member_is_told_in_one_line(wrong: object, line: str) -> None:
+def test_a_malformed_member_is_reported_in_one_line(wrong: object, line: str) -> None:
     with pytest.raises(InvalidGroup, match=f"^{line}$"):
         wrong()  # type: ignore[operator]
 
@@ -175,19 +177,19 @@ def test_what_is_no_member_is_told_in_one_line(wrong: object, line: str) -> None
 # -- quirks of Kafka's, kept ---------------------------------------------------------------------
 
 
-def test_first_member_without_topics_goes_unnoticed_and_gets_partitions() -> None:
+def test_a_first_member_without_topics_gets_partitions_by_a_quirk() -> None:
     members = {"a": Member([]), "b": Member(["t"])}
     assert listed(ASSIGNORS["sticky"]({"t": 2}, members)) == {"a": ["t-0"], "b": ["t-1"]}
 
 
-def test_a_partition_that_does_not_exist_fills_a_quota_until_kafka_gives_up() -> None:
+def test_a_claimed_partition_that_does_not_exist_fills_a_quota_until_kafka_raises() -> None:
     members = {"a": Member([], owning("t-1"), 1), "b": Member(["t"], (), 1)}
     with pytest.raises(KafkaRaises) as raised:
         ASSIGNORS["sticky"]({"t": 1}, members)
     assert raised.value.exception == "IllegalStateException"
 
 
-def test_two_claims_of_one_generation_are_void_even_if_a_third_is_newer() -> None:
+def test_two_claims_in_one_generation_are_void_even_if_a_third_is_newer() -> None:
     members = {
         "a": Member(["t"], owning("t-0"), 1),
         "b": Member(["t"], owning("t-0"), 1),
@@ -200,7 +202,7 @@ def test_two_claims_of_one_generation_are_void_even_if_a_third_is_newer() -> Non
     }
 
 
-def test_an_earlier_owner_gets_a_partition_back_though_it_no_longer_subscribes() -> None:
+def test_an_earlier_owner_gets_a_partition_back_without_subscribing() -> None:
     members = {
         "a": Member(["u"], owning("t-2"), 1),
         "b": Member(["t"], (), 1),
@@ -213,7 +215,7 @@ def test_an_earlier_owner_gets_a_partition_back_though_it_no_longer_subscribes()
     }
 
 
-def test_an_earlier_owner_that_was_set_aside_makes_kafka_fail() -> None:
+def test_an_earlier_owner_that_was_set_aside_makes_kafka_raise() -> None:
     members = {
         "a": Member(["t"], owning("t-1", "t-0"), 2),
         "b": Member(["t"], (), 1),
@@ -239,7 +241,7 @@ def test_an_assignor_remembers_the_highest_generation_it_saw() -> None:
 # -- properties can fail -------------------------------------------------------------------------
 
 
-def test_a_missing_or_shared_partition_and_a_missing_member_are_found() -> None:
+def test_missing_and_shared_partitions_and_missing_members_are_detected() -> None:
     members = {"a": Member(["t"]), "b": Member(["t"])}
     lost: dict[str, tuple[TopicPartition, ...]] = {"a": tuple(owning("t-0")), "b": ()}
     shared = {"a": tuple(owning("t-0", "t-1")), "b": tuple(owning("t-1"))}
@@ -257,11 +259,11 @@ def test_a_missing_or_shared_partition_and_a_missing_member_are_found() -> None:
     }
 
 
-def test_uneven_loads_gaps_and_swaps_are_found() -> None:
+def test_uneven_loads_gaps_and_swaps_are_detected() -> None:
     members = {"a": Member(["t"], owning("t-0"), 1), "b": Member(["t"], owning("t-1"), 1)}
     everything = Round({"t": 2}, members, {"a": tuple(owning("t-0", "t-1")), "b": ()})
     assert failure(loads_are_even, everything) == "member 'a': 2, where another has 0"
     gap = Round({"t": 3}, members, {"a": tuple(owning("t-0", "t-2")), "b": tuple(owning("t-1"))})
-    assert failure(partitions_of_a_topic_are_one_run, gap) == "topic 't' at 'a'"
+    assert failure(ranges_are_contiguous, gap) == "topic 't' at 'a'"
     swapped = Round({"t": 2}, members, {"a": tuple(owning("t-1")), "b": tuple(owning("t-0"))})
-    assert failure(nothing_is_swapped, swapped) == "t-1 from 'b' to 'a', and t-0 back"
+    assert failure(no_partitions_are_swapped, swapped) == "t-1 from 'b' to 'a', and t-0 back"

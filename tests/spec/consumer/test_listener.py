@@ -1,4 +1,4 @@
-"""What a rebalance listener is told."""
+"""The callbacks of a rebalance listener."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from spec.consumer.listener import (
     Call,
     Callback,
-    Told,
+    Effect,
     after_sync,
     before_join,
-    leaves,
-    membership_is_lost,
+    leaves_group,
+    loses_membership,
     sends_leave_group,
 )
 from spec.vocabulary import TopicPartition
@@ -25,42 +25,42 @@ REVOKED, ASSIGNED, LOST = Callback.REVOKED, Callback.ASSIGNED, Callback.LOST
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("effect", "expected"),
     [
         # before the join
-        (before_join(NONE, ["a"], cooperative=False, first=True), Told(NONE)),
-        (before_join(NONE, ["a"], cooperative=True, first=True), Told(NONE)),
-        (before_join(AB, ["a"], cooperative=False), Told(NONE, (Call(REVOKED, AB),))),
-        (before_join(NONE, ["a"], cooperative=False), Told(NONE, (Call(REVOKED, NONE),))),
+        (before_join(NONE, ["a"], cooperative=False, first=True), Effect(NONE)),
+        (before_join(NONE, ["a"], cooperative=True, first=True), Effect(NONE)),
+        (before_join(AB, ["a"], cooperative=False), Effect(NONE, (Call(REVOKED, AB),))),
+        (before_join(NONE, ["a"], cooperative=False), Effect(NONE, (Call(REVOKED, NONE),))),
         (
             before_join(AB, ["a"], cooperative=True),
-            Told(frozenset({A}), (Call(REVOKED, frozenset({B})),)),
+            Effect(frozenset({A}), (Call(REVOKED, frozenset({B})),)),
         ),
-        (before_join(AB, ["a", "b"], cooperative=True), Told(AB)),
+        (before_join(AB, ["a", "b"], cooperative=True), Effect(AB)),
         # after the sync
-        (after_sync(NONE, AB, cooperative=False), Told(AB, (Call(ASSIGNED, AB),))),
+        (after_sync(NONE, AB, cooperative=False), Effect(AB, (Call(ASSIGNED, AB),))),
         (
             after_sync(AB, BC, cooperative=True),
-            Told(
+            Effect(
                 BC,
                 (Call(REVOKED, frozenset({A})), Call(ASSIGNED, frozenset({C}))),
                 rejoins=True,
             ),
         ),
-        (after_sync(AB, AB, cooperative=True), Told(AB, (Call(ASSIGNED, NONE),))),
+        (after_sync(AB, AB, cooperative=True), Effect(AB, (Call(ASSIGNED, NONE),))),
         # when membership is void
-        (membership_is_lost(AB), Told(NONE, (Call(LOST, AB),))),
-        (membership_is_lost(NONE), Told(NONE)),
+        (loses_membership(AB), Effect(NONE, (Call(LOST, AB),))),
+        (loses_membership(NONE), Effect(NONE)),
         # on close and unsubscribe
-        (leaves(AB, membership_is_void=False), Told(NONE, (Call(REVOKED, AB),))),
-        (leaves(AB, membership_is_void=True), Told(NONE, (Call(LOST, AB),))),
+        (leaves_group(AB, membership_is_void=False), Effect(NONE, (Call(REVOKED, AB),))),
+        (leaves_group(AB, membership_is_void=True), Effect(NONE, (Call(LOST, AB),))),
     ],
 )
-def test_what_is_told_at_each_moment(told: Told, expected: Told) -> None:
-    assert told == expected
+def test_each_step_of_a_rebalance(effect: Effect, expected: Effect) -> None:
+    assert effect == expected
 
 
-def test_only_dynamic_members_say_goodbye() -> None:
+def test_only_dynamic_members_send_leave_group() -> None:
     assert sends_leave_group(None)
     assert not sends_leave_group("instance")
 
@@ -69,7 +69,7 @@ some = st.frozensets(st.sampled_from([A, B, C]))
 
 
 @given(some, some, st.sets(st.sampled_from("abc")), st.booleans())
-def test_what_was_told_adds_up_to_what_is_owned(
+def test_the_callbacks_add_up_to_the_owned_partitions(
     owned: frozenset[TopicPartition],
     assigned: frozenset[TopicPartition],
     subscribed: set[str],

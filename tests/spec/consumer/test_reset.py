@@ -1,4 +1,4 @@
-"""Where a reset moves a group."""
+"""Where `kafka-consumer-groups --reset-offsets` moves a group."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from spec.consumer import reset
 from spec.consumer.errors import GroupIsActive, NothingCommitted
-from spec.consumer.reset import Partition
+from spec.consumer.reset import PartitionOffsets
 from spec.messages import GroupState
 
-LOG = Partition(start=10, end=14, committed=12, times=(100, 110, 110, 130))
-NEW = Partition(start=10, end=14, times=(100, 110, 110, 130))
-GONE = Partition(start=10, end=14, committed=3)
+LOG = PartitionOffsets(start=10, end=14, committed=12, times=(100, 110, 110, 130))
+NEW = PartitionOffsets(start=10, end=14, times=(100, 110, 110, 130))
+GONE = PartitionOffsets(start=10, end=14, committed=3)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_each_kind_of_reset(found: int, expected: int) -> None:
     assert found == expected
 
 
-def test_what_was_never_committed_cannot_be_shifted() -> None:
+def test_shifting_needs_a_committed_offset() -> None:
     with pytest.raises(NothingCommitted):
         reset.shift_by(NEW, 1)
 
@@ -50,17 +50,17 @@ def test_what_was_never_committed_cannot_be_shifted() -> None:
 @pytest.mark.parametrize("state", GroupState)
 def test_only_a_group_without_members_is_reset(state: GroupState) -> None:
     if state in (GroupState.EMPTY, GroupState.DEAD):
-        reset.may_reset(state)
+        reset.check_reset(state)
     else:
         with pytest.raises(GroupIsActive):
-            reset.may_reset(state)
+            reset.check_reset(state)
 
 
 @given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 30), st.integers(-40, 40))
-def test_a_reset_that_is_clamped_stays_within_the_log(
+def test_a_clamped_reset_stays_within_the_log(
     start: int, length: int, committed: int, number: int
 ) -> None:
-    p = Partition(start, start + length, committed, tuple(range(0, 10 * length, 10)))
+    p = PartitionOffsets(start, start + length, committed, tuple(range(0, 10 * length, 10)))
     for found in (
         reset.to_offset(p, number),
         reset.shift_by(p, number),

@@ -1,4 +1,4 @@
-"""What a consumer reads, and which calls are refused."""
+"""What a consumer reads, and which calls it refuses."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import pytest
 
 from spec.consumer.errors import IllegalArgument, IllegalState
 from spec.consumer.subscription import (
+    INTERNAL_TOPICS,
     Mode,
     Subscription,
     assign,
-    assigned_by_group,
-    may_poll,
-    may_seek,
-    may_touch,
+    assign_from_group,
+    check_assigned,
+    check_poll,
+    check_seek,
     subscribe,
     subscribe_to_pattern,
-    topics_are_known,
     unsubscribe,
+    update_metadata,
 )
 from spec.vocabulary import TopicPartition
 
@@ -34,7 +35,7 @@ WAYS: dict[Mode, Callable[[Subscription], Subscription]] = {
 
 
 @pytest.mark.parametrize(("first", "second"), list(product(WAYS, WAYS)))
-def test_ways_of_reading_exclude_each_other_until_unsubscribe(first: Mode, second: Mode) -> None:
+def test_the_modes_exclude_each_other_until_unsubscribe(first: Mode, second: Mode) -> None:
     s = WAYS[first](NOTHING)
     assert s.mode is first
     if first is second:
@@ -51,46 +52,55 @@ def test_subscribing_to_nothing_and_assigning_nothing_unsubscribe(mode: Mode) ->
     assert assign(WAYS[mode](NOTHING), []) == NOTHING
 
 
-def test_a_poll_needs_something_to_read() -> None:
+def test_a_poll_without_subscription_is_refused() -> None:
     with pytest.raises(IllegalState):
-        may_poll(NOTHING)
+        check_poll(NOTHING)
     for way in WAYS.values():
-        may_poll(way(NOTHING))
+        check_poll(way(NOTHING))
 
 
-def test_a_pattern_takes_whole_names_and_topics_that_come_later() -> None:
+def test_a_pattern_matches_whole_names_and_later_topics() -> None:
     s = WAYS[Mode.AUTO_PATTERN](NOTHING)
     assert s.topics == {"a", "ab"}
-    assert topics_are_known(s, ["abc", "b"]).topics == {"abc"}
-    assert topics_are_known(subscribe(NOTHING, ["a"]), ["b"]).topics == {"a"}
+    assert update_metadata(s, ["abc", "b"]).topics == {"abc"}
+    assert update_metadata(subscribe(NOTHING, ["a"]), ["b"]).topics == {"a"}
 
 
-def test_only_who_has_joined_takes_partitions_from_a_group() -> None:
-    assert assigned_by_group(subscribe(NOTHING, ["a"]), [A]).assigned == {A}
+def test_a_pattern_passes_over_internal_topics_unless_they_are_included() -> None:
+    known = ["orders", *INTERNAL_TOPICS]
+    assert subscribe_to_pattern(NOTHING, ".*", known).topics == {"orders"}
+    everything = Subscription(exclude_internal_topics=False)
+    assert subscribe_to_pattern(everything, ".*", known).topics == {"orders", *INTERNAL_TOPICS}
+    assert subscribe_to_pattern(unsubscribe(everything), ".*", known).topics == {*known}
+    assert subscribe(NOTHING, ["__consumer_offsets"]).topics == {"__consumer_offsets"}
+
+
+def test_a_group_assigns_only_to_subscribed_consumers() -> None:
+    assert assign_from_group(subscribe(NOTHING, ["a"]), [A]).assigned == {A}
     for s in (NOTHING, assign(NOTHING, [A])):
-        with pytest.raises(IllegalState):
-            assigned_by_group(s, [B])
+        with pytest.raises(IllegalArgument):
+            assign_from_group(s, [B])
 
 
 def test_a_new_subscription_keeps_what_is_assigned_until_the_rebalance() -> None:
-    s = assigned_by_group(subscribe(NOTHING, ["a"]), [A])
+    s = assign_from_group(subscribe(NOTHING, ["a"]), [A])
     assert subscribe(s, ["b"]).assigned == {A}
     assert assign(assign(NOTHING, [A]), [B]).assigned == {B}
 
 
 def test_seeking_pausing_and_asking_need_an_assigned_partition() -> None:
     s = assign(NOTHING, [A])
-    may_touch(s, A)
-    may_seek(s, A, 0)
+    check_assigned(s, A)
+    check_seek(s, A, 0)
     with pytest.raises(IllegalState):
-        may_touch(s, B)
+        check_assigned(s, B)
     with pytest.raises(IllegalState):
-        may_seek(s, B, 0)
+        check_seek(s, B, 0)
     with pytest.raises(IllegalArgument):
-        may_seek(s, A, -1)
+        check_seek(s, A, -1)
 
 
-def test_names_that_are_no_names_are_refused() -> None:
+def test_empty_names_are_refused() -> None:
     with pytest.raises(IllegalArgument):
         subscribe(NOTHING, ["a", " "])
     with pytest.raises(IllegalArgument):

@@ -12,14 +12,16 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from checkers.explore import explore
-from spec.group import GROUP
-from spec.picture import Arrow
-from spec.replication import REPLICATION
-from spec.toys import CORRIDOR, DIE_HARD
-from spec.watermarks import WATERMARKS
+from checkers.engine.reference import explore
+from checkers.models.find import find_model
+from examples import CORRIDOR, DIE_HARD
 from traces.page import page
+from traces.picture import Arrow
 from traces.story import Scene, SceneCell, SceneFact, SceneLane, SceneMark, Story, tell
+
+REPLICATION = find_model("replication")
+GROUP = find_model("group")
+WATERMARKS = find_model("watermarks")
 
 REQUIRED = "KSPEC_REQUIRE_BROWSER"
 CHROMIUM = [
@@ -55,9 +57,9 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def tab(browser: Browser) -> Iterator[Page]:
-    """One tab for all: opening another costs more than what it shows."""
+    """One tab for all tests: opening another takes longer than a test."""
     with browser.new_context() as context:
-        context.set_default_timeout(5000)
+        context.set_default_timeout(60_000)
         yield context.new_page()
 
 
@@ -66,7 +68,7 @@ Open = Callable[..., Page]
 
 @pytest.fixture
 def opened(tab: Page, tmp_path: Path) -> Iterator[Open]:
-    """Open a story; in the end, nothing was asked of the network and nothing complained."""
+    """Open a story; afterwards, check that there were no network requests and no errors."""
     files: list[str] = []
     requests: list[str] = []
     complaints: list[str] = []
@@ -105,7 +107,7 @@ def opened(tab: Page, tmp_path: Path) -> Iterator[Open]:
 
 @pytest.fixture(scope="session")
 def lost() -> Story:
-    """How a committed record is lost: two brokers, a copy is cut off."""
+    """A committed record is lost: two brokers, one of which truncates its copy."""
     violation = explore(REPLICATION.system("truncate-to-hw", {"brokers": 2})).violations[0]
     assert violation.trace is not None
     return tell(violation.trace, violation.says, violated=True)
@@ -120,7 +122,7 @@ def going_round() -> Story:
 
 @pytest.fixture(scope="session")
 def rebalance() -> Story:
-    """A group with one consumer, whose generation is taken away: lanes with bands."""
+    """A group whose only consumer loses its generation: lanes with bands."""
     small = {"consumers": 1, "crashes": 0, "failovers": 0, "early": 1}
     violation = explore(GROUP.system("before-kafka-8104", small)).violations[0]
     assert violation.trace is not None
@@ -129,7 +131,7 @@ def rebalance() -> Story:
 
 @pytest.fixture(scope="session")
 def witness() -> Story:
-    trace = explore(WATERMARKS.system()).witnesses["EveryoneKnows"]
+    trace = explore(WATERMARKS.system()).witnesses["EveryReplicaLearnsHighWatermark"]
     return tell(trace, "everyone knows", violated=False)
 
 
@@ -142,7 +144,7 @@ def plain() -> Story:
 
 @pytest.fixture(scope="session")
 def large() -> Callable[..., Story]:
-    """Eight lanes, long logs, long values, many marks, and as many scenes as are asked for."""
+    """Eight lanes, long logs, long values, many marks, and any number of scenes."""
     return large_story
 
 
@@ -152,8 +154,10 @@ def large_story(scenes: int = 2) -> Story:
     colours = [None, 0, 1, 2, 3, 4, 5]
     changes = ["", "new", "", "gone"]
     cells = [
-        SceneCell(f"r{i} e{i}", colours[i % 7], f"offset {i}", changes[i % 4], failing=i == 11)
-        for i in range(12)
+        SceneCell(
+            f"r{i} e{i}", colours[i % 7], f"offset {i}", changes[i % 4], i == 11, "✓" * (i < 3)
+        )
+        for i, sign in enumerate(["✓"] * 3 + [""] * 9)
     ]
     lanes = [
         SceneLane(
@@ -170,8 +174,8 @@ def large_story(scenes: int = 2) -> Story:
     ]
     arrows = [Arrow("broker 0", "broker 7", "fetch"), Arrow("broker 3", "broker 3", "itself")]
     rule = "follower_fetches_" * 9
-    told = [
+    drawn = [
         Scene(n + 1, rule, "follower", {"request": value}, "A long way.", lanes, arrows)
         for n in range(scenes)
     ]
-    return Story("large", "", "something fails", told, violated=True)
+    return Story("large", "", "something fails", drawn, violated=True)

@@ -16,7 +16,7 @@ NARROW = 360
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
-def test_a_narrow_window_is_never_scrolled_sideways(
+def test_a_narrow_window_needs_no_horizontal_scrolling(
     opened: Open, large: Large, lost: Story, plain: Story, rebalance: Story
 ) -> None:
     for story in (lost, plain, rebalance, large()):
@@ -26,7 +26,7 @@ def test_a_narrow_window_is_never_scrolled_sideways(
             shown.keyboard.press("j")
 
 
-def test_a_long_log_is_scrolled_in_its_lane_to_what_fails(opened: Open, large: Large) -> None:
+def test_a_long_log_scrolls_to_its_failing_cell(opened: Open, large: Large) -> None:
     shown = opened(large(), width=NARROW)
     log = shown.locator("[data-lane='broker 4'] .log")
     assert log.evaluate("log => log.scrollWidth > log.clientWidth")
@@ -37,7 +37,7 @@ def test_a_long_log_is_scrolled_in_its_lane_to_what_fails(opened: Open, large: L
     assert failing["x"] + failing["width"] <= frame["x"] + frame["width"]
 
 
-def test_of_two_hundred_steps_the_current_one_is_in_view(opened: Open, large: Large) -> None:
+def test_the_current_step_of_two_hundred_is_in_view(opened: Open, large: Large) -> None:
     shown = opened(large(scenes=200), "#150")
     expect(shown.locator("#steps [aria-current]")).to_be_in_viewport()
 
@@ -102,14 +102,14 @@ def test_cells_of_two_epochs_differ_in_colour_and_in_text(opened: Open, large: L
 
 
 @pytest.mark.parametrize(("motion", "moves"), [("reduce", False), ("no-preference", True)])
-def test_nothing_moves_for_whoever_wants_no_motion(
+def test_animations_are_off_with_reduced_motion(
     opened: Open, lost: Story, motion: str, moves: bool
 ) -> None:
     shown = opened(lost, f"#{len(lost.scenes)}", motion=motion)
     assert (shown.evaluate("document.getAnimations().length") > 0) == moves
 
 
-def test_on_paper_every_scene_is_shown(opened: Open, lost: Story) -> None:
+def test_every_scene_is_printed(opened: Open, lost: Story) -> None:
     shown = opened(lost)
     shown.evaluate("dispatchEvent(new Event('beforeprint'))")
     shown.emulate_media(media="print")
@@ -117,7 +117,7 @@ def test_on_paper_every_scene_is_shown(opened: Open, lost: Story) -> None:
     assert shown.locator(".controls:visible, .stage:visible").count() == 0
 
 
-def test_parts_of_the_page_are_named_and_the_focus_is_seen(opened: Open, lost: Story) -> None:
+def test_regions_have_names_and_the_focus_is_visible(opened: Open, lost: Story) -> None:
     shown = opened(lost)
     for role, name in [
         ("banner", None),
@@ -137,10 +137,10 @@ def test_parts_of_the_page_are_named_and_the_focus_is_seen(opened: Open, lost: S
     assert shown.evaluate(width) == "3px"
 
 
-def test_the_legend_explains_the_signs_and_words_that_are_used(
+def test_the_legend_explains_the_signs_and_terms_in_use(
     opened: Open, lost: Story, plain: Story
 ) -> None:
     legend = opened(lost).locator("#legend").inner_text()
-    for part in ("leader epoch 0", "HW", "LEO", "high watermark", "came with", "went with"):
+    for part in ("leader epoch 0", "HW", "LEO", "high watermark", "added by", "removed by"):
         assert part in legend
     assert "HW" not in opened(plain).locator("#legend").inner_text()

@@ -27,7 +27,10 @@ NUMBERS = """() => {
 
 
 def number(shown: Page) -> int:
-    """The step that is shown, by everything that says so."""
+    """The number of the shown step, in all its places, once the page has followed its hash."""
+    shown.wait_for_function(
+        "() => document.querySelector('#slider').value === location.hash.slice(1)"
+    )
     said = shown.evaluate(NUMBERS)
     assert len(set(said)) == 1, said
     return int(said[0])
@@ -77,7 +80,7 @@ def test_buttons_step_through_all_scenes(opened: Open, lost: Story) -> None:
     assert number(shown) == last
 
 
-def test_keys_step_and_the_ends_are_ends(opened: Open, lost: Story) -> None:
+def test_keys_step_and_stop_at_both_ends(opened: Open, lost: Story) -> None:
     shown, last = opened(lost), len(lost.scenes)
     for key, expected in [
         ("ArrowRight", 2),
@@ -93,9 +96,7 @@ def test_keys_step_and_the_ends_are_ends(opened: Open, lost: Story) -> None:
         assert number(shown) == expected, key
 
 
-def test_keys_still_step_when_the_focused_button_has_come_to_its_end(
-    opened: Open, lost: Story
-) -> None:
+def test_keys_step_while_a_disabled_button_has_the_focus(opened: Open, lost: Story) -> None:
     shown, last = opened(lost), len(lost.scenes)
     shown.focus("#last")
     shown.keyboard.press("Enter")
@@ -118,9 +119,7 @@ def test_space_plays_to_the_end_and_pauses(opened: Open, lost: Story) -> None:
     expect(shown.locator("#play")).to_have_attribute("aria-label", "Play")
 
 
-def test_a_click_on_a_step_shows_it_and_the_way_back_is_the_browsers(
-    opened: Open, lost: Story
-) -> None:
+def test_a_click_shows_a_step_and_the_browser_can_go_back(opened: Open, lost: Story) -> None:
     shown = opened(lost)
     shown.click("#steps a[href='#4']")
     assert number(shown) == 4
@@ -148,7 +147,7 @@ def test_a_step_can_be_linked_to(opened: Open, lost: Story, fragment: str, expec
     assert number(opened(lost, fragment)) == expected
 
 
-def test_another_fragment_in_the_address_shows_another_step(opened: Open, lost: Story) -> None:
+def test_changing_the_fragment_changes_the_step(opened: Open, lost: Story) -> None:
     shown = opened(lost, "#3")
     shown.evaluate("location.hash = '#6'")
     expect(shown.locator("#counter")).to_contain_text("6 /")
@@ -157,7 +156,7 @@ def test_another_fragment_in_the_address_shows_another_step(opened: Open, lost: 
 # -- what a scene shows ---------------------------------------------------------------------
 
 
-def test_every_scene_shows_what_the_story_says(opened: Open, lost: Story) -> None:
+def test_every_scene_shows_its_facts_cells_and_arrows(opened: Open, lost: Story) -> None:
     shown = opened(lost)
     for scene in lost.scenes:
         assert shown.evaluate(DRAWN) == [
@@ -182,13 +181,11 @@ def test_every_scene_shows_what_the_story_says(opened: Open, lost: Story) -> Non
             for lane in scene.lanes
         ]
         assert shown.locator("#drawing svg .line").count() == len(scene.arrows)
-        assert text(shown, "#drawing .doc") == (scene.doc or "The state in which it starts.")
+        assert text(shown, "#drawing .doc") == scene.doc
         shown.keyboard.press("j")
 
 
-def test_rules_are_named_in_words_and_as_they_are_found_in_the_code(
-    opened: Open, lost: Story
-) -> None:
+def test_rules_are_named_in_words_and_by_identifier(opened: Open, lost: Story) -> None:
     advance = next(s.number for s in lost.scenes if s.rule == "leader_advances_hw")
     shown = opened(lost, f"#{advance}")
     assert text(shown, "#drawing h2") == "Leader advances HW"
@@ -196,7 +193,7 @@ def test_rules_are_named_in_words_and_as_they_are_found_in_the_code(
     assert text(shown, "#drawing .step b") == "leader 0"
 
 
-def test_the_failing_step_and_cell_are_marked_and_nothing_else(opened: Open, lost: Story) -> None:
+def test_only_the_failing_step_and_cell_are_marked(opened: Open, lost: Story) -> None:
     shown, last = opened(lost), len(lost.scenes)
     for step in range(1, last + 1):
         failing = [("broker 1", "r0 e0")] if step == last else []
@@ -209,28 +206,34 @@ def test_the_failing_step_and_cell_are_marked_and_nothing_else(opened: Open, los
     assert lost.verdict in text(shown, "#said")
 
 
-def test_a_failing_lane_and_a_record_that_is_missing_are_marked(opened: Open, large: Large) -> None:
+def test_a_failing_lane_and_a_missing_record_are_marked(opened: Open, large: Large) -> None:
     shown = opened(large())
     assert shown.locator("#drawing .lane.failing").get_attribute("data-lane") == "broker 2"
     assert failing_cells(shown)[0] == ("broker 0", "missing")
 
 
-def test_a_witness_fails_nowhere(opened: Open, witness: Story) -> None:
+def test_a_sign_stands_behind_the_text_of_its_cell(opened: Open, large: Large) -> None:
+    shown = opened(large())
+    texts = shown.locator("#drawing .lane").nth(1).locator(".cell .text").all_text_contents()
+    assert texts[:4] == ["r0 e0✓", "r1 e1✓", "r2 e2✓", "r3 e3"]
+
+
+def test_a_witness_marks_no_failure(opened: Open, witness: Story) -> None:
     shown = opened(witness, f"#{len(witness.scenes)}")
     assert shown.locator(".failing, .fails").count() == 0
-    assert text(shown, "#drawing .outcome") == "✓ Here: everyone knows"
+    assert text(shown, "#drawing .outcome") == "✓ Witness: everyone knows"
 
 
-def test_a_behaviour_without_end_goes_round(opened: Open, going_round: Story) -> None:
+def test_a_lasso_returns_to_its_loop(opened: Open, going_round: Story) -> None:
     shown = opened(going_round, "#2")
     outcome = text(shown, "#drawing .outcome")
-    assert "it goes round: step aside together, on to step 1 again" in outcome
-    assert "then step 1 again" in text(shown, "#steps")
+    assert "the behaviour repeats: step aside together, back to step 1" in outcome
+    assert "then back to step 1" in text(shown, "#steps")
     shown.keyboard.press("ArrowRight")
     assert number(shown) == 1
 
 
-def test_marks_at_one_place_stay_readable(opened: Open, lost: Story) -> None:
+def test_marks_at_one_offset_stay_readable(opened: Open, lost: Story) -> None:
     readable = """() => [...document.querySelectorAll('#drawing .log')].map(log => {
         const box = (element) => element.getBoundingClientRect();
         const labels = [...log.querySelectorAll('.label span')];
@@ -246,7 +249,7 @@ def test_marks_at_one_place_stay_readable(opened: Open, lost: Story) -> None:
         shown.keyboard.press("j")
 
 
-def test_a_mark_stands_between_the_cells_it_divides(opened: Open, lost: Story) -> None:
+def test_a_mark_is_between_the_cells_it_divides(opened: Open, lost: Story) -> None:
     shown = opened(lost, f"#{len(lost.scenes)}")
     leader = shown.locator("[data-lane='broker 0']")
     for mark in leader.locator(".mark").all():
@@ -265,9 +268,7 @@ STRIP = """() => [...document.querySelectorAll('#timeline .band')].map(band => [
     Number(band.style.gridRow.split(' ')[0]), band.hash.slice(1), band.textContent])"""
 
 
-def test_the_strip_has_a_piece_for_each_time_that_a_lane_is_in_a_state(
-    opened: Open, rebalance: Story
-) -> None:
+def test_the_strip_has_a_segment_for_each_stay_in_a_state(opened: Open, rebalance: Story) -> None:
     expected = []
     for row, lane in enumerate(rebalance.scenes[0].lanes):
         before = None
@@ -281,7 +282,7 @@ def test_the_strip_has_a_piece_for_each_time_that_a_lane_is_in_a_state(
     assert len(expected) > 5
 
 
-def test_the_strip_shows_where_the_story_is_and_leads_to_each_change(
+def test_the_strip_shows_the_current_step_and_links_to_each_change(
     opened: Open, rebalance: Story
 ) -> None:
     shown = opened(rebalance, "#2")
@@ -295,7 +296,7 @@ def test_the_strip_shows_where_the_story_is_and_leads_to_each_change(
     assert abs(now["x"] - piece["x"]) < 4
 
 
-def test_a_lane_says_which_state_it_is_in_and_which_it_left(opened: Open, rebalance: Story) -> None:
+def test_a_lane_shows_its_state_and_the_previous_one(opened: Open, rebalance: Story) -> None:
     prepares = next(s.number for s in rebalance.scenes if s.lanes[0].band_before == "Empty")
     lane = opened(rebalance, f"#{prepares}").locator("[data-lane='coordinator']")
     assert lane.locator("del.band").inner_text() == "Empty"
@@ -305,5 +306,5 @@ def test_a_lane_says_which_state_it_is_in_and_which_it_left(opened: Open, rebala
     )
 
 
-def test_without_states_there_is_no_strip(opened: Open, lost: Story) -> None:
+def test_lanes_without_bands_have_no_strip(opened: Open, lost: Story) -> None:
     assert opened(lost).locator("#timeline").is_hidden()

@@ -1,0 +1,449 @@
+"""Findings: problems that Kafka's own checks, or arithmetic on settings, show."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+import attrs
+
+from checkers.advice.catalogue import ELR, order
+from checkers.advice.settings import Settings, shown
+from checkers.advice.sources import Remark as Finding
+from checkers.advice.sources import Source
+from spec.durability import effective_min_isr, survives_writing
+
+ALL = ("all", "-1")
+"""Both mean that every in-sync replica must have a record."""
+
+ADDRESSES = "bootstrap.servers"
+IN_FLIGHT = "max.in.flight.requests.per.connection"
+SESSION, HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
+
+
+def findings(s: Settings, asked: Collection[str], ms_per_record: float | None) -> list[Finding]:
+    """All findings. Those on producers and consumers need a source of their settings: `asked`."""
+    found = list(on_topic(s, given=bool({"broker", "topic"} & set(asked))))
+    if "producer" in asked:
+        found += on_producer(s)
+    if "consumer" in asked:
+        found += on_consumer(s, ms_per_record)
+    return found
+
+
+def misspelt_and_required(s: Settings, sources: Collection[Source]) -> Iterator[Finding]:
+    """Settings that a process needs, and that a file has under a wrong name only."""
+    for source in sources:
+        for remark in source.remarks:
+            for name in remark.meant:
+                if is_required(s, source.kind, name) and not s.is_set(source.kind, name):
+                    yield Finding(
+                        name,
+                        f"only {remark.setting} is given, probably a misspelling: the "
+                        f"{source.kind} does not start, unless its code sets {name}",
+                        f"rename {remark.setting} in {source.name}",
+                        "ClientUtils.parseAndValidateAddresses"
+                        if name == ADDRESSES
+                        else "ConfigDef.parseValue",
+                        refused_by=source.kind,
+                    )
+
+
+def is_required(s: Settings, kind: str, name: str) -> bool:
+    """Whether a client or a broker does not start without this setting."""
+    if name == ADDRESSES:  # since 1.1 its default is an empty list, which is refused later
+        return kind in ("producer", "consumer")
+    return bool(kind) and s.has(kind, name) and s.known.settings[kind][name].default == "(required)"
+
+
+# -- brokers and topics ---------------------------------------------------------------------------
+
+
+def on_topic(s: Settings, *, given: bool) -> Iterator[Finding]:
+    """The number of copies, and how many of them a write has to reach.
+
+    `given` says whether there is a source of the settings of brokers or the topic.
+    """
+    factor = s.number("topic", "replication.factor")
+    min_isr = s.number("topic", "min.insync.replicas")
+    waits_for_all = s.text("producer", "acks") in ALL
+    if factor == 1:
+        by_default = not s.is_set("topic", "replication.factor") and not s.is_set(
+            "broker", "default.replication.factor"
+        )
+        yield Finding(
+            "replication.factor",
+            (
+                "no source gives it, and the default of default.replication.factor is 1: "
+                if by_default
+                else ""
+            )
+            + "there is only one copy of each record: while its broker is down, the partition is "
+            "unavailable, and losing the disk loses the records",
+            "create topics with replication.factor=3"
+            + (", or name the topic's own with --set replication.factor" if by_default else ""),
+            "spec.durability.survives_reading",
+        )
+    if min_isr > factor:
+        if order(s.known.release) >= order("3.7"):
+            problem = f"it exceeds replication.factor={factor}, and counts as {factor}"
+        else:
+            problem = f"it exceeds replication.factor={factor}: no write with acks=all succeeds"
+        yield Finding(
+            "min.insync.replicas",
+            problem,
+            f"use at most {factor - 1}"
+            if factor > 2
+            else "use replication.factor=3 with min.insync.replicas=2",
+            "Partition.effectiveMinIsr; before 3.7 Partition.appendRecordsToLeader",
+        )
+    effective = effective_min_isr(min_isr, factor)
+    if waits_for_all and factor > 1 and survives_writing(factor, -1, min_isr) == 0:
+        yield Finding(
+            "min.insync.replicas",
+            f"it equals replication.factor={factor}: after one crash, all writes fail with "
+            "NOT_ENOUGH_REPLICAS until the broker is back",
+            f"use min.insync.replicas={factor - 1}" if factor > 2 else "use replication.factor=3",
+            "Partition.appendRecordsToLeader; spec.durability.survives_writing",
+        )
+    if given and waits_for_all and effective == 1 and factor > 1:
+        yield Finding(
+            "min.insync.replicas",
+            "acks=all waits for in-sync replicas only, and with 1 the leader alone is enough: "
+            "if the followers lag, a write is acknowledged with a single copy",
+            "use min.insync.replicas=2 with replication.factor=3",
+            "Partition.checkEnoughReplicasReachOffset",
+        )
+    if min_isr > 1 and not waits_for_all:
+        yield Finding(
+            "min.insync.replicas",
+            "it applies to writes with acks=all only; this producer has "
+            f"acks={s.text('producer', 'acks')}",
+            "use acks=all",
+            "Partition.appendRecordsToLeader",
+        )
+    if s.truth("topic", "unclean.leader.election.enable"):
+        yield Finding(
+            "unclean.leader.election.enable",
+            "a broker that lacks acknowledged records may become leader; all replicas then "
+            "truncate them",
+            "use false: the partition then waits for an in-sync replica",
+            "PartitionChangeBuilder.electLeader; PartitionLeaderElectionAlgorithms",
+        )
+    if s.has("broker", ELR) and effective > 1:
+        yield from on_eligible_leaders(s)
+    yield from on_offsets_topic(s, factor)
+    if s.number("broker", "replica.fetch.wait.max.ms") > s.number(
+        "broker", "replica.lag.time.max.ms"
+    ):
+        yield Finding(
+            "replica.fetch.wait.max.ms",
+            "it exceeds replica.lag.time.max.ms: the broker does not start",
+            "keep replica.fetch.wait.max.ms far below replica.lag.time.max.ms",
+            "KafkaConfig.validateValues",
+            refused_by="broker",
+        )
+
+
+def on_eligible_leaders(s: Settings) -> Iterator[Finding]:
+    """Whether the controller remembers which replicas outside the ISR have all records."""
+    enable = f"kafka-features upgrade --feature {ELR}=1"
+    because = "KIP-966; PartitionChangeBuilder.maybePopulateTargetElr"
+    if s.number("broker", ELR) == 0:
+        yield Finding(
+            ELR,
+            "without eligible leader replicas, the last member of the ISR may be elected after a "
+            "power loss, although it has lost records that another replica still has",
+            enable,
+            because,
+        )
+    elif not s.is_set("broker", ELR):
+        yield Finding(
+            ELR,
+            "1 is assumed, which is the default of new clusters only: a cluster that was upgraded "
+            "has 0 until the feature is enabled, and may lose records after a power loss",
+            f"check it with kafka-features describe, and ask again with --set {ELR}=0 or =1. To "
+            f"enable it: {enable}",
+            because,
+        )
+
+
+def on_offsets_topic(s: Settings, factor: int) -> Iterator[Finding]:
+    """The replication of committed offsets."""
+    copies = s.number("broker", "offsets.topic.replication.factor")
+    if copies < factor:
+        yield Finding(
+            "offsets.topic.replication.factor",
+            f"the committed offsets have fewer copies ({copies}) than the topic's records "
+            f"({factor}), and consumer groups depend on both",
+            f"use {factor}, and reassign __consumer_offsets if it exists",
+            "spec.placement; GroupMetadataManager",
+        )
+
+
+# -- producers ------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Producer:
+    """A producer's effective settings."""
+
+    acks: str
+    """0, 1 or -1."""
+    idempotent: bool
+    refused: tuple[str, ...] = ()
+    """Why it does not start."""
+    off_because: tuple[str, ...] = ()
+    """Why it disables idempotence, which only its log shows."""
+
+
+def producer_of(s: Settings) -> Producer:
+    """The effective acks and idempotence of a producer of this release.
+
+    Kafka: `ProducerConfig.postProcessAndValidateIdempotenceConfigs`; before 2.5 in `KafkaProducer`
+    (`configureRetries`, `configureInflightRequests`, `configureAcks`).
+    """
+    acks = "-1" if s.text("producer", "acks") in ALL else s.text("producer", "acks")
+    release = order(s.known.release)
+    name = "enable.idempotence"
+    if not s.has("producer", name) or not s.truth("producer", name):
+        refused = without_idempotence(s)
+        return Producer(acks, idempotent=False, refused=refused)
+    default_counts = release >= order("3.0")  # before, idempotence overrides other defaults
+    problems = []
+    counts = default_counts or s.is_set("producer", "retries")
+    if counts and s.number("producer", "retries") == 0:
+        problems.append("retries=0")
+    if (default_counts or s.is_set("producer", "acks")) and acks != "-1":
+        problems.append(f"acks={s.text('producer', 'acks')}")
+    most = 5 if release >= order("1.0") else 1
+    crowded = s.is_set("producer", IN_FLIGHT) and s.number("producer", IN_FLIGHT) > most
+    if crowded and (s.is_set("producer", name) or release < order("4.0")):
+        problems.append(f"{IN_FLIGHT}={s.number('producer', IN_FLIGHT)} (at most {most})")
+        crowded = False
+    if s.is_set("producer", name) and problems:
+        return Producer(acks, idempotent=False, refused=tuple(problems))
+    if crowded:  # refused since 4.0, even where idempotence is only the default
+        too_many = f"{IN_FLIGHT}={s.number('producer', IN_FLIGHT)} (at most {most})"
+        return Producer(acks, idempotent=False, refused=(too_many,))
+    if problems:
+        refused = without_idempotence(s)
+        return Producer(acks, idempotent=False, refused=refused, off_because=tuple(problems))
+    return Producer("-1", idempotent=True)
+
+
+def without_idempotence(s: Settings) -> tuple[str, ...]:
+    """Why a producer without idempotence does not start."""
+    is_transactional = s.is_set("producer", "transactional.id")
+    return ("transactional.id without idempotence",) if is_transactional else ()
+
+
+def on_producer(s: Settings) -> Iterator[Finding]:
+    """Acknowledgements, retries, order and time limits."""
+    producer = producer_of(s)
+    check = "ProducerConfig.postProcessAndValidateIdempotenceConfigs"
+    if producer.refused:
+        yield Finding(
+            "enable.idempotence",
+            f"the producer does not start: idempotence excludes {', '.join(producer.refused)}",
+            f"use acks=all, retries above 0 and {IN_FLIGHT} of at most 5",
+            f"{check}, which throws ConfigException",
+            refused_by="producer",
+        )
+    if producer.off_because:
+        yield Finding(
+            "enable.idempotence",
+            f"it is on by default, but the producer disables it because of "
+            f"{', '.join(producer.off_because)}; only its log shows this",
+            "use acks=all and retries above 0, or set enable.idempotence=false explicitly",
+            check,
+        )
+    if producer.acks == "0":
+        yield Finding(
+            "acks",
+            "the producer considers a record written once it is sent, even if no broker receives "
+            "it",
+            "use acks=all",
+            "Sender.sendProduceRequest; KafkaApis.handleProduceRequest",
+        )
+    if producer.acks == "1":
+        yield Finding(
+            "acks",
+            "a record is acknowledged when the leader has it: if the leader fails before a "
+            "follower fetches it, it is lost",
+            "use acks=all",
+            "ReplicaManager.delayedProduceRequestRequired",
+        )
+    if not producer.refused:
+        yield from on_retries(s, producer)
+    yield from on_delivery_timeout(s)
+
+
+def on_retries(s: Settings, producer: Producer) -> Iterator[Finding]:
+    """Records that retries, or their absence, may lose, duplicate or reorder."""
+    retries = s.number("producer", "retries")
+    if retries == 0 and not producer.idempotent:
+        yield Finding(
+            "retries",
+            "an election or a timeout fails a record at once, and it is lost unless the "
+            "application sends it again",
+            "leave the default of 2147483647, and limit the time with delivery.timeout.ms"
+            if s.has("producer", "delivery.timeout.ms")
+            else "use a large number",
+            "Sender.canRetry",
+        )
+    elif not producer.idempotent:
+        name = "enable.idempotence" if s.has("producer", "enable.idempotence") else "retries"
+        fix = "use enable.idempotence=true" if name != "retries" else "upgrade to 0.11 or later"
+        in_flight = s.number("producer", IN_FLIGHT)
+        order_too = in_flight > 1
+        yield Finding(
+            name,
+            "without idempotence, a retry may write a record twice"
+            + (
+                f" and, with {in_flight} requests in flight, behind records that were sent later"
+                if order_too
+                else ""
+            ),
+            fix + (f", or {IN_FLIGHT}=1 to keep the order only" if order_too else ""),
+            "ProducerStateManager; RecordAccumulator.reenqueue",
+        )
+
+
+def on_delivery_timeout(s: Settings) -> Iterator[Finding]:
+    """The time limit on a record must leave time for one request."""
+    if not s.has("producer", "delivery.timeout.ms"):
+        return
+    limit = s.number("producer", "delivery.timeout.ms")
+    least = s.number("producer", "linger.ms") + s.number("producer", "request.timeout.ms")
+    if limit < min(least, 2**31 - 1):
+        given = s.is_set("producer", "delivery.timeout.ms")
+        yield Finding(
+            "delivery.timeout.ms",
+            f"{limit} is less than linger.ms + request.timeout.ms = {least}: "
+            + ("the producer does not start" if given else f"the producer uses {least} instead"),
+            f"use at least {least}",
+            "KafkaProducer.configureDeliveryTimeout",
+            refused_by="producer" if given else "",
+        )
+
+
+# -- consumers ------------------------------------------------------------------------------------
+
+
+def on_consumer(s: Settings, ms_per_record: float | None) -> Iterator[Finding]:
+    """Sessions, polls and offsets."""
+    if s.has("consumer", "group.protocol") and s.text("consumer", "group.protocol").lower() == (
+        "consumer"
+    ):
+        for name in (SESSION, HEARTBEAT):
+            if s.is_set("consumer", name):
+                refused = order(s.known.release) >= order("4.0")
+                yield Finding(
+                    name,
+                    "with group.protocol=consumer the broker determines it, and since 4.0 the "
+                    "consumer does not start if it is set",
+                    f"remove it, and set group.consumer.{name} on the brokers",
+                    "ConsumerConfig.checkUnsupportedConfigs",
+                    refused_by="consumer" if refused else "",
+                )
+    else:
+        yield from on_session(s)
+    yield from on_polls(s, ms_per_record)
+    yield from on_offsets(s)
+
+
+def on_session(s: Settings) -> Iterator[Finding]:
+    """A session must outlast a few lost heartbeats, and the broker limits its length."""
+    session, heartbeat = s.number("consumer", SESSION), s.number("consumer", HEARTBEAT)
+    if heartbeat >= session:
+        yield Finding(
+            HEARTBEAT,
+            f"{heartbeat} is not less than session.timeout.ms={session}: the consumer does not "
+            "start",
+            f"use at most {session // 3}",
+            "Heartbeat, which throws IllegalArgumentException",
+            refused_by="consumer",
+        )
+    elif 3 * heartbeat > session:
+        yield Finding(
+            SESSION,
+            f"{session} is less than three times heartbeat.interval.ms={heartbeat}: one or two "
+            "late heartbeats remove a healthy consumer from its group",
+            f"use heartbeat.interval.ms={session // 3} or session.timeout.ms={3 * heartbeat}",
+            "spec.coordinator.sessions.expire_session; the documentation of heartbeat.interval.ms",
+        )
+    least = s.number("broker", "group.min.session.timeout.ms")
+    most = s.number("broker", "group.max.session.timeout.ms")
+    if not least <= session <= most:
+        yield Finding(
+            SESSION,
+            f"{session} is outside the brokers' range from {least} to {most}: JoinGroup is "
+            "answered with INVALID_SESSION_TIMEOUT",
+            f"use {min(max(session, least), most)}, or change group.min.session.timeout.ms and "
+            "group.max.session.timeout.ms",
+            "spec.coordinator.membership.session_timeout_is_valid; "
+            "GroupMetadataManager.classicGroupJoin",
+        )
+
+
+def on_polls(s: Settings, ms_per_record: float | None) -> Iterator[Finding]:
+    """All records of a poll must be processed before the next poll is due."""
+    if ms_per_record is None:
+        return
+    records = s.number("consumer", "max.poll.records")
+    interval = s.number("consumer", "max.poll.interval.ms")
+    needed = records * ms_per_record
+    if needed > interval:
+        yield Finding(
+            "max.poll.interval.ms",
+            f"{records} records of {number_text(ms_per_record)} ms take {number_text(needed)} ms, "
+            f"more than {interval:,}: the consumer leaves its group while it processes them, and "
+            "others process them again",
+            f"use max.poll.records={max(1, int(interval / ms_per_record / 2))} or "
+            f"max.poll.interval.ms={int(2 * needed)}",
+            "the model delivery, variant in-time; AbstractCoordinator.HeartbeatThread",
+        )
+
+
+def on_offsets(s: Settings) -> Iterator[Finding]:
+    """When offsets are committed, how long they are kept, and what happens without one."""
+    if s.truth("consumer", "enable.auto.commit"):
+        yield Finding(
+            "enable.auto.commit",
+            "poll commits the records of earlier polls. An application that swallows exceptions, "
+            "or processes records in other threads, loses those that it has not processed",
+            "use false, and commit after processing",
+            "the model delivery, variants auto-commit-exception and auto-commit-thread",
+        )
+    reset = s.value("consumer", "auto.offset.reset").value
+    minutes = s.number("broker", "offsets.retention.minutes")
+    if reset == "latest":
+        yield Finding(
+            "auto.offset.reset",
+            "a group without a committed offset skips all existing records: in a new partition, "
+            "and after it had no consumers for longer than "
+            f"offsets.retention.minutes={minutes} ({duration(minutes)})",
+            "use earliest",
+            "spec.consumer.reset; SubscriptionState.resetInitializingPositions",
+        )
+    if minutes < 10080:
+        yield Finding(
+            "offsets.retention.minutes",
+            f"a group without consumers loses its offsets after {duration(minutes)}; then "
+            f"auto.offset.reset={shown(reset)} decides where it continues",
+            "use 10080 (7 days, the default since 2.0) or more",
+            "the model offsets-topic; OffsetMetadataManager.cleanupExpiredOffsets",
+        )
+
+
+def number_text(number: float) -> str:
+    """A number with all its digits before the point, and at most three after it."""
+    return f"{number:,.3f}".rstrip("0").rstrip(".")
+
+
+def duration(minutes: int) -> str:
+    """Minutes, in a larger unit if there are many."""
+    for unit, size in (("days", 1440), ("hours", 60)):
+        if minutes >= 2 * size:
+            return f"{minutes / size:.3g} {unit}"
+    return f"{minutes} minutes"

@@ -1,0 +1,218 @@
+"""`kspec refine`: compare every step within the bounds with a kernel or an implementation.
+
+`checkers.lockstep.refine` defines what is compared. The parent process finds the states, since a
+kernel finds millions a second; evaluating the rules takes the time, so blocks of states go to
+processes of this machine or, under `spark-submit` or with `--master`, to Spark.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from checkers.cli.options import (
+    all_of,
+    find_system,
+    json_option,
+    model_argument,
+    set_option,
+    story_options,
+    variant_option,
+)
+from checkers.cli.output import OutputFile, as_json_text, progress_line, say, say_json, say_trace
+from checkers.cli.report import title
+from checkers.engine.options import cores
+from checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
+from checkers.lockstep.refine import (
+    FEW,
+    KERNEL,
+    Refinement,
+    Spread,
+    Work,
+    is_small,
+    one_by_one,
+    ready,
+)
+from checkers.lockstep.refine import refine as compare
+from checkers.lockstep.step import Compared, step_text
+from checkers.models.named import Named
+from traces.itf import to_itf
+from traces.story import choice_text, tell
+from traces.trace import settings as bounds_of
+
+
+@contextmanager
+def on_processes(workers: int) -> Iterator[Spread]:
+    """Blocks go to processes of this machine."""
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(workers, initializer=_leave_signals_to_the_parent) as pool:
+
+        def spread(work: Work, blocks: Sequence[Sequence[Any]]) -> Iterator[Compared]:
+            return one_by_one(work, blocks) if is_small(blocks) else pool.imap(work, blocks)
+
+        yield spread
+
+
+def _leave_signals_to_the_parent() -> None:
+    """Ctrl-C reaches every process; the parent handles it and ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def spread_over(
+    master: str | None, workers: int | None, app: str
+) -> AbstractContextManager[Spread]:
+    """Spark where the user asked for it, else processes of this machine."""
+    if master or "PYSPARK_GATEWAY_PORT" in os.environ:
+        spark = import_module("spark_check.refine")  # by name: checkers does not depend on Spark
+        spread: AbstractContextManager[Spread] = spark.on_spark(master, app)
+        return spread
+    return on_processes(workers or cores())
+
+
+@click.command()
+@all_of(model_argument, variant_option, set_option)
+@click.option(
+    "--subject",
+    default=KERNEL,
+    show_default=True,
+    metavar="S",
+    help="What to compare with the rules: the model's kernel, or a lockstep adapter as "
+    "module:attribute or file.py:attribute.",
+)
+@click.option(
+    "--most",
+    type=click.IntRange(min=1),
+    default=FEW,
+    show_default=True,
+    metavar="N",
+    help="How many differences to show.",
+)
+@click.option("--workers", type=click.IntRange(1, 256), metavar="N", help="Processes; all cores.")
+@click.option("--master", metavar="URL", help="Compare on this Spark master, such as local[4].")
+@all_of(story_options, json_option)
+def refine(
+    model: str,
+    variant: str | None,
+    settings: tuple[str, ...],
+    subject: str,
+    most: int,
+    workers: int | None,
+    master: str | None,
+    out_itf: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> int:
+    """Compare every step of MODEL within its bounds with a kernel or an implementation.
+
+    The enabled steps, the states they lead to, the guards that block the others and the violated
+    properties must be equal. The nearest differences are shown, each with a shortest behaviour
+    that leads there.
+
+    \b
+    kspec refine replication --set max_epoch=2
+    kspec refine replication --subject my_tests/replica.py:ReplicaAdapter
+    spark-submit --master spark://host:7077 spark_check/refine.py replication
+    """
+    files = [OutputFile(path) if path else None for path in (out_itf, html)]
+    work = Work(Named.of(model, find_system(model, variant, settings)), subject, most)
+    system, _, _ = ready(work)
+    what = f"{system.model.name}, {system.variant.name}"
+    spreading = spread_over(master, workers, f"kspec refine {what}")
+    with spreading as spread, progress_line(what) as on_progress:
+        found = compare(work, spread, on_progress)
+    write(found, *files)
+    if as_json:
+        say_json(as_record(found))
+    else:
+        show(found)
+    if found.compared.differences:
+        return EXIT_ALWAYS
+    return EXIT_INCONCLUSIVE if found.stopped_by else EXIT_OK
+
+
+def what_differs(found: Refinement, index: int) -> str:
+    """A difference in a line."""
+    difference = found.compared.differences[index]
+    says = "; ".join(difference.says)
+    if len(difference.steps) < len(difference.states) and not difference.blocked_by:
+        return f"Here: {says}"
+    last = step_text(difference.steps[-1])
+    if difference.blocked_by:
+        return f"{last}: {says}, and the specification forbids it: not {difference.blocked_by!r}"
+    return f"{last}: {says}"
+
+
+def write(found: Refinement, itf: OutputFile | None, html: OutputFile | None) -> None:
+    """Write the trace of the first difference, if there is one."""
+    if not found.traces:
+        return
+    trace, says = found.traces[0], what_differs(found, 0)
+    if itf:
+        itf.write(as_json_text(to_itf(trace)))
+    if html:
+        from traces.page import page
+
+        html.write(page(tell(trace, says, violated=True)))
+
+
+def show(found: Refinement) -> None:
+    """Print the result."""
+    system, compared = found.system, found.compared
+    say(title(system))
+    for index, trace in enumerate(found.traces):
+        says = what_differs(found, index)
+        say()
+        say_trace(tell(trace, says, violated=True))
+        say()
+        say(f"{says} ({len(trace.states)} states).")
+    say()
+    if compared.differences:
+        say(f"{found.subject} differs from the rules, first in level {len(found.levels)}.")
+    elif found.stopped_by:
+        level = len(found.levels)
+        say(f"Inconclusive, {found.stopped_by} in level {level}. Nothing differs so far.")
+    else:
+        say(f"{found.subject} and the rules agree on every step within these bounds.")
+    left_out = compared.left_out.total()
+    extent = f"{found.states:,} states, {compared.steps:,} steps alike, "
+    extent += f"{compared.refused:,} refused alike"
+    if left_out:
+        extent += f", {left_out:,} left out"
+    say(f"{extent}; {found.seconds:.1f} s.")
+
+
+def as_record(found: Refinement) -> dict[str, Any]:
+    """The result as JSON."""
+    return {
+        "model": found.system.model.name,
+        "variant": found.system.variant.name,
+        "bounds": bounds_of(found.system.bounds),
+        "subject": found.subject,
+        "states": found.states,
+        "levels": found.levels,
+        "stopped_by": found.stopped_by,
+        "steps": found.compared.steps,
+        "refused": found.compared.refused,
+        "left_out": dict(found.compared.left_out),
+        "differences": [
+            {
+                "says": list(difference.says),
+                "blocked_by": difference.blocked_by or None,
+                "steps": [
+                    {"rule": s.rule, "choices": {n: choice_text(v) for n, v in s.choices.items()}}
+                    for s in difference.steps
+                ],
+            }
+            for difference in found.compared.differences
+        ],
+        "seconds": round(found.seconds, 3),
+    }

@@ -1,0 +1,187 @@
+"""`kspec serve`: a broker in one process, to which real clients connect."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+import sys
+import threading
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from checkers.cli.options import json_option
+from checkers.cli.output import say
+from spec.core import SpecError
+from traces.source import numbered_lines, parse_json
+
+if TYPE_CHECKING:
+    from impl.broker import EmbeddedBroker
+
+_LONGEST_COMMAND = 65_536
+
+
+@click.command()
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    default=9092,
+    show_default=True,
+    metavar="N",
+    help="The port to listen on; 0 for any free one.",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="The address to listen on.",
+)
+@click.option(
+    "--any-host",
+    is_flag=True,
+    help="Allow an address that other machines can reach: there is no authentication.",
+)
+@click.option(
+    "--topic",
+    "topics",
+    multiple=True,
+    metavar="NAME:PARTITIONS",
+    help="Create this topic. Repeatable.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change a setting, such as group.initial.rebalance.delay.ms. Repeatable.",
+)
+@click.option(
+    "--virtual-clock",
+    is_flag=True,
+    help="Let the coordinator's time pass only with the command advance.",
+)
+@click.option(
+    "--control",
+    is_flag=True,
+    help="Read commands that inject faults from standard input, one line of JSON each.",
+)
+@json_option
+def serve(
+    port: int,
+    host: str,
+    any_host: bool,
+    topics: tuple[str, ...],
+    settings: tuple[str, ...],
+    virtual_clock: bool,
+    control: bool,
+    as_json: bool,
+) -> int:
+    """Run a broker in memory, for the tests of real clients.
+
+    Consumers form groups, commit and fetch offsets, and producers and consumers exchange records.
+    Tests compare its group coordinator with the specification. Nothing is stored on disk. Ctrl-C
+    ends the broker.
+
+    \b
+    kspec serve --topic orders:3
+    kspec serve --port 0 --json --control --virtual-clock
+    kspec serve --set group.initial.rebalance.delay.ms=0
+
+    With --control, each line of standard input is a command, such as {"do": "fail_over"}, and each
+    line of standard output its answer; the broker ends when its standard input does.
+    """
+    if find_spec("kio") is None:
+        raise SpecError("kspec serve needs Kafka's messages: pip install 'kspec[broker]'")
+    from impl.broker import BrokerSettings, EmbeddedBroker
+
+    if not any_host and not is_loopback(host):
+        raise click.UsageError(
+            f"{host or 'no host'} is not a loopback address, and the broker has no authentication: "
+            "add --any-host if other machines should reach it"
+        )
+    broker = EmbeddedBroker(
+        BrokerSettings.named(dict(pairs(settings, "=", "NAME=VALUE"))),
+        virtual_clock=virtual_clock,
+        host=host,
+        port=port,
+    )
+    wanted = [(name, partitions(number)) for name, number in pairs(topics, ":", "NAME:PARTITIONS")]
+    try:
+        broker.start()
+    except (OSError, UnicodeError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise SpecError(f"cannot listen on {host}, port {port}: {reason}") from None
+    try:
+        for name, number in wanted:
+            broker.create_topic(name, number)
+        announce(broker, as_json=as_json)
+        if control:
+            obey(broker)
+        else:
+            threading.Event().wait()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        broker.stop()
+    return 0
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        found = socket.getaddrinfo(host, None)
+    except (OSError, UnicodeError):
+        return bool(host)  # no host is every address; listening at another fails, with the reason
+    return all(ipaddress.ip_address(f"{entry[4][0]}").is_loopback for entry in found)
+
+
+def pairs(texts: tuple[str, ...], separator: str, form: str) -> list[tuple[str, str]]:
+    """Options of two parts."""
+    found = [
+        text.rpartition(separator) if separator == ":" else text.partition(separator)
+        for text in texts
+    ]
+    for text, (first, middle, second) in zip(texts, found, strict=True):
+        if not (first and middle and second):
+            raise SpecError(f"{text!r:.80} is not {form}")
+    return [(first, second) for first, _, second in found]
+
+
+def partitions(text: str) -> int:
+    """A number of partitions."""
+    if not text.isascii() or not text.isdigit() or len(text) > 6 or int(text) < 1:
+        raise SpecError(f"the number of partitions must be positive, not {text!r:.40}")
+    return int(text)
+
+
+def announce(broker: EmbeddedBroker, *, as_json: bool) -> None:
+    """Print where the broker listens, in one line."""
+    if as_json:
+        say(json.dumps({"bootstrap": broker.bootstrap}))
+    else:
+        say(f"Listening on {broker.bootstrap}. Ctrl-C ends it.")
+    sys.stdout.flush()
+
+
+def obey(broker: EmbeddedBroker) -> None:
+    """Carry out the commands of standard input until it ends."""
+    for _, line in numbered_lines(_LONGEST_COMMAND):
+        say(json.dumps(answer_to(broker, line)))
+        sys.stdout.flush()
+
+
+def answer_to(broker: EmbeddedBroker, line: bytes) -> dict[str, Any]:
+    """The answer to one command: its result, or what is wrong with it."""
+    from impl.broker.embedded import perform
+
+    if len(line) > _LONGEST_COMMAND:
+        return {"error": f"longer than {_LONGEST_COMMAND} bytes"}
+    try:
+        return {"result": perform(broker, parse_json(line.decode()))}
+    except UnicodeDecodeError:
+        return {"error": "not UTF-8"}
+    except SpecError as problem:
+        return {"error": str(problem)}

@@ -1,0 +1,214 @@
+"""`kspec traces`: traces over every step, to every state, or all up to a length, as test vectors.
+
+The parent process finds the graph and chooses the traces. Writing states and steps as text takes
+minutes, and so do traces by the million: under `spark-submit` or with `--master`, Spark writes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from checkers.cli.options import (
+    NewFile,
+    all_of,
+    find_system,
+    json_option,
+    model_argument,
+    set_option,
+    variant_option,
+)
+from checkers.cli.output import OutputFile, progress_line, say, say_json
+from checkers.cli.report import title
+from checkers.graph import trace_sets
+from checkers.graph.document import document, json_schema
+from checkers.graph.graph import MAX_STATES, graph_of
+from checkers.models.find import find_model
+from checkers.models.named import Named
+from spec.core import SpecError, System
+from traces.trace import settings as bounds_of
+
+LIMIT = 1_000_000
+"""More traces than this are refused, unless it is raised."""
+
+
+@click.command()
+@all_of(model_argument, variant_option, set_option)
+@click.option("--to-states", is_flag=True, help="A shortest trace to every state.")
+@click.option(
+    "--over-steps",
+    is_flag=True,
+    help="Traces that together take every step, with the fewest steps in all. The default.",
+)
+@click.option(
+    "--all-up-to",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="All traces of N steps, and those that end earlier. They are counted first.",
+)
+@click.option(
+    "--longest",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --over-steps: no trace has more steps.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=LIMIT,
+    show_default=True,
+    metavar="N",
+    help="With --all-up-to: refuse more traces than this.",
+)
+@click.option(
+    "--out",
+    type=NewFile(path_type=str, readable=False),
+    metavar="DIR|FILE.json",
+    help="Write the tables to this new folder, or all to one JSON document.",
+)
+@click.option("--itf", is_flag=True, help="Write each trace as an ITF document, too.")
+@click.option(
+    "--max-states",
+    type=click.IntRange(min=1),
+    default=MAX_STATES,
+    show_default=True,
+    metavar="N",
+    help="Refuse a larger graph.",
+)
+@click.option(
+    "--by-rules", is_flag=True, help="Run the rules themselves, without a kernel or learned rules."
+)
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of FILE.json.")
+@click.option("--master", metavar="URL", help="Write on this Spark master, such as local[4].")
+@json_option
+def traces(
+    model: str,
+    variant: str | None,
+    settings: tuple[str, ...],
+    to_states: bool,
+    over_steps: bool,
+    all_up_to: int | None,
+    longest: int | None,
+    limit: int,
+    out: str | None,
+    itf: bool,
+    max_states: int,
+    by_rules: bool,
+    schema: bool,
+    master: str | None,
+    as_json: bool,
+) -> int:
+    """Generate traces of MODEL within its bounds, as test vectors for your own system.
+
+    Without --out, the traces are only counted.
+
+    \b
+    kspec traces replication --out vectors --itf
+    kspec traces replication --set brokers=2 --to-states --out vectors
+    kspec traces watermarks --out watermarks.json
+    kspec traces replication --all-up-to 12
+    """
+    if sum((to_states, over_steps, all_up_to is not None)) > 1:
+        raise click.UsageError("choose one of --to-states, --over-steps and --all-up-to")
+    if longest and (to_states or all_up_to is not None):
+        raise click.UsageError("--longest requires --over-steps")
+    if itf and (not out or out.endswith(".json")):
+        raise click.UsageError("--itf requires --out DIR")
+    if schema:
+        say_json(json_schema(find_model(model)))
+        return 0
+    submitted = bool(master) or "PYSPARK_GATEWAY_PORT" in os.environ
+    if submitted:
+        import_module("spark_check.needs").assert_can_begin(master)
+    file = None
+    if out and out.endswith(".json"):
+        if submitted:
+            raise click.UsageError("Spark writes tables: give --out a folder")
+        file = OutputFile(Path(out))
+    elif out:
+        prepare(out, submitted)
+    name = Named.of(model, find_system(model, variant, settings))
+    system = name.system()
+    begun = time.perf_counter()
+    with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
+        graph = graph_of(system, by_rules=by_rules, max_states=max_states, on_progress=on_progress)
+    seconds = {"graph": time.perf_counter() - begun}
+    begun = time.perf_counter()
+    if to_states:
+        found = trace_sets.to_every_state(graph)
+    elif all_up_to is not None:
+        found = trace_sets.all_up_to(graph, all_up_to, limit)
+    else:
+        found = trace_sets.over_every_step(graph, longest)
+    seconds["choose"] = time.perf_counter() - begun
+    about = {
+        "model": name.model,
+        "variant": name.variant,
+        "bounds": bounds_of(system.bounds),
+        "traces_are": found.says,
+        "states": len(graph.keys),
+        "steps": len(graph.to),
+        "traces": found.traces,
+        "steps_in_traces": found.steps,
+        "longest": found.longest,
+    }
+    if out:
+        begun = time.perf_counter()
+        if file is not None:
+            file.write(document(graph, found.pieces, about))
+        elif submitted:
+            spark = import_module("spark_check.traces")  # by name, as in `checkers.engine.run`
+            spark.write_on_spark(
+                master, out, spark.Shipped.of(name, graph, found.pieces), itf, about
+            )
+        else:
+            from checkers.graph.vectors import write_here
+
+            write_here(Path(out), graph, found.pieces, itf=itf)
+        if file is None and "://" not in out:
+            from checkers.graph.vectors import write_about
+
+            write_about(Path(out), about)
+        seconds["write"] = time.perf_counter() - begun
+    if as_json:
+        rounded = {n: round(s, 3) for n, s in seconds.items()}
+        say_json({**about, "seconds": rounded, "out": out})
+    else:
+        show(system, about, seconds, out)
+    return 0
+
+
+def prepare(out: str, submitted: bool) -> None:
+    """Create the folder, before the work begins."""
+    try:
+        from checkers.graph.vectors import make_folder
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        raise SpecError("--out needs pyarrow: pip install 'kspec[checkpoint]'") from None
+    if "://" not in out:
+        make_folder(Path(out))
+    elif not submitted:
+        raise SpecError(f"{out} is not a local folder: only Spark can write there (--master)")
+
+
+def show(
+    system: System[Any], about: dict[str, Any], seconds: dict[str, float], out: str | None
+) -> None:
+    """Print how many traces there are."""
+    say(title(system))
+    say()
+    say(f"{about['states']:,} states, {about['steps']:,} steps between them.")
+    taken, steps = about["steps_in_traces"], about["steps"]
+    ratio = f", {taken / steps:.2f} per step of the graph" if steps else ""
+    say(
+        f"{about['traces']:,} traces, {about['traces_are']}: {taken:,} steps in all{ratio}; "
+        f"the longest has {about['longest']:,}."
+    )
+    spent = ", ".join(f"{name} {taken:.1f} s" for name, taken in seconds.items())
+    say(f"{'Written: ' + out + '; ' if out else ''}{spent}.")

@@ -1,0 +1,511 @@
+"""The book: everything learned about a system, as paths of reads that end in a result.
+
+An **instance** is a question about a state: a rule with given choices, the choices of a rule, a
+property (with given choices), or whether the state is final. What is learned about it is a set of
+paths: the reads of a run, and a leaf with the result. `learn` takes a state that no path of an
+instance covers, runs the instance on a stand-in for it, and adds the path.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from checkers.engine.learned import recipes, standins, walk
+from checkers.engine.learned.plainly import asks_for_types
+from checkers.engine.learned.standins import ROOT, Items, Place, Trace, Unread, Untraceable
+from checkers.engine.learned.values import Uncompared, Values, is_plain, uncompared
+from spec.core import Always, Blocked, Choice, Limit, Reachable, Rule, SpecError, System
+
+RULE, RULE_CHOICES, BEYOND, PROPERTY, PROPERTY_CHOICES, FINAL = range(6)
+
+DEEP, WHOLE_COMPONENTS, WHOLE_STATE = range(3)
+"""How closely the reads of an instance are traced. An instance that cannot run on a stand-in is run
+on one whose components are read as a whole, or on the state itself."""
+
+
+STATE = ""
+"""In place of a field: the whole state is one component, since states have several classes."""
+
+
+class Unfit(Exception):
+    """A state does not fit the components: the length of a tuple or its class differs."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field)
+        self.field = field
+
+
+class Impure(SpecError):
+    """A rule or a property is not a function of the state."""
+
+
+@attrs.define(eq=False)
+class Component:
+    """A part of the state with its own numbering of values."""
+
+    field: str
+    index: int | None
+    values: list[int] = attrs.field(factory=list)
+    """By local number, which states contain: the number in `Values`."""
+    ids: dict[int, int] = attrs.field(factory=dict)
+    """By the number of the least equal value in `Values`: the local number."""
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return self.field if self.index is None else f"{self.field}[{self.index}]"
+
+
+@attrs.define(eq=False)
+class Instance:
+    """A question about a state."""
+
+    kind: int
+    asked: Any
+    """The rule or property."""
+    choice: Choice = ()
+    follow: int = DEEP
+    runs: int = 0
+    paths: int = 0
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        if self.kind == FINAL:
+            return "where a behaviour may end"
+        what = "rule" if self.kind in (RULE, RULE_CHOICES, BEYOND) else "property"
+        return f"{what} {self.asked.name}"
+
+
+class Book:
+    """Everything learned about a system, and about systems with the same states."""
+
+    def __init__(self, system: System[Any], apart: Iterable[str] = ()) -> None:
+        self.values = Values()
+        self.system = system
+        first = system.initial()
+        if not first:
+            raise SpecError(f"{system.model.name} has no initial state")
+        self.cls: Any = type(first[0])
+        self.whole_fields = frozenset(apart)
+        same = STATE not in self.whole_fields and all(type(s) is self.cls for s in first)
+        self.is_record = same and is_plain(self.cls)
+        self.components: list[Component] = []
+        self.plan: list[int | list[int]] = []
+        """By part of the state: its component, or the components of its items."""
+        self.root = Place(ROOT, ())
+        self.probes: list[tuple[int, int, int, tuple[int | str, ...]]] = []
+        """Component, question, the value that the question is about, and the path."""
+        self.instances: list[Instance] = []
+        self.instance_numbers: dict[Any, int] = {}
+        self.reads: list[int] = []
+        """Of the runs below."""
+        self.runs: list[tuple[int, int, int, int]] = []
+        """Those that the tables have not taken yet: instance, where its reads begin and end, and
+        the leaf."""
+        self.taken = 0
+        """The number of reads that are in the tables."""
+        self.leaves: list[tuple[int, int, int, int, int]] = [(walk.NOTHING, 0, 0, 0, 0)]
+        self.leaf_numbers: dict[Any, int] = {self.leaves[0]: 0}
+        self.lists: list[int] = []
+        self.list_numbers: dict[tuple[int, ...], tuple[int, int]] = {}
+        self.longest: dict[int, int] = {}
+        """By instance that lists choices: the largest number of instances that it has listed."""
+        self.writes: list[tuple[int, int, int]] = []
+        """Component, recipe, and the component that the recipe starts from."""
+        self.effects: list[list[tuple[int, int]]] = []
+        """By effect: the components that receive a constant value, and the value."""
+        self.effect_numbers: dict[Any, tuple[int, int, int]] = {}
+        self.recipes: list[tuple[int, int, Any]] = []
+        """The component that it reads, the component that it writes, and the recipe."""
+        self.recipe_numbers: dict[Any, int] = {}
+        self.guards: list[tuple[str, str]] = []
+        """The counters of `blocked`: a rule, and the guard that blocks it."""
+        self.guard_numbers: dict[tuple[str, str], int] = {}
+        self.rule_numbers: dict[str, int] = {}
+        self.marks: dict[str, int] = {}
+        """The bit of each property."""
+        self.by_type: dict[Any, bool] = {}
+        """Rules, properties and the model: whether they call `type`."""
+        self.seconds = 0.0
+        self.plainer: dict[str, str] = {}
+        """Instances whose reads are not traced in detail, and why."""
+        self.lay_out(first)
+
+    # -- components -----------------------------------------------------------------------------
+
+    def lay_out(self, first: Sequence[Any]) -> None:
+        """Divide the state into components."""
+        if not self.is_record:
+            self.plan = [self.new_component("state", None)]
+            self.root.children["state"] = Place(0, ())
+            self.apart: tuple[Any, ...] = ()
+            return
+        shape = self.values.shape(self.cls)
+        self.shape = shape
+        self.apart = tuple(getattr(first[0], name) for name in shape.apart)
+        for name in shape.names:
+            found = [getattr(state, name) for state in first]
+            lengths = {len(v) if type(v) is tuple else -1 for v in found}
+            if name not in self.whole_fields and len(lengths) == 1 and 0 < min(lengths) <= 64:
+                self.plan.append([self.new_component(name, i) for i in range(min(lengths))])
+            else:
+                self.plan.append(self.new_component(name, None))
+        for name, place in zip(shape.names, self.plan, strict=True):
+            if isinstance(place, int):
+                self.root.children[name] = Place(place, ())
+        self.items = {
+            name: (Place(ROOT, (name,)), [(k, Place(k, ())) for k in place])
+            for name, place in zip(shape.names, self.plan, strict=True)
+            if not isinstance(place, int)
+        }
+        for name, (whole, _) in self.items.items():
+            self.root.children[name] = whole
+        self.single = [
+            (index, place) for index, place in enumerate(self.plan) if isinstance(place, int)
+        ]
+
+    def new_component(self, field: str, index: int | None) -> int:
+        """Add a component."""
+        self.components.append(Component(field, index))
+        return len(self.components) - 1
+
+    def id_of(self, component: int, number: int) -> int:
+        """The local number of a value of a component."""
+        found = self.components[component]
+        same = self.values.same[number]
+        known = found.ids.get(same)
+        if known is None:
+            known = found.ids[same] = len(found.values)
+            found.values.append(number)
+        return known
+
+    def row_of(self, state: Any) -> list[int]:
+        """A state as a number for each component."""
+        number = self.values.number
+        if not self.is_record:
+            return [self.id_of(0, number(state))]
+        self.assert_same_apart(tuple(getattr(state, name) for name in self.shape.apart))
+        row = []
+        for name, place in zip(self.shape.names, self.plan, strict=True):
+            value = getattr(state, name)
+            if isinstance(place, int):
+                row.append(self.id_of(place, number(value)))
+            else:
+                if type(value) is not tuple or len(value) != len(place):
+                    raise Unfit(name)
+                row += [self.id_of(k, number(v)) for k, v in zip(place, value, strict=True)]
+        return row
+
+    def assert_same_apart(self, apart: tuple[Any, ...]) -> None:
+        """Raise Uncompared where a state differs from others in a field that is not compared."""
+        if apart != self.apart:
+            raise uncompared(self.shape, apart, self.apart)
+
+    def state_of(self, row: Sequence[int]) -> Any:
+        """The state of a row."""
+        value = self.values.value
+        parts = [value(c.values[i]) for c, i in zip(self.components, row, strict=True)]
+        if not self.is_record:
+            return parts[0]
+        fields: dict[str, Any] = dict(zip(self.shape.apart_aliases, self.apart, strict=True))
+        for alias, place in zip(self.shape.aliases, self.plan, strict=True):
+            if isinstance(place, int):
+                fields[alias] = parts[place]
+            else:
+                fields[alias] = tuple([parts[k] for k in place])
+        return self.cls(**fields)
+
+    # -- instances ------------------------------------------------------------------------------
+
+    def instance(self, kind: int, asked: Any, choice: Choice = ()) -> int:
+        """The number of an instance."""
+        key = kind, asked, choice
+        found = self.instance_numbers.get(key)
+        if found is None:
+            found = self.instance_numbers[key] = len(self.instances)
+            self.instances.append(Instance(kind, asked, choice))
+            if self.is_asked_plainly(kind, asked):
+                self.instances[found].follow = WHOLE_STATE
+                self.plainer[self.instances[found].name] = "it calls type()"
+        return found
+
+    def is_asked_plainly(self, kind: int, asked: Any) -> bool:
+        """Whether an instance cannot run on stand-ins."""
+        if asked not in self.by_type:
+            parts = [asked.final] if kind == FINAL else [asked.body]
+            parts += getattr(asked, "choices", {}).values()
+            self.by_type[asked] = asks_for_types(parts)
+        return self.by_type[asked]
+
+    def roots_of(self, system: System[Any]) -> tuple[list[int], list[int], int]:
+        """The instances for each state: of the rules, of the properties, and for finality."""
+        rules = [
+            self.instance(RULE_CHOICES, r) if r.choices else self.instance(RULE, r)
+            for r in system.rules
+        ]
+        properties = [
+            self.instance(PROPERTY_CHOICES if isinstance(p, Always) and p.choices else PROPERTY, p)
+            for p in system.properties
+            if isinstance(p, Always | Reachable)
+        ]
+        for p in system.properties:
+            self.bit(p.name)
+        return rules, properties, self.instance(FINAL, system.model)
+
+    def bit(self, name: str) -> int:
+        """The bit of a property in masks; SpecError where there are more than there are bits."""
+        found = self.marks.setdefault(name, len(self.marks))
+        if found >= walk.FINAL_BIT:
+            raise SpecError(
+                f"the learned engine checks {walk.FINAL_BIT} properties at a time: name some of "
+                "them with --property, or use --engine reference"
+            )
+        return found
+
+    # -- runs -----------------------------------------------------------------------------------
+
+    def new_probe(self, place: Place, what: int, of: int) -> int:
+        """Add a probe."""
+        self.probes.append((place.component, what, of, place.path))
+        return len(self.probes) - 1
+
+    def whole_state(self, trace: Trace) -> Any:
+        """The state itself; every component counts as read."""
+        for k, number in enumerate(self.numbers):
+            trace.note(self.component_place(k), walk.WHOLE, -1, number)
+        return self.state_of(self.row)
+
+    def component_place(self, k: int) -> Place:
+        """The place of a component."""
+        component = self.components[k]
+        if not self.is_record:
+            return self.root.child("state")
+        if component.index is None:
+            return self.root.children[component.field]
+        return self.items[component.field][1][component.index][1]
+
+    def standin(self, trace: Trace) -> Any:
+        """A stand-in for the state that is being learned."""
+        numbers = self.numbers
+        parts: list[int] = [0] * len(self.plan)
+        for index, k in self.single:
+            parts[index] = numbers[k]
+        for place, items in self.items.values():
+            trace.stands_for(place, Items(trace, [Unread(p, numbers[k]) for k, p in items]))
+        about = trace, self.root, self.shape, tuple(parts), self.apart
+        return standins.new_standin(standins.standin_class(self.cls), about, None)
+
+    def learn(self, number: int, row: Sequence[int]) -> None:
+        """Run an instance on a state, and add its reads and its result."""
+        begun = time.perf_counter()
+        instance = self.instances[number]
+        instance.runs += 1
+        self.row = row
+        self.numbers = [c.values[i] for c, i in zip(self.components, row, strict=True)]
+        reads, leaf = self.run(number, instance)
+        begin = self.taken + len(self.reads)
+        self.reads += reads
+        self.runs.append((number, begin, begin + len(reads), leaf))
+        instance.paths += 1
+        self.seconds += time.perf_counter() - begun
+
+    def run(self, number: int, instance: Instance) -> tuple[list[int], int]:
+        """The reads of an instance in the state that is being learned, and its leaf."""
+        while True:
+            if not self.is_record:
+                instance.follow = WHOLE_STATE
+            trace = Trace(
+                self.values, self.new_probe, self.whole_state,
+                deep=instance.follow == DEEP, has_standins=instance.follow != WHOLE_STATE,
+            )  # fmt: skip
+            try:
+                if instance.follow == WHOLE_STATE:
+                    state = self.whole_state(trace)
+                else:
+                    state = self.standin(trace)
+                return trace.reads, self.leaf_of(instance, trace, state)
+            except (Unfit, Uncompared):
+                raise
+            except Exception as error:
+                if instance.follow == WHOLE_STATE:
+                    return trace.reads, self.leaf((walk.MARK, walk.FAILED_BIT, 0, 0, 0))
+                if type(error) is not Untraceable and self.raises_anyway(instance):
+                    # with what it has read so far it raises, whatever the rest is
+                    return trace.reads, self.leaf((walk.MARK, walk.FAILED_BIT, 0, 0, 0))
+                self.plainer[instance.name] = f"{type(error).__name__}: {error}"
+                instance.follow += 1
+                raise Plainer(number) from None
+
+    def raises_anyway(self, instance: Instance) -> bool:
+        """Whether an instance raises on the state itself."""
+        state = self.state_of(self.row)
+        try:
+            self.ask(instance, state)
+        except Exception:
+            return True
+        return False
+
+    def ask(self, instance: Instance, state: Any) -> Any:
+        """The result of an instance for a state."""
+        kind, asked = instance.kind, instance.asked
+        if kind == RULE:
+            return asked.attempt(state, instance.choice)
+        if kind == RULE_CHOICES:
+            return list(asked.instances(state))
+        if kind == BEYOND:
+            return isinstance(asked.attempt(state, instance.choice, beyond_limits=True), Blocked)
+        if kind == FINAL:
+            return asked.final is not None and bool(asked.final(state))
+        if kind == PROPERTY_CHOICES:
+            return list(asked.instances(state))
+        if isinstance(asked, Always):
+            return asked.failure_of(state, instance.choice) is None
+        return bool(asked.body(state))
+
+    def leaf_of(self, instance: Instance, trace: Trace, state: Any) -> int:
+        """Run an instance, and make a leaf of the result."""
+        kind, asked = instance.kind, instance.asked
+        answer = self.ask(instance, state)
+        if kind == RULE:
+            if type(answer) is Blocked:
+                edge = -1
+                if isinstance(answer.guard, Limit):
+                    edge = self.instance(BEYOND, asked, instance.choice)
+                return self.leaf((walk.BLOCKED, self.guard(asked.name, answer.guard), edge, 0, 0))
+            return self.step(asked, trace, state, answer)
+        if kind in (RULE_CHOICES, PROPERTY_CHOICES):
+            of = RULE if kind == RULE_CHOICES else PROPERTY
+            value = self.values.value
+            chosen = [
+                self.instance(
+                    of, asked, tuple([value(standins.number_of(trace, c)) for c in choice])
+                )
+                for choice in answer
+            ]
+            me = self.instance(kind, asked)
+            self.longest[me] = max(self.longest.get(me, 0), len(chosen))
+            begin, end = self.list_of(tuple(chosen))
+            return self.leaf((walk.CHOICES, begin, end, 0, 0))
+        if kind == BEYOND:
+            return self.leaf((walk.NOTHING if answer else walk.MARK, 0, 0, 0, 0))
+        if kind == FINAL:
+            mark = (walk.MARK, walk.FINAL_BIT, 0, 0, 0)
+            return self.leaf(mark) if answer else 0
+        shown = not answer if isinstance(asked, Always) else answer
+        return self.leaf((walk.MARK, self.bit(asked.name), 0, 0, 0)) if shown else 0
+
+    def step(self, rule: Rule[Any], trace: Trace, before: Any, after: Any) -> int:
+        """The leaf of a successor."""
+        constants: list[tuple[int, int]] = []
+        writes: list[tuple[int, int, int]] = []
+        for k, recipe in self.changes(trace, before, after):
+            if type(recipe) is int:
+                constants.append((k, self.id_of(k, recipe)))
+                continue
+            found: set[int] = set()
+            recipes.components_in(recipe, found)
+            base = k if k in found else min(found)
+            done = recipes.settled(trace, recipe, base)
+            if type(done) is int:
+                constants.append((k, self.id_of(k, done)))
+            elif done != ("copy", ()) or base != k:
+                writes.append((k, self.recipe(base, k, done), base))
+        key = tuple(constants), tuple(writes)
+        numbers = self.effect_numbers.get(key)
+        if numbers is None:
+            begin = len(self.writes)
+            self.writes += writes
+            numbers = self.effect_numbers[key] = len(self.effects), begin, len(self.writes)
+            self.effects.append(constants + [(k, -1) for k, _, _ in writes])
+        number = self.rule_numbers.setdefault(rule.name, len(self.rule_numbers))
+        return self.leaf((walk.STEP, *numbers, number))
+
+    def changes(self, trace: Trace, before: Any, after: Any) -> Iterable[tuple[int, Any]]:
+        """The components that a step may change, and the recipe of each."""
+        if after is before:
+            return
+        if not self.is_record:
+            yield 0, self.values.number(standins.real(after))
+            return
+        cls = type(after)
+        if cls in standins.STANDINS and after._kspec_about[1] is self.root:
+            changed = after._kspec_changes or {}
+            self.assert_same_apart(after._kspec_about[4])
+            get = changed.__getitem__
+        elif cls is self.cls:
+            changed = dict.fromkeys(self.shape.names)
+            self.assert_same_apart(tuple(getattr(after, name) for name in self.shape.apart))
+            get = lambda name: getattr(after, name)  # noqa: E731
+        else:
+            raise Unfit(STATE)
+        for name, place in zip(self.shape.names, self.plan, strict=True):
+            if name not in changed:
+                continue
+            value = get(name)
+            if isinstance(place, int):
+                yield place, standins.recipe_of(trace, value)
+            else:
+                if not isinstance(value, tuple) or len(value) != len(place):
+                    raise Unfit(name)
+                kind: type = type(value)
+                items: Any = value.items if kind is Items else value  # type: ignore[attr-defined]
+                own = dict(self.items[name][1])
+                for k, item in zip(place, items, strict=True):
+                    if type(item) is not Unread or item.place is not own[k]:
+                        yield k, standins.recipe_of(trace, item)
+
+    def leaf(self, leaf: tuple[int, int, int, int, int]) -> int:
+        """The number of a leaf."""
+        found = self.leaf_numbers.get(leaf)
+        if found is None:
+            found = self.leaf_numbers[leaf] = len(self.leaves)
+            self.leaves.append(leaf)
+        return found
+
+    def guard(self, rule: str, guard: str) -> int:
+        """The counter for a rule that is blocked by this guard."""
+        found = self.guard_numbers.get((rule, guard))
+        if found is None:
+            found = self.guard_numbers[rule, guard] = len(self.guards)
+            self.guards.append((rule, guard))
+        return found
+
+    def list_of(self, instances: tuple[int, ...]) -> tuple[int, int]:
+        """Where a list of instances stands."""
+        found = self.list_numbers.get(instances)
+        if found is None:
+            begin = len(self.lists)
+            self.lists += instances
+            found = self.list_numbers[instances] = begin, len(self.lists)
+        return found
+
+    def recipe(self, base: int, to: int, how: Any) -> int:
+        """The number of a recipe."""
+        key = base, to, how
+        found = self.recipe_numbers.get(key)
+        if found is None:
+            found = self.recipe_numbers[key] = len(self.recipes)
+            self.recipes.append(key)
+        return found
+
+    def apply(self, recipe: int, old: int) -> int:
+        """The local number of the value that a recipe makes."""
+        begun = time.perf_counter()
+        base, to, how = self.recipes[recipe]
+        number = recipes.applied(self.values, how, self.components[base].values[old])
+        found = self.id_of(to, number)
+        self.seconds += time.perf_counter() - begun
+        return found
+
+
+class Plainer(Exception):
+    """An instance must run on a plainer stand-in; what was learned about it is void."""
+
+    def __init__(self, instance: int) -> None:
+        super().__init__(instance)
+        self.instance = instance

@@ -1,0 +1,141 @@
+"""Expand states from the tables; what is missing is recorded, to be learned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from checkers.engine.learned import walk
+from checkers.engine.packed.expander import ALL_KNOWN, BATCH, Expander
+from checkers.engine.search import Counts
+from impl.packed.compiled import Words
+
+if TYPE_CHECKING:
+    from checkers.engine.learned.learning import Learning
+
+MISSES = 1 << 14
+"""The number of recorded misses at which a batch ends early."""
+
+
+class Learned(Expander):
+    """Reads the tables, which change only between rounds."""
+
+    label_bits = walk.LABEL_BITS
+
+    def __init__(self, learning: Learning, *, up_to_symmetry: bool = False) -> None:
+        self.learning = learning
+        self.up_to_symmetry = up_to_symmetry
+        self.room = BATCH * 16
+        self.successors: Words = np.empty((learning.width, self.room), np.int64)
+        self.origins = np.empty(self.room, np.int64)
+        self.masks = np.empty(BATCH, np.int64)
+        self.misses: Words = np.empty((MISSES, 5), np.int64)
+        self.missed: list[tuple[Words, Words]] = []
+        """The misses, each with the row of a state that needs it."""
+        self.lost_places: Words = np.empty(BATCH, np.int64)
+        self.count: Words = np.zeros(1, np.int64)
+        self.short: Any = np.zeros(1 << 16, np.int32)
+        """Shortened lists of instances, by the value of the first component that they read."""
+        self.short_used: Words = np.zeros(1, np.int64)
+        self.short_at: Any = np.zeros(0, np.int32)
+        self.version = -1
+        self.fired: Words = np.zeros(64, np.int64)
+        self.blocked: Words = np.zeros(64, np.int64)
+        self.ends: Words = np.zeros(1, np.int64)
+
+    def make_room(self, most: int) -> None:
+        """Make room for the results of one state."""
+        if walk.BLOCK * most > self.room:
+            self.room = 2 * walk.BLOCK * most
+            self.successors = np.empty((len(self.successors), self.room), np.int64)
+            self.origins = np.empty(self.room, np.int64)
+        if 4 * walk.BLOCK * most > len(self.misses):
+            self.misses = np.empty((4 * walk.BLOCK * most, 5), np.int64)
+        book = self.learning.book
+        if len(self.fired) < len(book.rule_numbers):
+            self.fired = grown(self.fired, 2 * len(book.rule_numbers))
+        if len(self.blocked) < len(book.guards):
+            self.blocked = grown(self.blocked, 2 * len(book.guards))
+
+    def expand(self, words: Words, begin: int, end: int) -> tuple[int, int]:
+        learning = self.learning
+        self.make_room(learning.most_steps)
+        self.begin_short()
+        self.count[0] = 0
+        stop, successors, lost = walk.expand(
+            words, begin, end, *learning.layout_arrays, *learning.step_arrays,
+            self.short, self.short_used, self.short_at, learning.short_begin,
+            self.successors, self.origins, self.masks, self.fired, self.blocked, self.ends,
+            self.misses.reshape(-1), self.count, self.lost_places, learning.most_steps,
+        )  # fmt: skip
+        np.add.at(self.blocked, learning.always_blocked, stop - begin - lost)
+        self.note_misses(words, lost)
+        if self.up_to_symmetry:
+            learning.represent(self.successors, successors)
+        return stop, successors
+
+    def begin_short(self) -> None:
+        """Make room for shortened lists, and drop those that are void."""
+        learning, used = self.learning, int(self.short_used[0])
+        if self.version == learning.version and used < len(self.short) // 2:
+            return
+        walk.count_blocks(self.short, used, self.blocked)
+        if self.version != learning.version:
+            self.version = learning.version
+            self.short_used[0] = 0
+            self.short_at = np.full(int(learning.tables.component_count.sum()), -1, np.int32)
+        least = 64 * learning.most_short
+        if used >= len(self.short) // 2 or len(self.short) < 2 * least:
+            larger = np.zeros(2 * max(len(self.short), least), np.int32)
+            larger[: len(self.short)] = self.short
+            self.short = larger
+
+    def mark(self, words: Words, begin: int, end: int) -> int:
+        learning = self.learning
+        self.make_room(learning.most_marks)
+        self.count[0] = 0
+        stop, lost = walk.mark(
+            words, begin, end, *learning.layout_arrays, *learning.mark_arrays,
+            self.masks, self.misses.reshape(-1), self.count, self.lost_places, learning.most_marks,
+        )  # fmt: skip
+        self.note_misses(words, lost)
+        return int(stop)
+
+    def note_misses(self, words: Words, lost: int) -> None:
+        """Record what is to be learned."""
+        if not lost:
+            self.lost = ALL_KNOWN
+            return
+        self.lost = self.lost_places[:lost]
+        some = self.misses[: int(self.count[0])]
+        # One state for each thing that is missed: others that miss the same learn it, too.
+        _, first = np.unique(some[:, :4], axis=0, return_index=True)
+        kept = some[np.sort(first)]
+        rows = self.learning.tables.rows_of(words[:, kept[:, 4]])
+        self.missed.append((kept, rows))
+
+    def take_counts(self) -> Counts:
+        book = self.learning.book
+        walk.count_blocks(self.short, int(self.short_used[0]), self.blocked)
+        found = Counts()
+        fired = self.fired.tolist()
+        found.fired = {name: fired[n] for name, n in book.rule_numbers.items() if n < len(fired)}
+        for (rule, guard), times in zip(book.guards, self.blocked.tolist(), strict=False):
+            if times:
+                found.blocked.setdefault(rule, {})[guard] = times
+        found.edge_of_bounds = int(self.ends[0])
+        self.fired[:] = 0
+        self.blocked[:] = 0
+        self.ends[:] = 0
+        return found
+
+    def order(self, words: Words) -> Words:
+        return self.learning.order(words)
+
+
+def grown(counts: Words, size: int) -> Words:
+    """The counts, with room for more."""
+    larger: Words = np.zeros(size, np.int64)
+    larger[: len(counts)] = counts
+    return larger

@@ -1,0 +1,215 @@
+"""A system that is learned during exploration: its book, its tables, and the arrays of both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from checkers.engine.learned import walk
+from checkers.engine.learned.book import Book
+from checkers.engine.learned.orbits import OrbitTables
+from checkers.engine.learned.representatives import representatives
+from checkers.engine.learned.tables import Tables
+from checkers.engine.learned.values import RECORD, SCALAR, SET, Values
+from checkers.engine.symmetry import Symmetry
+from impl.packed.compiled import Words
+from spec.core import Always, Reachable, System
+
+
+class Learning:
+    """What is learned about the rules of a system so far."""
+
+    def __init__(
+        self,
+        system: System[Any],
+        tables: Tables | None = None,
+        symmetry: Symmetry | None = None,
+    ) -> None:
+        self.system = system
+        self.symmetry = symmetry
+        self.tables = tables or Tables(Book(system))
+        self.book = self.tables.book
+        self.rules, self.properties, self.final = self.book.roots_of(system)
+        self.asked_names = [p.name for p in system.properties if isinstance(p, Always | Reachable)]
+        """The properties that `mark` evaluates."""
+        self.initial = [self.book.row_of(state) for state in dict.fromkeys(system.initial())]
+        self.tables.sync()
+        self.orbits = OrbitTables(symmetry, self.book) if symmetry else None
+        self.tables.sync()
+        self.tables.repack()
+        self.ranks: list[Words] = []
+        self.version = 0
+        """It changes when the shortened lists of workers are void."""
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Give compiled code the current arrays."""
+        t = self.tables
+        packing = t.packing
+        self.width = len(packing.widths)
+        self.layout_arrays = packing.words, packing.shifts, packing.masks
+        known = (
+            t.root_at.array, t.tree.array, t.answers.array, t.answers_at, t.stride,
+            t.leaves.array.reshape(-1), t.lists.array,
+        )  # fmt: skip
+        self.mark_arrays = (self.asked(self.properties)[0], *known)
+        asked, self.always_blocked, limits = self.asked(self.rules)
+        groups, group, others = self.grouped(asked)
+        self.version += 1
+        self.most_short = 16 + sum(8 + 4 * (end - first) for _, first, end in groups.tolist())
+        counts = t.component_count
+        self.short_begin: Words = np.cumsum(counts) - counts
+        self.step_arrays = (
+            groups, group, others, limits, self.final, *known, t.writes.array.reshape(-1),
+            t.keep.reshape(-1), t.put.reshape(-1),
+            t.recipes.at.array, t.recipes.room.array, t.recipes.content.array,
+        )  # fmt: skip
+        self.most_steps = t.most(self.rules)
+        self.most_marks = t.most(self.properties)
+        self.orbit_arrays = self.orbits.arrays if self.orbits else None
+
+    def ask_for(self, names: Collection[str]) -> None:
+        """Have `mark` evaluate only these properties.
+
+        The reference engine does not evaluate a property again that has its counterexample or
+        witness. So an exception of that property in a later level is no failure.
+        """
+        kept = [name for name in self.asked_names if name in names]
+        if kept != self.asked_names:
+            self.asked_names = kept
+            properties = tuple(p for p in self.system.properties if p.name in kept)
+            asked = attrs.evolve(self.system, properties=properties)
+            _, self.properties, _ = self.book.roots_of(asked)
+            self.refresh()
+
+    def asked(self, instances: Sequence[int]) -> tuple[Words, Words, Words]:
+        """The instances whose results differ between states.
+
+        Also the counters of guards that block in every state so far, and the instances to evaluate
+        beyond those that are limits. Choices that never differ are replaced by their instances.
+        """
+        t = self.tables
+        tree, roots, leaves, lists = t.tree.array, t.root_at.array, t.leaves.array, t.lists.array
+        asked: list[int] = []
+        blocked: list[int] = []
+        limits: list[int] = []
+        todo = list(reversed(instances))
+        while todo:
+            instance = todo.pop()
+            child = int(tree[roots[instance]])
+            if child <= walk.LEAF:
+                kind, counter, beyond = leaves[walk.LEAF - child][:3].tolist()
+                if kind == walk.NOTHING:
+                    continue
+                if kind == walk.CHOICES:
+                    todo += reversed(lists[counter:beyond].tolist())
+                    continue
+                if kind == walk.BLOCKED:
+                    blocked.append(counter)
+                    if beyond >= 0:
+                        limits.append(beyond)
+                    continue
+            asked.append(instance)
+        arrays = [np.array(some, np.int64) for some in (asked, blocked, limits)]
+        return arrays[0], arrays[1], arrays[2]
+
+    def grouped(self, asked: Words) -> tuple[Words, Words, Words]:
+        """Instances by the first component that their trees read, and the others."""
+        tree, roots = self.tables.tree.array, self.tables.root_at.array
+        by: dict[int, list[int]] = {}
+        others = []
+        for instance in asked.tolist():
+            node = int(tree[roots[instance]])
+            if node >= 0:
+                by.setdefault(int(tree[node]), []).append(instance)
+            else:
+                others.append(instance)
+        groups: list[tuple[int, int, int]] = []
+        group: list[int] = []
+        for component, some in by.items():
+            groups.append((component, len(group), len(group) + len(some)))
+            group += some
+        return (
+            np.array(groups, np.int64).reshape(-1, 3),
+            np.array(group, np.int64),
+            np.array(others, np.int64),
+        )
+
+    @property
+    def bits(self) -> Mapping[str, int]:
+        """By property: its bit in masks."""
+        return self.book.marks
+
+    def learn(self, missed: Sequence[tuple[Words, Words]]) -> bool:
+        """Learn what was missed; whether states need more bits now."""
+        if not missed:
+            return self.tables.is_outgrown
+        misses = np.concatenate([some for some, _ in missed])
+        rows = np.concatenate([rows for _, rows in missed])
+        self.tables.learn(misses, rows)
+        if self.orbits:
+            self.orbits.close()
+            self.tables.sync()
+        self.ranks = []
+        self.refresh()
+        return self.tables.is_outgrown
+
+    def repack(self) -> None:
+        """Widen the components that have outgrown their bits."""
+        self.tables.repack()
+        self.refresh()
+
+    def state(self, words: Sequence[int]) -> Any:
+        """The state of some words."""
+        column = np.array(words, np.int64)[:, None]
+        return self.book.state_of(self.tables.rows_of(column)[0].tolist())
+
+    def words(self, row: Sequence[int]) -> tuple[int, ...]:
+        """The words of a row."""
+        return tuple(self.tables.words_of(row))
+
+    @property
+    def bytes(self) -> int:
+        """The size of all tables."""
+        return self.tables.bytes + (self.orbits.bytes if self.orbits else 0)
+
+    def represent(self, words: Words, count: int) -> int:
+        """Replace states by the representatives of their orbits; how many states these have."""
+        states: int = representatives(words, count, *self.layout_arrays, self.orbit_arrays)  # type: ignore[no-untyped-call]
+        return states
+
+    def representative_of(self, state: Any) -> tuple[int, ...]:
+        """The words of the representative of a state's orbit."""
+        assert self.orbits is not None, "there is no symmetry"
+        words = np.array(self.words(self.orbits.row_of(state)), np.int64)[:, None]
+        self.represent(words, 1)
+        return tuple(words[:, 0].tolist())
+
+    def order(self, words: Words) -> Words:
+        """Keys that order states by their values, independently of the order of learning."""
+        if not self.ranks:
+            ranks = []
+            for component in self.book.components:
+                texts = [canonical(self.book.values, number) for number in component.values]
+                rank = np.empty(len(texts), np.int64)
+                rank[np.argsort(np.array(texts, object), kind="stable")] = np.arange(len(texts))
+                ranks.append(rank)
+            self.ranks = ranks  # at once: another worker may ask at the same time
+        rows = self.tables.rows_of(words)
+        return np.array([rank[column] for rank, column in zip(self.ranks, rows.T, strict=True)])
+
+
+def canonical(values: Values, number: int) -> str:
+    """A text for a value, the same in every run."""
+    kind = values.kinds[number]
+    if kind == SCALAR:
+        value = values.objects[number]
+        return f"{type(value).__name__}:{value!r}"
+    parts = [canonical(values, part) for part in values.parts[number]]
+    if kind == SET:
+        return "{" + ",".join(sorted(parts)) + "}"
+    name = values.shape_of(number).cls.__name__ if kind == RECORD else ""
+    return f"{name}({','.join(parts)})"

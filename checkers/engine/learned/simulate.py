@@ -1,0 +1,228 @@
+"""Simulation by learned rules: many walks, a step of all of them at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from checkers.engine.learned import walk
+from checkers.engine.learned.checking import Checking
+from checkers.engine.learned.expander import Learned
+from checkers.engine.learned.learning import Learning
+from checkers.engine.learned.search import Learnable, by_learning
+from checkers.engine.options import Options
+from checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
+from checkers.engine.search import FAILED
+from checkers.engine.simulate import Act, Mark, Sampling, Simulation, rank
+from checkers.engine.verdict import DEADLOCK, Verdict
+from impl.packed.compiled import Words
+from spec.core import System
+
+MOST_VISITED = 1 << 23
+"""As many states are remembered (in 16 bytes each); all others count as new, each time."""
+
+
+def simulate_by_learning(
+    system: System[Any],
+    sampling: Sampling,
+    options: Options | None = None,
+) -> Verdict:
+    """Walk at random, with what is learned of the rules on the way."""
+    options = options or Options()
+
+    def run(learning: Learning) -> Verdict:
+        return ByLearning(system, sampling, options, learning).run()
+
+    learned = Learnable(use_cache=options.use_cache)
+    return by_learning(system, learned, run, options.on_compiling)
+
+
+class ByLearning(Simulation):
+    """Asks what was learned of the rules."""
+
+    def __init__(
+        self,
+        system: System[Any],
+        sampling: Sampling,
+        options: Options,
+        learning: Learning,
+    ) -> None:
+        """Nothing is walked yet."""
+        super().__init__(system, sampling, options)
+        self.learning = learning
+        self.expander = Learned(learning)
+        self.checking = Checking(learning, everything=False)
+        self.keys = np.zeros(1 << 16, np.uint64)
+        """Hashes of the states that were visited."""
+        self.visits: Words = np.zeros(1 << 16, np.int64)
+        self.used: Words = np.zeros(1, np.int64)
+        self.ranks = np.zeros(0, np.uint64)
+        """By instance: its `rank`."""
+        self.taken_times: Words = np.zeros(0, np.int64)
+        self.new_times: Words = np.zeros(0, np.int64)
+        self.going: Words = np.zeros(0, np.int64)
+        """The walks that go on; `words` has the last state of each as a column."""
+        self.words: Words = np.zeros((learning.width, 0), np.int64)
+
+    def act(self, label: int) -> Act:
+        instance = self.learning.book.instances[label]
+        return instance.asked, instance.choice
+
+    @property
+    def distinct(self) -> int:
+        return int(self.used[0])
+
+    def counts(self) -> Iterable[tuple[int, int, int]]:
+        labels = np.flatnonzero(self.taken_times)
+        times, new = self.taken_times[labels], self.new_times[labels]
+        return zip(labels.tolist(), times.tolist(), new.tolist(), strict=True)
+
+    def begin(self, wanted: Collection[str]) -> Sequence[Mark]:
+        self.learning.ask_for(wanted)
+        self.going = np.arange(len(self.starts))
+        self.words = self.columns(np.array(self.learning.initial, np.int64)[self.starts])
+        self.make_room()
+        fresh = np.zeros(len(self.starts), np.bool_)
+        walk.visit_all(
+            self.words, len(self.starts), *self.learning.layout_arrays,
+            self.keys, self.visits, self.used, MOST_VISITED, fresh,
+        )  # fmt: skip
+        return list(self.marks(fresh))
+
+    def step(self, chance: int, wanted: Collection[str]) -> tuple[Sequence[int], Sequence[Mark]]:
+        self.learning.ask_for(wanted)
+        taken = np.full(len(self.starts), -1)
+        origins, labels, successors, masks = self.expanded()
+        failed = np.flatnonzero(masks >> FAILED_BIT & 1)
+        if len(failed):
+            return taken.tolist(), [(walk, FAILED) for walk in self.going[failed].tolist()]
+        self.checking.check(Learned(self.learning), self.words[:, :1].copy())
+        self.generated += len(origins)
+        ended = self.going[np.flatnonzero(masks >> DEADLOCK_BIT & 1)].tolist()
+        chosen, fresh = self.chosen(origins, labels, successors, chance)
+        still = chosen >= 0
+        chosen, fresh = chosen[still], fresh[still]
+        self.going, self.words = self.going[still], successors[:, chosen]
+        taken[self.going] = labels[chosen]
+        self.count(labels[chosen], fresh)
+        return taken.tolist(), [*((walk, DEADLOCK) for walk in ended), *self.marks(fresh)]
+
+    def expanded(self) -> tuple[Words, Words, Words, Words]:
+        """The successors of the last states: whose they are, their labels, their words; and the
+        marks of the last states.
+        """
+        masks: Words = np.zeros(len(self.going), np.int64)
+        parts: list[tuple[Words, Words, Words]] = []
+        places = np.arange(len(self.going))
+        while len(places):
+            expander, words = self.expander, self.words[:, places].copy()
+            asked, lost = 0, []
+            while asked < len(places):
+                stop, count = expander.expand(words, asked, len(places))
+                masks[places[asked:stop]] = expander.masks[asked:stop]
+                origins = expander.origins[:count]
+                label = origins & (1 << expander.label_bits) - 1
+                after = expander.successors[:, :count].copy()
+                parts.append((places[origins >> expander.label_bits], label, after))
+                lost.append(places[expander.lost])
+                asked = stop
+            places = np.concatenate(lost)
+            if self.learn():  # states have other words now
+                parts, places = [], np.arange(len(self.going))
+        self.expander.take_counts()
+        origins, labels = (np.concatenate([part[n] for part in parts]) for n in (0, 1))
+        successors = np.concatenate([part[2] for part in parts], axis=1)
+        if len(parts) > 1:
+            order = np.argsort(origins, kind="stable")
+            origins, labels = origins[order], labels[order]
+            successors = successors[:, order]
+        return origins, labels, successors, masks
+
+    def chosen(
+        self, origins: Words, labels: Words, successors: Words, chance: int
+    ) -> tuple[Words, Any]:
+        """By walk that goes on: the successor that it chooses, or -1; and whether that is new."""
+        self.make_room()
+        self.rank_instances()
+        chosen: Words = np.full(len(self.going), -1, np.int64)
+        fresh = np.zeros(len(self.going), np.bool_)
+        walk.choose(
+            origins, labels, successors, len(origins), self.ranks,
+            np.uint64(chance), self.first + self.going,
+            *self.learning.layout_arrays, self.keys, self.visits, self.used, MOST_VISITED,
+            chosen, fresh,
+        )  # fmt: skip
+        return chosen, fresh
+
+    def count(self, labels: Words, fresh: Any) -> None:
+        """Count what was taken."""
+        size = len(self.ranks)
+        self.taken_times = grown(self.taken_times, size) + np.bincount(labels, minlength=size)
+        new = np.bincount(labels[fresh], minlength=size)
+        self.new_times = grown(self.new_times, size) + new
+
+    def marks(self, fresh: Any) -> Iterator[Mark]:
+        """What the last states of walks violate, or show, of those walks whose state is new."""
+        places = np.flatnonzero(fresh)
+        masks: Words = np.zeros(len(self.going), np.int64)
+        while len(places):
+            expander, words = self.expander, self.words[:, places].copy()
+            asked, lost = 0, []
+            while asked < len(places):
+                stop = expander.mark(words, asked, len(places))
+                masks[places[asked:stop]] = expander.masks[asked:stop]
+                lost.append(places[expander.lost])
+                asked = stop
+            places = np.concatenate(lost)
+            self.learn()
+        bits = self.learning.bits
+        names = [*(p.name for p in self.reachable), *(p.name for p in self.always)]
+        for place in np.flatnonzero(masks).tolist():
+            number, mask = int(self.going[place]), int(masks[place])
+            if mask >> FAILED_BIT & 1:
+                yield number, FAILED
+                return
+            yield from ((number, name) for name in names if mask >> bits[name] & 1)
+
+    # -- learning -------------------------------------------------------------------------------
+
+    def learn(self) -> bool:
+        """Learn what was missed; whether states have other words now."""
+        missed, self.expander.missed = self.expander.missed, []
+        if not missed or not self.learning.learn(missed):
+            return False
+        rows = self.learning.tables.rows_of(self.words)
+        self.learning.repack()
+        self.words = self.columns(rows)
+        self.expander = Learned(self.learning)
+        return True
+
+    def columns(self, rows: Words) -> Words:
+        """The words of states, given a row of components for each."""
+        packing = self.learning.tables.packing
+        words: Words = np.zeros((self.learning.width, len(rows)), np.int64)
+        for word, shift, column in zip(packing.words, packing.shifts, rows.T, strict=True):
+            words[word] |= column << shift
+        return words
+
+    def rank_instances(self) -> None:
+        """Give each new instance its rank."""
+        instances, known = self.learning.book.instances, len(self.ranks)
+        if len(instances) > known:
+            new = [rank(self.act(label)) for label in range(known, len(instances))]
+            self.ranks = np.concatenate([self.ranks, np.array(new, np.uint64)])
+
+    def make_room(self) -> None:
+        """Have room for the states that a step visits."""
+        if 2 * (int(self.used[0]) + len(self.going)) > len(self.keys) < 2 * MOST_VISITED:
+            keys, visits = self.keys, self.visits
+            self.keys = np.zeros(4 * len(keys), np.uint64)
+            self.visits = np.zeros(4 * len(keys), np.int64)
+            walk.move_visits(keys, visits, self.keys, self.visits)
+
+
+def grown(array: Words, size: int) -> Words:
+    """The array, with zeros at its end."""
+    return np.concatenate([array, np.zeros(size - len(array), np.int64)])

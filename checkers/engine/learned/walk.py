@@ -1,0 +1,712 @@
+"""The compiled part: paths become decision trees, and states are answered by walking them.
+
+A tree is laid out in one array. A node stands at an address: its component, its probe among
+those of the component, how many children there is room for, and the children, by the answer. A
+child is the address of a node, LEAF - n for leaf n, or UNKNOWN. The answers of all probes of a
+component for one value stand side by side in `answers`.
+"""
+
+from __future__ import annotations
+
+# mypy: ignore-errors
+# Every argument is an array or an index: their types are Numba's, found when it compiles.
+from typing import Any
+
+import numpy as np
+
+from checkers.engine.packed.prefetch import prefetch
+from impl.packed import compiled as kept
+from impl.packed.pointer import pointer_to
+
+compiled: Any = kept.compiled
+
+UNKNOWN = -1
+LEAF = -2
+
+SHAPE, WHOLE, SIZE, HAS, EQUALS = range(5)
+"""The questions of a probe: the shape of a value, the value itself, the size of a frozenset,
+whether it has a member, whether a value equals another."""
+
+NOTHING, BLOCKED, STEP, CHOICES, MARK = range(5)
+"""What a leaf says: nothing; a guard blocks; a successor; more instances to ask; a mark."""
+
+DEADLOCK_BIT = 62
+"""Of a mask: no rule is enabled, limits aside, and this is no end."""
+FAILED_BIT = 61
+"""A rule or a property raised an exception here."""
+FINAL_BIT = 59
+"""Of a leaf: a behaviour may end here. Properties have the bits below."""
+
+LABEL_BITS = 32
+"""Of an origin: the instance that a successor came of."""
+
+BLOCK = 16
+"""States that are looked up together, so that memory is asked for before it is needed."""
+
+LEAF_SIZE = 5
+NODE_SIZE = 4
+"""Before the children of a node: component, probe among its own, room, and probe."""
+
+MISSED_PATH, MISSED_RECIPE = 0, 1
+
+AGAIN, GROW, REBUILD, CONFLICT = 1, 2, 3, 4
+
+
+@compiled
+def slot_of(keys, key):
+    """Where a key stands in a hash table, or the empty place where it belongs."""
+    mask = len(keys) - 1
+    h = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+    at = np.int64(h >> np.uint64(20)) & mask
+    while keys[at] != -1 and keys[at] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@compiled
+def answer_number(probe, answer, keys, numbers, counts):
+    """The small number of a probe's answer; a new one if it is new."""
+    key = (np.int64(probe) << 33) + np.int64(answer) + (np.int64(1) << 32)
+    at = slot_of(keys, key)
+    if keys[at] == -1:
+        keys[at] = key
+        numbers[at] = counts[probe]
+        counts[probe] += 1
+        counts[len(counts) - 1] += 1
+    return numbers[at]
+
+
+@compiled
+def rehash(keys, numbers, new_keys, new_numbers):
+    """Move to a larger hash table."""
+    for i in range(len(keys)):
+        if keys[i] != -1:
+            at = slot_of(new_keys, keys[i])
+            new_keys[at] = keys[i]
+            new_numbers[at] = numbers[i]
+
+
+@compiled
+def answer_of(
+    number, what, of, steps, begin, end, kinds, shapes, same, part_begin, part_count, parts,
+    fields,
+):  # fmt: skip
+    """What a probe answers for a value of its component: -1 << 31 if there is no such place."""
+    missing = -(np.int64(1) << 31)
+    for s in range(begin, end):
+        kind = kinds[number]
+        if steps[s, 0] >= 0:
+            if kind != 1:
+                return missing
+            index = np.int64(fields[-2 - shapes[number], steps[s, 0]])
+            if index < 0:
+                return missing
+        else:
+            if kind != 2:
+                return missing
+            index = steps[s, 1]
+            if index < 0 or index >= part_count[number]:
+                return missing
+        number = np.int64(parts[part_begin[number] + index])
+    if what == SHAPE:
+        return np.int64(shapes[number])
+    if what == WHOLE:
+        return np.int64(number)
+    if what == SIZE:
+        return np.int64(part_count[number]) if kinds[number] == 3 else missing
+    if what == EQUALS:
+        return np.int64(same[number] == of)
+    if kinds[number] != 3:
+        return missing
+    for p in range(part_begin[number], part_begin[number] + part_count[number]):
+        if same[parts[p]] == of:
+            return np.int64(1)
+    return np.int64(0)
+
+
+@compiled
+def fill_answers(
+    probes, steps, filled, local, answers, answers_at, stride, comp_at, comp_count,
+    comp_values, kinds, shapes, same, part_begin, part_count, parts, fields, keys, numbers,
+    counts, probe_count,
+):  # fmt: skip
+    """What every probe answers for the values that are new; whether the hash table is too full."""
+    missing = -(np.int64(1) << 31)
+    for q in range(probe_count):
+        k = probes[q, 0]
+        for i in range(filled[q], comp_count[k]):
+            if counts[len(counts) - 1] * 2 > len(keys):
+                return True
+            answer = answer_of(
+                comp_values[comp_at[k] + i],
+                probes[q, 1],
+                probes[q, 2],
+                steps,
+                probes[q, 3],
+                probes[q, 4],
+                kinds,
+                shapes,
+                same,
+                part_begin,
+                part_count,
+                parts,
+                fields,
+            )
+            number = -1
+            if answer != missing:
+                number = answer_number(q, answer, keys, numbers, counts)
+            answers[answers_at[k] + i * stride[k] + local[q]] = number
+            filled[q] = i + 1
+    return False
+
+
+@compiled
+def add_paths(
+    runs, reads, first, last, keys, numbers, counts, probes, local, skipped, tree, sizes,
+    root_at,
+):  # fmt: skip
+    """Put paths into their trees: why it stopped, and before which path.
+
+    A probe that has given one answer so far is skipped. `sizes` says how long the trees are.
+    """
+    for r in range(first, last):
+        if counts[len(counts) - 1] * 2 + 1024 > len(keys):
+            return AGAIN, r
+        at = root_at[runs[r, 0]]
+        for x in range(runs[r, 1], runs[r, 2], 2):
+            q = reads[x]
+            p = answer_number(q, reads[x + 1], keys, numbers, counts)
+            if counts[q] == 1:
+                skipped[q] = 1
+                continue
+            if skipped[q]:
+                return REBUILD, r
+            if sizes[0] + 8 * p + 64 > len(tree):
+                return GROW, r
+            node = np.int64(tree[at])
+            if node <= LEAF:
+                return CONFLICT, r
+            room = np.int64(0)
+            if node != UNKNOWN:
+                if tree[node + 3] != q:
+                    return CONFLICT, r
+                room = np.int64(tree[node + 2])
+            if p >= room:
+                larger = max(room, 2)
+                while larger <= p:
+                    larger *= 2
+                to = sizes[0]
+                sizes[0] += NODE_SIZE + larger
+                tree[to] = probes[q, 0]
+                tree[to + 1] = local[q]
+                tree[to + 2] = larger
+                tree[to + 3] = q
+                for y in range(larger):
+                    child = UNKNOWN
+                    if y < room:
+                        child = tree[node + NODE_SIZE + y]
+                    tree[to + NODE_SIZE + y] = child
+                tree[at] = to
+                node = to
+            at = node + NODE_SIZE + p
+        if tree[at] == UNKNOWN:
+            tree[at] = LEAF - runs[r, 3]
+        elif tree[at] != LEAF - runs[r, 3]:
+            return CONFLICT, r
+    return 0, last
+
+
+@compiled
+def any_skipped_that_tells_apart(skipped, counts, probe_count):
+    """Whether a probe that was skipped has another answer by now."""
+    found = False
+    for q in range(probe_count):
+        found |= skipped[q] != 0 and counts[q] > 1
+    return found
+
+
+@compiled
+def walk(node, instance, rows, tree, answers, misses, nmiss, i):
+    """The leaf that answers an instance, from a node on.
+
+    It is -1 if it is not known, and then a miss is noted.
+    """
+    node = np.int64(node)
+    while node >= 0:
+        p = np.int64(answers[rows[tree[node]] + tree[node + 1]])
+        following = np.int64(UNKNOWN)
+        if p >= 0 and p < tree[node + 2]:
+            following = np.int64(tree[node + NODE_SIZE + p])
+        if following == UNKNOWN:
+            misses[nmiss * 5] = MISSED_PATH
+            misses[nmiss * 5 + 1] = instance
+            misses[nmiss * 5 + 2] = node
+            misses[nmiss * 5 + 3] = p
+            misses[nmiss * 5 + 4] = i
+            return np.int64(-1)
+        node = following
+    if node == UNKNOWN:
+        misses[nmiss * 5] = MISSED_PATH
+        misses[nmiss * 5 + 1] = instance
+        misses[nmiss * 5 + 2] = -1
+        misses[nmiss * 5 + 3] = -1
+        misses[nmiss * 5 + 4] = i
+        return np.int64(-1)
+    return LEAF - node
+
+
+@compiled
+def shorten(k, row, group, begin, end, root_at, tree, answers, leaves, short, used):
+    """What remains to be asked of some instances, given the value of their first component.
+
+    Their trees begin with probes of component `k`, whose answers stand at `row`. Written to
+    `short` from `used` on: how many remain, are blocked, and are blocked by a limit; for how
+    many states it was used; where each that remains goes on, and its instance; what counts the
+    guards that block; what is to be asked beyond the limits. Answers how far it has written.
+    """
+    remain = 0
+    blocks = 0
+    limits = 0
+    at = used + 4
+    for x in range(begin, end):
+        node = np.int64(tree[root_at[group[x]]])
+        while node >= 0 and tree[node] == k:
+            p = np.int64(answers[row + tree[node + 1]])
+            following = np.int64(UNKNOWN)
+            if p >= 0 and p < tree[node + 2]:
+                following = np.int64(tree[node + NODE_SIZE + p])
+            if following == UNKNOWN:
+                break
+            node = following
+        blocked = node <= LEAF and leaves[(LEAF - node) * LEAF_SIZE] == BLOCKED
+        if not blocked:
+            short[at] = node
+            short[at + 1] = group[x]
+            at += 2
+            remain += 1
+        else:
+            # aside, behind the room that all would take if none were blocked
+            blocks += 1
+            short[used + 4 + 2 * (end - begin) + blocks - 1] = leaves[(LEAF - node) * LEAF_SIZE + 1]
+            beyond = leaves[(LEAF - node) * LEAF_SIZE + 2]
+            if beyond >= 0:
+                limits += 1
+                short[used + 4 + 3 * (end - begin) + limits - 1] = beyond
+    for y in range(blocks):
+        short[at + y] = short[used + 4 + 2 * (end - begin) + y]
+    at += blocks
+    for y in range(limits):
+        short[at + y] = short[used + 4 + 3 * (end - begin) + y]
+    at += limits
+    short[used] = remain
+    short[used + 1] = blocks
+    short[used + 2] = limits
+    short[used + 3] = 0
+    return at
+
+
+@compiled
+def count_blocks(short, used, blocked):
+    """Count, for every use of what was shortened, the guards that block; and begin anew."""
+    at = 0
+    while at < used:
+        remain, blocks, limits, times = short[at], short[at + 1], short[at + 2], short[at + 3]
+        for y in range(at + 4 + 2 * remain, at + 4 + 2 * remain + blocks):
+            blocked[short[y]] += times
+        short[at + 3] = 0
+        at += 4 + 2 * remain + blocks + limits
+
+
+@compiled
+def mark(
+    words, begin, end, at_word, at_shift, at_mask, roots, root_at, tree_, answers_, answers_at,
+    stride, leaves_, lists_, masks, misses_, miss_count, missed, most,
+):  # fmt: skip
+    """The mask of what each of a range of states marks; how far it came, and how many it missed.
+
+    A state that is missed has the mask 0.
+    """
+    rows_ = np.empty(len(at_word), np.int64)
+    rows = pointer_to(rows_)
+    tree = pointer_to(tree_)
+    answers = pointer_to(answers_)
+    misses = pointer_to(misses_)
+    leaves = pointer_to(leaves_)
+    lists = pointer_to(lists_)
+    roots_ = pointer_to(root_at)
+    nmiss = miss_count[0]
+    lost = 0
+    stop = end
+    for i in range(begin, end):
+        if nmiss + 2 * most > len(misses_) // 5:
+            stop = i
+            break
+        for k in range(len(at_word)):
+            number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+            rows[k] = answers_at[k] + number * stride[k]
+        before = nmiss
+        mask = 0
+        for x in range(len(roots)):
+            leaf = walk(tree[roots_[roots[x]]], roots[x], rows, tree, answers, misses, nmiss, i)
+            if leaf < 0:
+                nmiss += 1
+                continue
+            kind = leaves[leaf * LEAF_SIZE]
+            if kind == MARK:
+                mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
+            elif kind == CHOICES:
+                for y in range(leaves[leaf * LEAF_SIZE + 1], leaves[leaf * LEAF_SIZE + 2]):
+                    one = walk(
+                        tree[roots_[lists[y]]], lists[y], rows, tree, answers, misses, nmiss, i
+                    )
+                    if one < 0:
+                        nmiss += 1
+                    elif leaves[one * LEAF_SIZE] == MARK:
+                        mask |= np.int64(1) << np.int64(leaves[one * LEAF_SIZE + 1])
+        if nmiss != before:
+            missed[lost] = i
+            lost += 1
+            mask = 0
+        masks[i] = mask
+    miss_count[0] = nmiss
+    return stop, lost + 0 * len(rows_)
+
+
+@compiled
+def expand(
+    words, begin, end, at_word, at_shift, at_mask, groups, group, others, limits_always, final,
+    root_at, tree_, answers_, answers_at, stride, leaves_, lists_, writes_, keep_, put_,
+    recipe_at_, recipe_room_, recipe_table_, short_, short_used, short_at, short_begin,
+    successors, origins, masks, fired, blocked, ends, misses_, miss_count, missed, most,
+):  # fmt: skip
+    """Write the successors of a range of states, of those of which everything is known.
+
+    Answers how far it came, how many successors there are, and how many states it missed.
+    `groups` has, for each component that instances ask about first, the component and where
+    they stand in `group`; `others` are asked one by one.
+    `masks` says which have failed, or are deadlocks. `fired` counts by rule, `blocked` by guard
+    of a rule, `ends` the states at the edge of the bounds.
+    """
+    found_ = np.empty(most * BLOCK, np.int64)
+    asked = np.empty(most * BLOCK, np.int64)
+    state_at = np.empty(BLOCK + 1, np.int64)
+    edges_ = np.empty(2 * most + len(limits_always), np.int64)
+    ids_ = np.empty(len(at_word), np.int64)
+    found = pointer_to(found_)
+    edges = pointer_to(edges_)
+    rows_ = np.empty(len(at_word), np.int64)
+    ids = pointer_to(ids_)
+    rows = pointer_to(rows_)
+    tree = pointer_to(tree_)
+    answers = pointer_to(answers_)
+    misses = pointer_to(misses_)
+    leaves = pointer_to(leaves_)
+    lists = pointer_to(lists_)
+    writes = pointer_to(writes_)
+    keep = pointer_to(keep_)
+    put = pointer_to(put_)
+    recipe_at = pointer_to(recipe_at_)
+    recipe_room = pointer_to(recipe_room_)
+    recipe_table = pointer_to(recipe_table_)
+    roots_ = pointer_to(root_at)
+    short = pointer_to(short_)
+    most_short = 16
+    for x in range(len(groups)):
+        most_short += 8 + 4 * (groups[x, 2] - groups[x, 1])
+    width = words.shape[0]
+    nmiss = miss_count[0]
+    n = 0
+    lost = 0
+    stop = begin
+    while stop < end:
+        first_of_block, last_of_block = stop, min(end, stop + BLOCK)
+        if n + BLOCK * most > successors.shape[1]:
+            last_of_block = min(end, stop + 1)
+            if n + most > successors.shape[1]:
+                break
+        if short_used[0] + BLOCK * most_short > len(short_):
+            break
+        if nmiss + 2 * BLOCK * most > len(misses_) // 5:
+            last_of_block = min(end, stop + 1)
+            if nmiss + 2 * most > len(misses_) // 5:
+                break
+        # First what each state of a block comes to, and the memory that its successors take.
+        count = 0
+        for i in range(first_of_block, last_of_block):
+            for k in range(len(at_word)):
+                number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+                ids[k] = number
+                rows[k] = answers_at[k] + number * stride[k]
+            before = nmiss
+            state_at[i - first_of_block] = count
+            limits = 0
+            steps = 0
+            mask = np.int64(0)
+            for g in range(len(groups) + 1):
+                x = 0
+                x_end = np.int64(len(others))
+                if g < len(groups):
+                    k = groups[g, 0]
+                    cell = short_begin[k] + ids[k]
+                    x = np.int64(short_at[cell])
+                    if x < 0:
+                        x = short_used[0]
+                        short_used[0] = shorten(
+                            k,
+                            rows[k],
+                            group,
+                            groups[g, 1],
+                            groups[g, 2],
+                            roots_,
+                            tree,
+                            answers,
+                            leaves,
+                            short,
+                            x,
+                        )
+                        short_at[cell] = x
+                    short[x + 3] += 1
+                    x_end = x + 4 + 2 * short[x]
+                    x += 4
+                while x < x_end:
+                    if g < len(groups):
+                        node = np.int64(short[x])
+                        instance = np.int64(short[x + 1])
+                        x += 2
+                    else:
+                        instance = np.int64(others[x])
+                        node = np.int64(tree[roots_[instance]])
+                        x += 1
+                    y = 0
+                    list_end = 0
+                    while True:
+                        leaf = walk(node, instance, rows, tree, answers, misses, nmiss, i)
+                        if leaf < 0:
+                            nmiss += 1
+                        else:
+                            kind = leaves[leaf * LEAF_SIZE]
+                            if kind == CHOICES:
+                                y = leaves[leaf * LEAF_SIZE + 1]
+                                list_end = leaves[leaf * LEAF_SIZE + 2]
+                            elif kind == MARK:
+                                mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
+                            else:
+                                found[count] = leaf
+                                asked[count] = instance
+                                count += 1
+                                if kind == STEP:
+                                    steps += 1
+                                    for z in range(
+                                        leaves[leaf * LEAF_SIZE + 2], leaves[leaf * LEAF_SIZE + 3]
+                                    ):
+                                        recipe = writes[z * 3 + 1]
+                                        cell = recipe_at[recipe] + ids[writes[z * 3 + 2]]
+                                        prefetch(recipe_table_, cell)
+                                elif leaves[leaf * LEAF_SIZE + 2] >= 0:
+                                    edges[limits] = leaves[leaf * LEAF_SIZE + 2]
+                                    limits += 1
+                        if y >= list_end:
+                            break
+                        instance = np.int64(lists[y])
+                        node = np.int64(tree[roots_[instance]])
+                        y += 1
+            if nmiss == before and steps == 0 and mask == 0:
+                leaf = walk(tree[roots_[final]], final, rows, tree, answers, misses, nmiss, i)
+                is_open = False
+                if leaf < 0:
+                    nmiss += 1
+                elif leaves[leaf * LEAF_SIZE] == MARK:
+                    is_open = True
+                    if leaves[leaf * LEAF_SIZE + 1] == FAILED_BIT:
+                        mask |= np.int64(1) << FAILED_BIT
+                else:
+                    for z in range(len(limits_always)):
+                        edges[limits] = limits_always[z]
+                        limits += 1
+                    for g in range(len(groups)):
+                        x = short_at[short_begin[groups[g, 0]] + ids[groups[g, 0]]]
+                        z = x + 4 + 2 * short[x] + short[x + 1]
+                        for y in range(z, z + short[x + 2]):
+                            edges[limits] = short[y]
+                            limits += 1
+                    for z in range(limits):
+                        one = walk(
+                            tree[roots_[edges[z]]], edges[z], rows, tree, answers, misses, nmiss, i
+                        )
+                        if one < 0:
+                            nmiss += 1
+                        elif leaves[one * LEAF_SIZE] == MARK:
+                            if leaves[one * LEAF_SIZE + 1] == FAILED_BIT:
+                                mask |= np.int64(1) << FAILED_BIT
+                            else:
+                                is_open = True
+                    if is_open and nmiss == before:
+                        mask = np.int64(0)  # the specification asks no further than this
+                        ends[0] += 1
+                if not is_open and mask == 0 and nmiss == before:
+                    mask |= np.int64(1) << DEADLOCK_BIT
+            masks[i] = mask
+            if nmiss != before:
+                masks[i] = -1
+        state_at[last_of_block - first_of_block] = count
+        # Then the successors.
+        for i in range(first_of_block, last_of_block):
+            is_lost = masks[i] == -1
+            before = nmiss
+            first = n
+            stop_at = state_at[i - first_of_block + 1]
+            if is_lost:
+                stop_at = state_at[i - first_of_block]
+            for y in range(state_at[i - first_of_block], stop_at):
+                leaf = found[y]
+                if leaves[leaf * LEAF_SIZE] != STEP:
+                    continue
+                effect = leaves[leaf * LEAF_SIZE + 1]
+                for w in range(width):
+                    at = effect * width + w
+                    successors[w, n] = (words[w, i] & keep[at]) | put[at]
+                for z in range(leaves[leaf * LEAF_SIZE + 2], leaves[leaf * LEAF_SIZE + 3]):
+                    recipe = writes[z * 3 + 1]
+                    base = writes[z * 3 + 2]
+                    old = (words[at_word[base], i] >> at_shift[base]) & at_mask[base]
+                    new = np.int64(-1)
+                    if old < recipe_room[recipe]:
+                        new = np.int64(recipe_table[recipe_at[recipe] + old])
+                    if new < 0:
+                        misses[nmiss * 5] = MISSED_RECIPE
+                        misses[nmiss * 5 + 1] = recipe
+                        misses[nmiss * 5 + 2] = old
+                        misses[nmiss * 5 + 3] = 0
+                        misses[nmiss * 5 + 4] = i
+                        nmiss += 1
+                    else:
+                        k = writes[z * 3]
+                        successors[at_word[k], n] |= new << at_shift[k]
+                origins[n] = np.int64(i) << LABEL_BITS | asked[y]
+                n += 1
+            if is_lost or nmiss != before:
+                n = first
+                missed[lost] = i
+                lost += 1
+                masks[i] = 0
+                for g in range(len(groups)):  # it will be counted when it is known
+                    k = groups[g, 0]
+                    old = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+                    short[short_at[short_begin[k] + old] + 3] -= 1
+                continue
+            for y in range(state_at[i - first_of_block], state_at[i - first_of_block + 1]):
+                leaf = found[y]
+                if leaves[leaf * LEAF_SIZE] == STEP:
+                    fired[leaves[leaf * LEAF_SIZE + 4]] += 1
+                else:
+                    blocked[leaves[leaf * LEAF_SIZE + 1]] += 1
+        stop = last_of_block
+    miss_count[0] = nmiss
+    return stop, n, lost + 0 * (len(ids_) + len(rows_) + len(found_) + len(edges_))
+
+
+@compiled
+def move_to_other_words(words, count, at_word, at_shift, at_mask, new_word, new_shift, moved):
+    """The same states in another packing."""
+    for w in range(moved.shape[0]):
+        for i in range(count):
+            moved[w, i] = 0
+    for k in range(len(at_word)):
+        word, shift, mask = at_word[k], at_shift[k], at_mask[k]
+        to, by = new_word[k], new_shift[k]
+        for i in range(count):
+            moved[to, i] |= ((words[word, i] >> shift) & mask) << by
+
+
+# -- simulation -----------------------------------------------------------------------------------
+
+
+@compiled
+def mixed(number):
+    """As `simulate.mixed`."""
+    number = np.uint64(number)
+    number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return number ^ (number >> np.uint64(31))
+
+
+@compiled
+def key_of(words, n, at_word, at_shift, at_mask):
+    """A hash of a state, which does not depend on the packing; never 0."""
+    key = np.uint64(0)
+    for k in range(len(at_word)):
+        part = (words[at_word[k], n] >> at_shift[k]) & at_mask[k]
+        key = (key ^ np.uint64(part + 1)) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    return key | np.uint64(1)
+
+
+@compiled
+def place_of(key, keys):
+    """Where a key stands among those visited, or the empty place where it belongs."""
+    mask = np.int64(len(keys) - 1)
+    at = np.int64(key >> np.uint64(8)) & mask
+    while keys[at] != 0 and keys[at] != key:
+        at = (at + 1) & mask
+    return at
+
+
+@compiled
+def visit(at, key, keys, visits, used, most):
+    """Count a visit; whether it is the first, as far as is known."""
+    if keys[at] == key:
+        visits[at] += 1
+        return False
+    if used[0] < most:
+        keys[at] = key
+        visits[at] = 1
+        used[0] += 1
+    return True
+
+
+@compiled
+def visit_all(words, count, at_word, at_shift, at_mask, keys, visits, used, most, fresh):
+    """Count a visit of each of some states, and note which visits are the first."""
+    for n in range(count):
+        key = key_of(words, n, at_word, at_shift, at_mask)
+        fresh[n] = visit(place_of(key, keys), key, keys, visits, used, most)
+
+
+@compiled
+def choose(
+    origins, labels, successors, count, ranks, chance, walks, at_word, at_shift, at_mask, keys,
+    visits, used, most, chosen, fresh,
+):  # fmt: skip
+    """Choose one of the successors of each state, of those visited least often, and visit it.
+
+    Those of one state stand side by side. `ranks` has a random number for each label, and
+    `chance` is one for this step; `walks` has the number of the walk that each state is of.
+    """
+    n = 0
+    while n < count:
+        state = origins[n]
+        draw = mixed(chance ^ np.uint64(walks[state]))
+        least = np.int64(-1)
+        lowest = np.uint64(0)
+        best_key = np.uint64(0)
+        best_at = np.int64(0)
+        while n < count and origins[n] == state:
+            key = key_of(successors, n, at_word, at_shift, at_mask)
+            at = place_of(key, keys)
+            times = np.int64(visits[at]) if keys[at] == key else np.int64(0)
+            drawn = mixed(ranks[labels[n]] ^ draw)
+            if least < 0 or times < least or (times == least and drawn < lowest):
+                least, lowest, best_key, best_at = times, drawn, key, at
+                chosen[state] = n
+            n += 1
+        fresh[state] = visit(best_at, best_key, keys, visits, used, most)
+
+
+@compiled
+def move_visits(keys, visits, new_keys, new_visits):
+    """Move to a larger table of visits."""
+    for i in range(len(keys)):
+        if keys[i] != 0:
+            at = place_of(keys[i], new_keys)
+            new_keys[at] = keys[i]
+            new_visits[at] = visits[i]

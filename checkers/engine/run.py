@@ -1,0 +1,126 @@
+"""Choose the engine that explores a system."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import attrs
+
+from checkers.engine.options import INTERRUPTED, Options
+from checkers.engine.reference import explore
+from checkers.engine.verdict import Verdict
+from spec.core import LeadsTo, SpecError, System
+
+ENGINES = ("auto", "reference", "learned", "kernel", "native", "spark")
+
+SMALL = 1_000
+"""Up to this many states, the reference engine finishes before compiled code is loaded."""
+
+THIN = 8
+"""With fewer states per level than this, compiled code spends its time on starting levels."""
+
+
+def run(system: System[Any], options: Options | None = None) -> Verdict:
+    """Explore with the engine that the options name; `auto` chooses the fastest one."""
+    options = options or Options()
+    if options.engine == "spark":
+        if options.coverage or options.symmetry:
+            what = "symmetry" if options.symmetry else "coverage"
+            raise SpecError(f"the spark engine does not support --{what}")
+        spark = import_module("spark_check.explore")  # checkers may not import it
+        verdict: Verdict = spark.explore(system, options)
+        return verdict
+    if options.master:
+        raise SpecError("--master requires --engine spark")
+    if options.checkpoint and (options.coverage or options.symmetry):
+        raise SpecError("--checkpoint cannot be combined with --coverage or --symmetry")
+    engine = chosen(system, options)
+    if options.symmetry:
+        refuse_leads_to(system)
+    if engine == "kernel" and options.check_learning:
+        raise SpecError("--check-learning requires learned rules, and a kernel uses none")
+    if engine == "reference":
+        if options.checkpoint:
+            raise SpecError("the reference engine does not support checkpoints; the others do")
+        return explore(system, options)
+    return explore_natively(system, engine, options)
+
+
+def refuse_leads_to(system: System[Any]) -> None:
+    """Reject leads-to properties: a quotient by orbits does not preserve them."""
+    for prop in system.properties:
+        if isinstance(prop, LeadsTo):
+            raise SpecError(
+                f"{prop.name} is a leads-to property, which --symmetry cannot check: select the "
+                "others with --property, or omit --symmetry"
+            )
+
+
+def chosen(system: System[Any], options: Options) -> str:
+    """The engine that the options select: reference, kernel or learned."""
+    engine = options.engine
+    if engine in ("reference", "learned", "kernel"):
+        return engine
+    if options.check_learning:
+        return "learned"
+    if has_kernel(system) and not is_learned(options):
+        return "kernel"
+    if engine == "native" or options.checkpoint:
+        return "learned"
+    return "reference" if is_small(system, options) else "learned"
+
+
+def is_learned(options: Options) -> bool:
+    """Whether the run to be resumed was made by learned rules."""
+    if not options.resume or options.checkpoint is None:
+        return False
+    from checkers.engine.packed.checkpoint import AS_BYTES, run_kept
+
+    run = run_kept(options.checkpoint)
+    return run is not None and run.get("layout") == AS_BYTES
+
+
+def is_small(system: System[Any], options: Options) -> bool:
+    """Whether the reference engine would finish before another one has started."""
+    most = min(options.max_states or SMALL, SMALL)
+    few = attrs.evolve(options, symmetry=False, max_states=most, on_progress=None)
+    try:
+        probe = explore(system.with_properties([]), few)
+    except SpecError:
+        return True  # the run reports the error, unless a violation ends it first
+    if probe.stopped_by == INTERRUPTED:
+        raise KeyboardInterrupt
+    ended = most == options.max_states or probe.stopped_by != few.limit("max_states")
+    return ended or probe.distinct < THIN * probe.depth
+
+
+def has_kernel(system: System[Any]) -> bool:
+    """Whether a hand-written kernel can explore this system."""
+    from impl.packed.kernels import KERNELS
+
+    if system.model.name not in KERNELS:
+        return False  # checked first, because it needs no heavy import
+    from impl.packed.kernel import NoKernel
+    from impl.packed.kernels import kernel_for
+
+    try:
+        kernel_for(system)
+    except NoKernel:
+        return False
+    return True
+
+
+def explore_natively(system: System[Any], engine: str, options: Options) -> Verdict:
+    """Explore with a hand-written kernel, or with learned rules."""
+    if engine == "learned":
+        from checkers.engine.learned.search import explore_by_learning
+
+        return explore_by_learning(system, options)
+    from checkers.engine.packed.by_kernel import explore_by_kernel
+    from impl.packed.kernel import NoKernel
+
+    try:
+        return explore_by_kernel(system, options)
+    except NoKernel as error:
+        raise SpecError(f"{error}; use --engine learned") from None

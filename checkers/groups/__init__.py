@@ -1,0 +1,1 @@
+"""Consumer groups: assignment, rebalances, coordinators, and conformance of client libraries."""

@@ -1,0 +1,1 @@
+"""Models by name, by module or by file."""

@@ -1,0 +1,239 @@
+"""Models by name: kspec's own, and a user's own by module or by file.
+
+A user's module or file is code, and is executed. It never takes the place of a module that
+kspec or Python needs, and whatever is wrong with it is reported in one line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from contextlib import redirect_stdout
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import attrs
+
+from checkers.models.blame import folder_imported
+from spec.core import Model, SpecError, look_up
+from spec.core.errors import line_to_blame
+
+
+@attrs.frozen
+class BuiltIn:
+    """One of kspec's models: where it is, with its picture and its mutation baseline."""
+
+    model: str
+    """The location of the model, as `module:attribute`."""
+    picture: str = ""
+    """The function that draws its states; empty where there is none."""
+    baseline: str = ""
+    """Its mutation baseline; empty where there is none."""
+
+
+BUILT_IN = {
+    "replication": BuiltIn(
+        "spec.replication:REPLICATION",
+        "traces.pictures.replication:picture",
+        "checkers.mutation.baselines.replication:BASELINE",
+    ),
+    "partition": BuiltIn(
+        "spec.partition:PARTITION",
+        "traces.pictures.partition:picture",
+        "checkers.mutation.baselines.partition:BASELINE",
+    ),
+    "partition-messages": BuiltIn(
+        "spec.partition:MESSAGES",
+        "traces.pictures.partition:picture",
+    ),
+    "group": BuiltIn(
+        "spec.group:GROUP",
+        "traces.pictures.group:picture",
+        "checkers.mutation.baselines.group:BASELINE",
+    ),
+    "offsets-topic": BuiltIn(
+        "spec.offsets_topic:OFFSETS_TOPIC",
+        "traces.pictures.offsets_topic:picture",
+        "checkers.mutation.baselines.offsets_topic:BASELINE",
+    ),
+    "delivery": BuiltIn(
+        "spec.delivery:DELIVERY",
+        "traces.pictures.delivery:picture",
+        "checkers.mutation.baselines.delivery:BASELINE",
+    ),
+    "watermarks": BuiltIn(
+        "spec.watermarks:WATERMARKS",
+        "traces.pictures.watermarks:picture",
+        "checkers.mutation.baselines.watermarks:BASELINE",
+    ),
+    "counter": BuiltIn("examples.counter:COUNTER"),
+    "die-hard": BuiltIn("examples.die_hard:DIE_HARD"),
+    "two-phase-lock": BuiltIn("examples.two_phase_lock:TWO_PHASE_LOCK"),
+    "corridor": BuiltIn("examples.corridor:CORRIDOR"),
+    "two-phase-commit": BuiltIn("examples.two_phase_commit:TWO_PHASE_COMMIT"),
+}
+"""kspec's models, by their names at the prompt."""
+
+
+@cache
+def built_in(name: str) -> Model[Any]:
+    """One of kspec's models, with its picture and its baseline; imported now."""
+    found = BUILT_IN[name]
+    model: Model[Any] = imported(found.model)
+    if found.picture:
+        model = attrs.evolve(model, picture=imported(found.picture))
+    if found.baseline:
+        model = attrs.evolve(model, baseline=imported(found.baseline))
+    return model
+
+
+def imported(reference: str) -> Any:
+    """What `module:attribute` names in kspec itself."""
+    place, _, attribute = reference.partition(":")
+    return getattr(importlib.import_module(place), attribute)
+
+
+def find_model(reference: str) -> Model[Any]:
+    """A model by its name, by `module:attribute`, or by the path of a file (`file.py:attribute`).
+
+    A module or file is code, and is executed.
+    """
+    if reference in BUILT_IN:
+        return built_in(reference)
+    place, _, attribute = reference.rpartition(":")
+    if reference.startswith(":"):
+        raise SpecError(f"{reference} names no module: type module:attribute or file.py:attribute")
+    if not place:
+        place, attribute = attribute, ""
+    if place.endswith(".py") or "/" in place:
+        module = load(place, from_file)
+    elif ":" in reference:
+        module = load(place, from_name)
+    else:
+        if Path(f"{reference}.py").is_file():
+            raise SpecError(f"no model named {reference!r}: did you mean {reference}.py?")
+        if Path(reference).exists():
+            own = "give a model of your own as file.py or module:attribute"
+            raise SpecError(f"{reference} is not a Python file: {own}")
+        look_up("model", reference, BUILT_IN)
+        raise AssertionError("look_up raises where there is no such name")
+    models = {name: value for name, value in vars(module).items() if isinstance(value, Model)}
+    if attribute:
+        if attribute in vars(module) and attribute not in models:
+            raise SpecError(f"{attribute} in {place} is not a Model")
+        found: Model[Any] = look_up(f"model in {place}", attribute, models)
+        return found
+    # A file that derives a model from kspec's own imports that one, and does not mean it.
+    models = {name: model for name, model in models.items() if not is_built_in(model)} or models
+    if len(models) != 1:
+        if not models:
+            raise SpecError(f"{place} defines no Model")
+        names = " or ".join(f"{place}:{name}" for name in models)
+        raise SpecError(f"{place} defines {len(models)} models: choose {names}")
+    return next(iter(models.values()))
+
+
+def is_built_in(model: Model[Any]) -> bool:
+    """Whether this is one of kspec's models itself."""
+    places = (built_in.model.partition(":") for built_in in BUILT_IN.values())
+    return any(getattr(sys.modules.get(place), name, None) is model for place, _, name in places)
+
+
+def find_object(reference: str) -> Any:
+    """Anything by `module:attribute`, or by `file.py:attribute`; the code is executed."""
+    place, _, attribute = reference.rpartition(":")
+    if not place:
+        raise SpecError(f"{reference} is neither module:attribute nor file.py:attribute")
+    module = load(place, from_file if place.endswith(".py") or "/" in place else from_name)
+    return look_up(f"object in {place}", attribute, vars(module))
+
+
+def load(place: str, how: Any) -> ModuleType:
+    """Import a user's module; SpecError with one line if that fails.
+
+    What the module prints goes to standard error: standard output is for the answer.
+    """
+    try:
+        with redirect_stdout(sys.stderr):
+            module: ModuleType = how(place)
+    except (SpecError, KeyboardInterrupt):
+        raise
+    except SyntaxError as error:
+        line = f", line {error.lineno}" if error.lineno else ""
+        raise SpecError(f"{error.filename or place}{line}: {error.msg}") from error
+    except ModuleNotFoundError as error:
+        if error.name and (place == error.name or place.startswith(f"{error.name}.")):
+            raise SpecError(f"no module {place}; it must be here, or on PYTHONPATH") from error
+        raise SpecError(f"{place} imports {error.name}, which is not installed") from error
+    except BaseException as error:  # SystemExit as well: its code would become kspec's
+        folder = folder_imported(error)
+        if isinstance(error, OSError) and not folder:
+            raise SpecError(f"cannot read {place}: {error.strerror}") from error
+        if not folder:
+            raise SpecError(f"{place} is not Python: {error}") from error
+        frame = line_to_blame(error, folder)
+        what = f"{type(error).__name__}: {error}"
+        raise SpecError(f"{frame.filename}, line {frame.lineno}: {what}") from error
+    return module
+
+
+def from_name(name: str) -> ModuleType:
+    """Import by name; the current folder is searched last."""
+    search_last(Path.cwd())
+    return importlib.import_module(name)
+
+
+def from_file(name: str) -> ModuleType:
+    """Import a file, which may import its neighbours."""
+    path = Path(name)
+    if path.is_dir():
+        raise SpecError(f"{name} is a directory")
+    if path.exists() and not path.is_file():
+        raise SpecError(f"{name} is a device or a pipe, not a Python file")
+    if not path.is_file() or name.endswith("/"):
+        raise SpecError(f"no file {name}")
+    known_as = free_name(path)
+    search_last(path.resolve().parent)
+    spec = importlib.util.spec_from_file_location(known_as, path)
+    if spec is None or spec.loader is None:
+        raise SpecError(f"{name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[known_as] = module
+    FROM_FILES.add(known_as)
+    spec.loader.exec_module(module)
+    return module
+
+
+FROM_FILES: set[str] = set()
+"""The names of modules that were imported from files."""
+
+
+def free_name(path: Path) -> str:
+    """A name for the module in a file: the file's, unless another module has it.
+
+    A file `random.py` must not become Python's own `random`. A file that was loaded before may
+    be loaded again.
+    """
+    name = path.stem
+    if name.isidentifier() and (name in FROM_FILES or is_free(name, path)):
+        return name
+    digest = hashlib.sha256(str(path.resolve()).encode(errors="surrogateescape")).hexdigest()
+    return f"{name.replace('.', '_')}_{digest[:8]}"
+
+
+def is_free(name: str, path: Path) -> bool:
+    """Whether no module has the name, or only the one in this file."""
+    if name in sys.modules or name in sys.stdlib_module_names:
+        return False
+    found = importlib.util.find_spec(name)
+    return found is None or Path(found.origin or "").resolve() == path.resolve()
+
+
+def search_last(folder: Path) -> None:
+    """Let modules in a folder be imported, after all others of the same names."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))

@@ -1,0 +1,30 @@
+"""A system by name, for other processes to look up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from checkers.models.find import find_model
+from spec.core import System
+
+
+@attrs.frozen
+class Named:
+    """Model, variant and bounds."""
+
+    model: str
+    """As commands accept it."""
+    variant: str
+    bounds: tuple[tuple[str, int], ...]
+
+    @classmethod
+    def of(cls, model: str, system: System[Any]) -> Named:
+        """The name of a system of this model."""
+        bounds = attrs.asdict(system.bounds, recurse=False)
+        return cls(model, system.variant.name, tuple(bounds.items()))
+
+    def system(self) -> System[Any]:
+        """The system."""
+        return find_model(self.model).system(self.variant, dict(self.bounds))

@@ -1,0 +1,236 @@
+"""Stories: instructive behaviours, as lists of rules with choices.
+
+The specification replays a story: it computes the states, refuses steps that the rules do not
+allow, and decides whether the property fails at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from checkers.models.find import find_model
+from spec.core import Always, Blocked, SpecError, Taken, look_up
+from spec.core.rules import Choice, Rule
+from traces.story import choice_text
+from traces.trace import Trace
+
+
+@attrs.frozen
+class Script:
+    """A behaviour as a list of steps."""
+
+    about: str
+    """What it shows, in one sentence."""
+    model: str
+    """The model's name."""
+    variant: str
+    """The variant's name."""
+    bounds: Mapping[str, int]
+    """The bounds; the others have their defaults."""
+    property: str
+    """The property that it is about: it fails at the end, or holds in every state."""
+    steps: str
+    """A line for each step: the rule, and its choices as `name=value`."""
+
+    def lines(self) -> list[str]:
+        """The steps."""
+        return [line.strip() for line in self.steps.strip().splitlines()]
+
+    def played(self) -> Trace:
+        """The behaviour under the rules of the model; SpecError where they do not allow it."""
+        system = find_model(self.model).system(self.variant, self.bounds)
+        rules = {rule.name: rule for rule in system.rules}
+        states, taken = [system.initial()[0]], []
+        for line in self.lines():
+            name, *choices = line.split()
+            rule = look_up(f"rule of {self.model}, {self.variant},", name, rules)
+            choice = chosen(rule, states[-1], choices)
+            after = rule.attempt(states[-1], choice)
+            if isinstance(after, Blocked):
+                raise SpecError(f"step {len(states)}, {line}, is blocked by: {after.guard}")
+            taken.append(Taken(rule.name, dict(zip(rule.choices, choice, strict=True))))
+            states.append(after)
+        trace = Trace(system, tuple(states), tuple(taken))
+        where = self.failure(trace)
+        return trace if where is None else attrs.evolve(trace, property=self.property, where=where)
+
+    def failure(self, trace: Trace) -> str | None:
+        """Where the property fails in the last state, or None if it holds in every state."""
+        known = {p.name: p for p in trace.system.model.all_properties}
+        prop = look_up(f"property of {self.model}", self.property, known)
+        assert isinstance(prop, Always), f"{self.property} is an invariant"
+        failures = [prop.failure(state) for state in trace.states]
+        if failures[-1] is None and any(failures):
+            raise SpecError(f"{self.property} fails in an earlier state, but not in the last")
+        return failures[-1]
+
+
+def chosen(rule: Rule[Any], state: Any, choices: Sequence[str]) -> Choice:
+    """The instance of a rule with these choices."""
+    for choice in rule.instances(state):
+        values = zip(rule.choices, choice, strict=True)
+        if [f"{name}={choice_text(value)}" for name, value in values] == list(choices):
+            return choice
+    raise SpecError(f"{rule.name} has no choice {' '.join(choices) or 'without values'}")
+
+
+TWO_BROKERS = {"brokers": 2, "records": 3, "min_insync": 2}
+THREE_BROKERS = {"brokers": 3, "records": 3, "min_insync": 2}
+
+STORIES = {
+    "four-moments": Script(
+        about="How the high watermark and the log end offsets move when a record is written.",
+        model="partition",
+        variant="kafka-2.1",
+        bounds={"brokers": 2, "records": 1, "min_insync": 2},
+        property="AcknowledgedRecordsKept",
+        steps="""
+            leader_appends leader=0
+            follower_fetches leader=0 follower=1
+            leader_counts_fetch leader=0 follower=1
+            follower_fetches leader=0 follower=1
+        """,
+    ),
+    "lost-after-restart": Script(
+        about=(
+            "Before leader epochs, a follower that restarts truncates to its high watermark. If it "
+            "is then elected, an acknowledged record is lost."
+        ),
+        model="partition",
+        variant="kafka-0.10",
+        bounds={**TWO_BROKERS, "unclean": 1, "crashes": 2},
+        property="AcknowledgedRecordsKept",
+        steps="""
+            leader_appends leader=0
+            follower_fetches_in_any_epoch leader=0 follower=1
+            leader_counts_any_fetch leader=0 follower=1
+            follower_fetches_in_any_epoch leader=0 follower=1
+            leader_appends leader=0
+            follower_fetches_in_any_epoch leader=0 follower=1
+            leader_counts_any_fetch leader=0 follower=1
+            broker_crashes broker=1
+            controller_fences_broker broker=1 successor=0
+            broker_becomes_leader_without_epoch_entry broker=0 epoch=1
+            broker_restarts broker=1 hw=1
+            broker_becomes_follower_and_truncates_to_hw broker=1 epoch=1
+            broker_crashes broker=0
+            controller_fences_broker broker=0 successor=1
+            broker_becomes_leader_without_epoch_entry broker=1 epoch=2
+            broker_restarts broker=0 hw=1
+            broker_becomes_follower_and_truncates_to_hw broker=0 epoch=2
+        """,
+    ),
+    "kept-after-restart": Script(
+        about=(
+            "The same events with leader epochs: the follower asks where the leader's epoch ended, "
+            "truncates nothing, and no record is lost."
+        ),
+        model="partition",
+        variant="kafka-0.11",
+        bounds={**TWO_BROKERS, "unclean": 1, "crashes": 2},
+        property="AcknowledgedRecordsKept",
+        steps="""
+            leader_appends leader=0
+            follower_fetches_in_any_epoch leader=0 follower=1
+            leader_counts_any_fetch leader=0 follower=1
+            follower_fetches_in_any_epoch leader=0 follower=1
+            leader_appends leader=0
+            follower_fetches_in_any_epoch leader=0 follower=1
+            leader_counts_any_fetch leader=0 follower=1
+            broker_crashes broker=1
+            controller_fences_broker broker=1 successor=0
+            broker_becomes_leader_without_epoch_entry broker=0 epoch=1
+            broker_restarts broker=1 hw=1
+            broker_becomes_follower_of_new_leader broker=1 epoch=1
+            follower_truncates_to_epoch_end leader=0 follower=1
+            broker_crashes broker=0
+            controller_fences_broker broker=0 successor=1
+            broker_becomes_leader_without_epoch_entry broker=1 epoch=2
+            broker_restarts broker=0 hw=1
+            broker_becomes_follower_of_new_leader broker=0 epoch=2
+            follower_truncates_to_epoch_end leader=1 follower=0
+            leader_counts_any_fetch leader=1 follower=0
+            leader_appends leader=1
+            follower_fetches_in_any_epoch leader=1 follower=0
+            leader_counts_any_fetch leader=1 follower=0
+        """,
+    ),
+    "lost-in-clean-elections": Script(
+        about=(
+            "Before leader epochs, clean elections and min.insync.replicas=2 were not enough: a "
+            "member of the ISR truncates under a new leader, and is then elected."
+        ),
+        model="partition",
+        variant="kafka-0.10",
+        bounds={**THREE_BROKERS, "crashes": 2},
+        property="AcknowledgedRecordsKept",
+        steps="""
+            leader_appends leader=0
+            follower_fetches_in_any_epoch leader=0 follower=1
+            follower_fetches_in_any_epoch leader=0 follower=2
+            leader_counts_any_fetch leader=0 follower=1
+            leader_counts_any_fetch leader=0 follower=2
+            follower_fetches_in_any_epoch leader=0 follower=1
+            follower_fetches_in_any_epoch leader=0 follower=2
+            leader_appends leader=0
+            follower_fetches_in_any_epoch leader=0 follower=1
+            follower_fetches_in_any_epoch leader=0 follower=2
+            leader_counts_any_fetch leader=0 follower=1
+            leader_counts_any_fetch leader=0 follower=2
+            broker_crashes broker=0
+            controller_fences_broker broker=0 successor=2
+            broker_becomes_follower_and_truncates_to_hw broker=1 epoch=1
+            broker_becomes_leader_without_epoch_entry broker=2 epoch=1
+            broker_crashes broker=2
+            controller_fences_broker broker=2 successor=1
+            broker_becomes_leader_without_epoch_entry broker=1 epoch=2
+            broker_restarts broker=0 hw=1
+            broker_becomes_follower_and_truncates_to_hw broker=0 epoch=2
+            broker_restarts broker=2 hw=1
+            broker_becomes_follower_and_truncates_to_hw broker=2 epoch=2
+        """,
+    ),
+    "kept-in-clean-elections": Script(
+        about=(
+            "The same events with leader epochs: no follower truncates, and the entry [epoch 1, "
+            "offset 2] records where the second leader began."
+        ),
+        model="partition",
+        variant="kafka-0.11",
+        bounds={**THREE_BROKERS, "crashes": 2},
+        property="AcknowledgedRecordsKept",
+        steps="""
+            leader_appends leader=0
+            follower_fetches_in_any_epoch leader=0 follower=1
+            follower_fetches_in_any_epoch leader=0 follower=2
+            leader_counts_any_fetch leader=0 follower=1
+            leader_counts_any_fetch leader=0 follower=2
+            follower_fetches_in_any_epoch leader=0 follower=1
+            follower_fetches_in_any_epoch leader=0 follower=2
+            leader_appends leader=0
+            follower_fetches_in_any_epoch leader=0 follower=1
+            follower_fetches_in_any_epoch leader=0 follower=2
+            leader_counts_any_fetch leader=0 follower=1
+            leader_counts_any_fetch leader=0 follower=2
+            broker_crashes broker=0
+            controller_fences_broker broker=0 successor=2
+            broker_becomes_follower_of_new_leader broker=1 epoch=1
+            broker_becomes_leader_without_epoch_entry broker=2 epoch=1
+            follower_truncates_to_epoch_end leader=2 follower=1
+            leader_appends leader=2
+            follower_fetches_in_any_epoch leader=2 follower=1
+            leader_counts_any_fetch leader=2 follower=1
+            broker_crashes broker=2
+            controller_fences_broker broker=2 successor=1
+            broker_becomes_leader_without_epoch_entry broker=1 epoch=2
+            broker_restarts broker=0 hw=1
+            broker_becomes_follower_of_new_leader broker=0 epoch=2
+            follower_truncates_to_epoch_end leader=1 follower=0
+            follower_fetches_in_any_epoch leader=1 follower=0
+        """,
+    ),
+}
+"""kspec's stories, by name."""

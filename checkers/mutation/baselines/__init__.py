@@ -1,0 +1,1 @@
+"""What mutation needs of each of kspec's models."""

@@ -1,0 +1,89 @@
+"""Names of fields in Kafka's words, where they differ from the Python names in camel case.
+
+Those of requests and responses are the names in Kafka's message schemas
+(`clients/src/main/resources/common/message`, tag 4.0.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from spec.leader_epochs import EpochEnd, EpochEntry
+from spec.messages import (
+    JAVA,
+    SCALA,
+    CoordinatorVariant,
+    Heartbeat,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    MemberIdentity,
+    Offset,
+    OffsetCommit,
+    OffsetCommitResponse,
+    Settings,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from spec.vocabulary import Member
+
+MEMBER = {"member": "memberId", "instance": "groupInstanceId"}
+
+NAMES: Mapping[Any, Mapping[str, str | None]] = {
+    EpochEntry: {"start": "startOffset"},
+    EpochEnd: {"epoch": "leaderEpoch", "offset": "endOffset"},
+    JoinGroup: {
+        **MEMBER,
+        "session_timeout": "sessionTimeoutMs",
+        "rebalance_timeout": "rebalanceTimeoutMs",
+        "client": "clientId",
+    },
+    JoinGroupResponse: {
+        **MEMBER,
+        "generation": "generationId",
+        "protocol": "protocolName",
+    },
+    SyncGroup: {**MEMBER, "generation": "generationId", "protocol": "protocolName"},
+    SyncGroupResponse: {"protocol": "protocolName"},
+    Heartbeat: {**MEMBER, "generation": "generationId"},
+    MemberIdentity: MEMBER,
+    OffsetCommit: {**MEMBER, "generation": "generationId", "offsets": "partitions"},
+    Offset: {
+        "offset": "committedOffset",
+        "metadata": "committedMetadata",
+        "leader_epoch": "committedLeaderEpoch",
+        "expires": None,
+    },
+    Settings: {
+        "initial_rebalance_delay": "group.initial.rebalance.delay.ms",
+        "min_session_timeout": "group.min.session.timeout.ms",
+        "max_session_timeout": "group.max.session.timeout.ms",
+        "new_member_timeout": "newMemberTimeoutMs",
+        "max_size": "group.max.size",
+        "max_metadata": "offset.metadata.max.bytes",
+    },
+    Member: {
+        "owned": "ownedPartitions",
+        "generation": "generationId",
+        "instance_id": "groupInstanceId",
+        "subscription_generation": None,
+        "rack": "rackId",
+    },
+}
+"""By class, the names of its fields: empty for a record whose fields stand in its place, None for
+a field that is left out."""
+
+CHOICES: Mapping[Any, Mapping[str, Any]] = {
+    CoordinatorVariant: {variant.name: variant for variant in (JAVA, SCALA)},
+}
+"""By class, its values that have names, and are written by them."""
+
+ROWS: Mapping[tuple[Any, str], Sequence[str]] = {
+    (JoinGroupResponse, "members"): ("memberId", "groupInstanceId", "metadata"),
+    (SyncGroup, "assignments"): ("memberId", "assignment"),
+    (LeaveGroupResponse, "members"): ("", "error"),
+    (OffsetCommit, "offsets"): ("", ""),
+    (OffsetCommitResponse, "partitions"): ("", "error"),
+}
+"""By class and field, the names of the parts of each tuple."""

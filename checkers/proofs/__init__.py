@@ -1,0 +1,1 @@
+"""Proofs: lemmas about plain functions, for all numbers, by z3."""

@@ -1,0 +1,23 @@
+"""Small models with known answers: starting points for a model of your own, and test cases.
+
+In the order in which they are best read:
+
+- `counter`: one field, one rule, one bound.
+- `die_hard`: a puzzle whose counterexample is the solution.
+- `two_phase_lock`: a deadlock, and the variant that repairs it.
+- `corridor`: a livelock, found by a liveness property under fairness.
+- `two_phase_commit`: a protocol with messages, as TLA+'s TwoPhase has it.
+
+`kspec check counter` (`die-hard`, `two-phase-lock`, `corridor`, `two-phase-commit`) checks one of
+them; `docs/own-protocol.md` builds a model step by step.
+"""
+
+from __future__ import annotations
+
+from examples.corridor import CORRIDOR
+from examples.counter import COUNTER
+from examples.die_hard import DIE_HARD
+from examples.two_phase_commit import TWO_PHASE_COMMIT
+from examples.two_phase_lock import TWO_PHASE_LOCK
+
+__all__ = ["CORRIDOR", "COUNTER", "DIE_HARD", "TWO_PHASE_COMMIT", "TWO_PHASE_LOCK"]

@@ -1,0 +1,149 @@
+"""Time: when the timers of a group expire.
+
+`sessions.armed` lists the timers that would have an effect; here each has a deadline, in
+milliseconds, and `sessions.fire` says what happens then. The session timer of a member whose
+request is parked may expire as well: `armed` does not have it, and nothing happens.
+
+Kafka: each `timer.schedule` in `GroupMetadataManager`, and `OffsetMetadataManager`.
+Simplification: writes to the offsets topic succeed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from spec.coordinator.offsets import commit
+from spec.coordinator.rebalance import sync
+from spec.coordinator.requests import first_error, handle, lacks_fields
+from spec.coordinator.sessions import Timer, armed, heartbeat
+from spec.coordinator.state import Group
+from spec.core import evolve
+from spec.messages import (
+    NO_MEMBER_ID,
+    Error,
+    GroupState,
+    Heartbeat,
+    JoinGroup,
+    LeaveGroup,
+    OffsetCommit,
+    Request,
+    SyncGroup,
+)
+
+Deadlines: TypeAlias = Mapping[Timer, int]
+"""When each timer expires."""
+
+
+def deadlines_after(
+    before: Group,
+    after: Group,
+    deadlines: Deadlines,
+    now: int,
+    *,
+    request: Request | None = None,
+    fired: Timer | None = None,
+) -> dict[Timer, int]:
+    """The deadlines after a step, which a request or a timer that expired has caused.
+
+    A timer that expires and starts again takes at least a millisecond, so that the clock goes on.
+    """
+    sessions = {Timer("session", member.id) for member in after.members}
+    renewed = renewed_by(before, request)
+    kept = {timer: deadline for timer, deadline in deadlines.items() if timer != fired}
+    found = {}
+    for timer in sorted(armed(after) | sessions):
+        if timer == renewed or starts(timer, before, after, kept):
+            found[timer] = now + max(timer == fired, duration(timer, before, after, request))
+        elif timer in kept:
+            found[timer] = kept[timer]
+    return found
+
+
+def starts(timer: Timer, before: Group, after: Group, deadlines: Deadlines) -> bool:
+    """Whether a timer starts, or starts again.
+
+    A generation restarts the timers of its members, and an answered SyncGroup that of its sender.
+
+    Kafka: `completeClassicGroupJoin`, `propagateAssignment`.
+    """
+    if timer.kind == "session":
+        was, is_now = before.member(timer.member), after.member(timer.member)
+        assert is_now is not None, "only members have sessions"
+        is_synced = was is not None and was.awaiting_sync is not None and not is_now.awaiting_sync
+        return was is None or is_synced or after.generation != before.generation
+    begins = timer.kind == "sync" and after.generation != before.generation
+    return begins or timer not in deadlines
+
+
+def renewed_by(group: Group, request: Request | None) -> Timer | None:
+    """The session that a request renews: that of a member whose request is valid.
+
+    Kafka: `rescheduleClassicGroupMemberHeartbeat`, which `classicGroupHeartbeat` also calls before
+    it answers REBALANCE_IN_PROGRESS, and `OffsetMetadataManager.validateOffsetCommit`.
+    """
+    match request:
+        case Heartbeat():
+            valid = (None, Error.REBALANCE_IN_PROGRESS)
+            renews = first_error(heartbeat(group, request, None)) in valid
+        case OffsetCommit():
+            renews = first_error(commit(group, request, None)) is None
+        case SyncGroup() if group.settings.variant.sync_renews_session:
+            is_valid = not lacks_fields(request) and first_error(sync(group, request, None)) is None
+            renews = is_valid and group.state is GroupState.STABLE
+        case _:
+            return None
+    return Timer("session", request.member) if renews else None
+
+
+def duration(timer: Timer, before: Group, after: Group, request: Request | None) -> int:
+    """How long a timer takes that starts now, in milliseconds.
+
+    Kafka: `tryCompleteInitialRebalanceElseSchedule` extends the initial delay by what remains of
+    it.
+    """
+    settings = after.settings
+    match timer.kind:
+        case "initial delay" if before.in_initial_delay:
+            return min(settings.initial_rebalance_delay, before.remaining_delay)
+        case "initial delay":
+            return settings.initial_rebalance_delay
+        case "join":
+            return begun(before, after, request).rebalance_timeout
+        case "sync":
+            return after.rebalance_timeout
+        case "session":
+            return session_duration(timer.member, before, after)
+        case _:
+            assert isinstance(request, JoinGroup), "JoinGroup issues member ids"
+            return request.session_timeout
+
+
+def begun(before: Group, after: Group, request: Request | None) -> Group:
+    """The group as it was when its rebalance began: in Scala, before the last members left."""
+    if isinstance(request, LeaveGroup) and before.settings.variant.leaves_in_turn:
+        for count in range(1, len(request.members)):
+            first = evolve(request, members=request.members[:count])
+            group = handle(before, None, first, NO_MEMBER_ID).group
+            if Timer("join") in armed(group):
+                return group
+    return after
+
+
+def session_duration(member_id: str, before: Group, after: Group) -> int:
+    """How long a member may be silent from now on.
+
+    Until its first heartbeat or generation, a new member has five minutes, and a restarted static
+    member the session timeout from before. Kafka: `addMemberThenRebalanceOrCompleteJoin`
+    (`CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS`),
+    `updateStaticMemberThenRebalanceOrCompleteJoin`.
+    """
+    member = after.member(member_id)
+    assert member is not None, "only members have sessions"
+    if before.member(member_id) is None and after.generation == before.generation:
+        replaced = before.static_member(member.instance)
+        if replaced is not None:
+            return replaced.session_timeout
+        if member.is_new:
+            return after.settings.new_member_timeout
+    return member.session_timeout

@@ -1,0 +1,179 @@
+"""Sessions and timers: Heartbeat, which timers are armed, and what each does when it expires.
+
+A timer is armed exactly while the group's state says so (`armed`); no handler starts or stops
+one. Its duration stands with it. In a model, an armed timer may expire at any moment.
+
+Kafka: `GroupMetadataManager.classicGroupHeartbeat`, and the operations that it schedules.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from spec.coordinator.membership import rebalance_after_removal
+from spec.coordinator.rebalance import (
+    complete_join,
+    maybe_complete_join,
+    prepare_rebalance,
+    remove_member,
+)
+from spec.coordinator.state import (
+    Caller,
+    Group,
+    GroupMember,
+    Handler,
+    Outcome,
+    validate_alive,
+    validate_member,
+)
+from spec.core import evolve
+from spec.messages import NO_MEMBER_ID, GroupState, Heartbeat, HeartbeatResponse
+
+# -- Heartbeat --------------------------------------------------------------------------------
+
+
+def heartbeat(group: Group, request: Heartbeat, caller: Caller) -> Handler:
+    """A member keeps its session alive; an error makes it join again.
+
+    The session timer restarts during a rebalance, too: only a silent member is removed.
+
+    Kafka: `classicGroupHeartbeatToClassicGroup`.
+    """
+    yield from validate_alive(group)
+    yield from validate_member(group, request.member, request.instance)
+    yield "generation is current", request.generation == group.generation
+    preparing = group.state is GroupState.PREPARING_REBALANCE
+    yield "group is not preparing a rebalance", not preparing
+    return Outcome(group, ((caller, HeartbeatResponse()),))
+
+
+# -- timers -----------------------------------------------------------------------------------
+
+
+class Timer(NamedTuple):
+    """A timer of a group."""
+
+    kind: str
+    """`initial delay`, `join`, `sync`, `session` or `pending`."""
+    member: str = NO_MEMBER_ID
+    """The member id, for the last two kinds."""
+
+
+def armed(group: Group) -> frozenset[Timer]:
+    """The timers that are armed and would have an effect."""
+    timers = []
+    if group.in_initial_delay:
+        timers.append(Timer("initial delay"))
+    elif group.state is GroupState.PREPARING_REBALANCE:
+        timers.append(Timer("join"))
+    if sync_is_timed(group):
+        timers.append(Timer("sync"))
+    timers += [Timer("session", m.id) for m in group.members if session_is_timed(m)]
+    timers += [Timer("pending", member_id) for member_id in group.pending]
+    return frozenset(timers)
+
+
+def fire(group: Group, timer: Timer) -> Outcome:
+    """The effect of a timer that expires.
+
+    For implementations that are given a timer to expire; `spec.group` has a rule for each kind.
+    """
+    match timer.kind:
+        case "initial delay" if delay_can_be_extended(group):
+            return extend_initial_delay(group)
+        case "initial delay":
+            return complete_join(group)
+        case "join":
+            return complete_join(group)
+        case "sync":
+            return expire_pending_sync(group)
+        case "session":
+            return expire_session(group, timer.member)
+        case _:
+            return expire_pending_member(group, timer.member)
+
+
+def delay_can_be_extended(group: Group) -> bool:
+    """Whether the initial delay is extended: members are joining, and time remains.
+
+    The delay takes `group.initial.rebalance.delay.ms`, with its extensions at most the longest
+    rebalance timeout. Kafka: `tryCompleteInitialRebalanceElseSchedule`.
+    """
+    return group.new_member_added and group.remaining_delay > 0
+
+
+def extend_initial_delay(group: Group) -> Outcome:
+    """Wait once more for members to join."""
+    elapsed = min(group.settings.initial_rebalance_delay, group.remaining_delay)
+    remaining = group.remaining_delay - elapsed
+    return Outcome(evolve(group, new_member_added=False, remaining_delay=remaining))
+
+
+def sync_is_timed(group: Group) -> bool:
+    """Whether the coordinator waits for SyncGroups with a timer. Kafka: `schedulePendingSync`."""
+    in_generation = group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
+    return group.settings.pending_sync_timer and in_generation and bool(group.pending_sync)
+
+
+def expire_pending_sync(group: Group) -> Outcome:
+    """Remove members that have not sent SyncGroup, static ones too, and rebalance.
+
+    After the generation's longest rebalance timeout. Without this timer a member that sends
+    heartbeats but never syncs blocks the group (KAFKA-12890).
+
+    Kafka: `expirePendingSync`.
+    """
+    return prepare_rebalance(group.without_members(group.pending_sync))
+
+
+def session_is_timed(member: GroupMember) -> bool:
+    """Whether the member's session can expire: not while a request is parked, unless it is new.
+
+    A new member's timer takes five minutes, so that members of departed clients do not accumulate
+    (KAFKA-7610); any other's takes its session timeout.
+
+    Kafka: `ClassicGroupMember.hasSatisfiedHeartbeat`.
+    """
+    return member.is_new or not member.is_parked
+
+
+def expire_session(group: Group, member_id: str) -> Outcome:
+    """Remove a member that was silent for its session timeout.
+
+    Kafka: `expireClassicGroupMemberHeartbeat`.
+    """
+    member = group.member(member_id)
+    assert member is not None, "only members have sessions"
+    return remove_member(group, member).then(rebalance_after_expiry)
+
+
+def expire_pending_member(group: Group, member_id: str) -> Outcome:
+    """Forget a pending member that has not joined within its session timeout.
+
+    Kafka: `removePendingMemberAndUpdateClassicGroup`.
+    """
+    forgotten = evolve(group, pending=group.pending - {member_id})
+    return complete_if_all_joined(forgotten)
+
+
+def rebalance_after_expiry(group: Group) -> Outcome:
+    """Begin a rebalance among the remaining members, or see whether one in progress is complete.
+
+    Kafka: `removeMemberAndUpdateClassicGroup`.
+    """
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return complete_if_all_joined(group)
+    return rebalance_after_removal(group)
+
+
+def complete_if_all_joined(group: Group) -> Outcome:
+    """Complete the rebalance if all members have joined, including in the initial delay.
+
+    The Java coordinator ends the initial delay early when a timer removes the last missing member;
+    a join or a leave never does. Scala never ends it early.
+    """
+    if not group.settings.variant.expiry_ends_initial_delay:
+        return maybe_complete_join(group)
+    if group.state is GroupState.PREPARING_REBALANCE and group.all_members_joined:
+        return complete_join(group)
+    return Outcome(group)

@@ -1,0 +1,494 @@
+"""What a consumer does: it finds its coordinator, joins, syncs, reads, commits and heartbeats.
+
+Kafka: `AbstractCoordinator` and `ConsumerCoordinator` of the Java client, tag 4.0.0. The
+application's thread polls; the heartbeat thread runs beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from typing import Any, TypeAlias
+
+from spec.coordinator import first_error
+from spec.coordinator.sessions import heartbeat
+from spec.coordinator.state import Handler
+from spec.core import Step, limit, rule
+from spec.group.assignment import Assign, cooperative_assignment, range_assignment
+from spec.group.state import (
+    NAMES,
+    REBALANCE_TIMEOUT,
+    SESSION_TIMEOUT,
+    Owns,
+    Phase,
+    World,
+    consumers,
+)
+from spec.messages import (
+    NO_GENERATION,
+    NO_MEMBER_ID,
+    Error,
+    GroupState,
+    Heartbeat,
+    JoinGroup,
+    JoinGroupResponse,
+    Protocol,
+    SyncGroup,
+    SyncGroupResponse,
+)
+
+NewJoin: TypeAlias = Callable[[World, int, str], JoinGroup]
+"""How a consumer builds its JoinGroup, given the member id that it uses."""
+
+# -- errors -----------------------------------------------------------------------------------
+
+RESET_MEMBER_ID: Mapping[str, Any] = {"member": NO_MEMBER_ID, "generation": NO_GENERATION}
+RESET_GENERATION: Mapping[str, Any] = {"generation": NO_GENERATION}
+RESET_COORDINATOR: Mapping[str, Any] = {"coordinator": None}
+
+ON_ERROR: Mapping[Error, Mapping[str, Any]] = {
+    Error.UNKNOWN_MEMBER_ID: RESET_MEMBER_ID,
+    Error.ILLEGAL_GENERATION: RESET_GENERATION,
+    Error.NOT_COORDINATOR: RESET_COORDINATOR,
+    Error.COORDINATOR_NOT_AVAILABLE: RESET_COORDINATOR,
+    Error.REBALANCE_IN_PROGRESS: {},
+}
+"""What a consumer resets when it receives an error, before it joins again.
+
+Kafka: `resetStateOnResponseError` and `markCoordinatorUnknown`.
+"""
+
+
+def rejoin_after(s: World, consumer: int, error: Error) -> World:
+    """The consumer joins again at its next poll, without what the error invalidates."""
+    if error is Error.FENCED_INSTANCE_ID:
+        return fail_fenced(s, consumer)
+    changes = dict(ON_ERROR[error])
+    changes["heartbeat_error_is_stale"] = is_stale_after(s, consumer, changes)
+    return s.abandon_request(
+        consumer,
+        phase=Phase.UNJOINED,
+        pending_assignment=None,
+        needs_rejoin=False,
+        assignment_snapshot=0,
+        **changes,
+    )
+
+
+def fail_fenced(s: World, consumer: int) -> World:
+    """Another consumer has its instance id: a fatal error, after which it does nothing."""
+    return s.abandon_request(consumer).with_consumer(
+        consumer,
+        phase=Phase.FENCED,
+        member=NO_MEMBER_ID,
+        generation=NO_GENERATION,
+        owned=(),
+        pending_assignment=None,
+        needs_rejoin=False,
+        assignment_snapshot=0,
+        coordinator=None,
+        heartbeat_error=None,
+        heartbeat_error_is_stale=False,
+        abandoned=s.consumers[consumer].abandoned,
+    )
+
+
+def is_stale_after(s: World, consumer: int, changes: Mapping[str, Any]) -> bool:
+    """Whether a heartbeat error in flight is stale once these fields have changed."""
+    c = s.consumers[consumer]
+    changes_identity = "member" in changes or "generation" in changes
+    return c.heartbeat_error is not None and (changes_identity or c.heartbeat_error_is_stale)
+
+
+# -- joining: what eager and cooperative consumers share --------------------------------------
+
+
+def new_join(s: World, consumer: int, member: str, protocol: Protocol) -> JoinGroup:
+    """A consumer's JoinGroup."""
+    return JoinGroup(
+        member=member,
+        instance=s.instance(consumer),
+        protocols=(protocol,),
+        session_timeout=SESSION_TIMEOUT,
+        rebalance_timeout=REBALANCE_TIMEOUT,
+        client=NAMES[consumer],
+    )
+
+
+def can_join(s: World, consumer: int) -> Generator[tuple[str, bool], None, None]:
+    """The consumer polls, needs to join, and knows a coordinator."""
+    c = s.consumers[consumer]
+    yield "consumer polls", c.is_running and c.polls
+    needs_join = c.phase is Phase.UNJOINED or (c.phase is Phase.STABLE and c.needs_rejoin)
+    yield "consumer needs to join", needs_join and c.pending_assignment is None
+    yield "consumer knows a coordinator", c.coordinator is not None
+
+
+def join_response_of(
+    s: World, consumer: int
+) -> Generator[tuple[str, bool], None, JoinGroupResponse]:
+    """The response to the consumer's JoinGroup, which has arrived at a consumer that polls."""
+    c = s.consumers[consumer]
+    yield "consumer polls", c.is_running and c.polls
+    arrived = c.phase is Phase.JOINING and isinstance(c.in_flight, JoinGroupResponse)
+    yield "response has arrived", arrived
+    assert isinstance(c.in_flight, JoinGroupResponse), "response has arrived"
+    return c.in_flight
+
+
+def join_with_id(s: World, consumer: int, member: str, new_join: NewJoin) -> World:
+    """The consumer sends its JoinGroup again, under the member id that was issued to it."""
+    return s.with_consumer(
+        consumer,
+        member=member,
+        in_flight=new_join(s, consumer, member),
+        heartbeat_error_is_stale=s.consumers[consumer].heartbeat_error is not None,
+    )
+
+
+def sync_in_generation(
+    s: World, consumer: int, response: JoinGroupResponse, assign: Assign
+) -> World:
+    """The consumer enters the generation of the response and sends SyncGroup."""
+    leads = response.leader == response.member
+    must_assign = leads and not response.skip_assignment
+    assignments = assign(response.members, s.partitions) if must_assign else ()
+    instance = s.instance(consumer)
+    return s.with_consumer(
+        consumer,
+        phase=Phase.SYNCING,
+        member=response.member,
+        generation=response.generation,
+        assignment_snapshot=s.partitions if leads else 0,
+        in_flight=SyncGroup(response.member, response.generation, assignments, instance=instance),
+        heartbeat_error_is_stale=s.consumers[consumer].heartbeat_error is not None,
+    )
+
+
+# -- polling ----------------------------------------------------------------------------------
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_finds_coordinator(s: World, consumer: int) -> Step[World]:
+    """A consumer asks any broker which one coordinates its group.
+
+    Kafka: `AbstractCoordinator.lookupCoordinator`; the coordinator leads the group's partition of
+    the offsets topic (`spec.placement`). Simplification: one step, and the response is current.
+    """
+    c = s.consumers[consumer]
+    yield "consumer polls", c.is_running and c.polls
+    yield "consumer knows no coordinator", c.coordinator is None
+    yield "group has a coordinator", s.group.state is not GroupState.DEAD
+    return s.with_consumer(consumer, coordinator=s.coordinator)
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_joins(s: World, consumer: int) -> Step[World]:
+    """An eager consumer revokes its partitions and sends JoinGroup.
+
+    Its listener is called with `onPartitionsRevoked`, or with `onPartitionsLost` if its generation
+    is void. Kafka: `ConsumerCoordinator.onJoinPrepare`, `AbstractCoordinator.initiateJoinGroup`.
+    """
+    yield from can_join(s, consumer)
+    return s.with_consumer(
+        consumer,
+        phase=Phase.JOINING,
+        owned=(),
+        needs_rejoin=False,
+        assignment_snapshot=0,
+        in_flight=eager_join(s, consumer, s.consumers[consumer].member),
+    )
+
+
+def eager_join(s: World, consumer: int, member: str) -> JoinGroup:
+    """The JoinGroup of an eager consumer."""
+    return new_join(s, consumer, member, Protocol("range", ()))
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_receives_member_id(s: World, consumer: int) -> Step[World]:
+    """A consumer receives its member id and joins again with it (KIP-394).
+
+    Kafka: `JoinGroupResponseHandler`, MEMBER_ID_REQUIRED.
+    """
+    response = yield from join_response_of(s, consumer)
+    yield "response issues a member id", response.error is Error.MEMBER_ID_REQUIRED
+    return join_with_id(s, consumer, response.member, eager_join)
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_receives_generation(s: World, consumer: int) -> Step[World]:
+    """A consumer learns its generation and sends SyncGroup; the leader assigns partitions first.
+
+    Kafka: `JoinGroupResponseHandler`, `ConsumerCoordinator.onLeaderElected`.
+    """
+    response = yield from join_response_of(s, consumer)
+    yield "response names a generation", response.error is Error.NONE
+    return sync_in_generation(s, consumer, response, range_assignment)
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_receives_join_error(s: World, consumer: int) -> Step[World]:
+    """A consumer's JoinGroup is rejected, and it joins again at its next poll.
+
+    Kafka: `JoinGroupResponseHandler`.
+    """
+    response = yield from join_response_of(s, consumer)
+    is_error = response.error not in (Error.NONE, Error.MEMBER_ID_REQUIRED)
+    yield "response is an error", is_error
+    return rejoin_after(s, consumer, response.error)
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_receives_assignment(s: World, consumer: int) -> Step[World]:
+    """A consumer receives its assignment; its listener learns of it in the next step.
+
+    Kafka: `SyncGroupResponseHandler`.
+    """
+    response = yield from sync_response_of(s, consumer)
+    yield "response has an assignment", response.error is Error.NONE
+    return s.with_consumer(
+        consumer, phase=Phase.STABLE, pending_assignment=response.assignment, in_flight=None
+    )
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_receives_sync_error(s: World, consumer: int) -> Step[World]:
+    """A consumer's SyncGroup is rejected, and it joins again at its next poll.
+
+    Kafka: `SyncGroupResponseHandler`.
+    """
+    response = yield from sync_response_of(s, consumer)
+    yield "response is an error", response.error is not Error.NONE
+    return rejoin_after(s, consumer, response.error)
+
+
+def sync_response_of(
+    s: World, consumer: int
+) -> Generator[tuple[str, bool], None, SyncGroupResponse]:
+    """The response to the consumer's SyncGroup, which has arrived at a consumer that polls."""
+    c = s.consumers[consumer]
+    yield "consumer polls", c.is_running and c.polls
+    arrived = c.phase is Phase.SYNCING and isinstance(c.in_flight, SyncGroupResponse)
+    yield "response has arrived", arrived
+    assert isinstance(c.in_flight, SyncGroupResponse), "response has arrived"
+    return c.in_flight
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_applies_assignment(s: World, consumer: int) -> Step[World]:
+    """The listener is called with `onPartitionsAssigned`, and the consumer begins to read.
+
+    Kafka: `ConsumerCoordinator.onJoinComplete`. It runs in the application's thread; if the
+    heartbeat thread has learned meanwhile that the generation is void, nothing is assigned
+    (KAFKA-8104).
+    """
+    assigned = yield from assignment_of(s, consumer)
+    return s.with_consumer(consumer, owned=assigned, pending_assignment=None)
+
+
+def assignment_of(s: World, consumer: int) -> Generator[tuple[str, bool], None, tuple[int, ...]]:
+    """The assignment that has arrived, and that the listener does not know yet."""
+    c = s.consumers[consumer]
+    yield "consumer polls", c.is_running and c.polls
+    yield "assignment has arrived", c.pending_assignment is not None
+    return c.pending_assignment or ()
+
+
+@rule(by="consumer", consumer=consumers)
+def leader_detects_new_partitions(s: World, consumer: int) -> Step[World]:
+    """The leader sees that there are more partitions than it assigned, and rejoins.
+
+    Kafka: `ConsumerCoordinator.rejoinNeededOrPending` compares snapshots of the metadata. To the
+    group it is the same if another topic matches a pattern: there are more partitions to assign.
+    """
+    c = s.consumers[consumer]
+    yield "consumer polls", c.is_running and c.polls
+    stable = c.phase is Phase.STABLE and c.pending_assignment is None
+    yield "consumer has applied its assignment", stable
+    yield "topic has unassigned partitions", 0 < c.assignment_snapshot < s.partitions
+    yield "consumer does not need to rejoin yet", not c.needs_rejoin
+    return s.with_consumer(consumer, needs_rejoin=True)
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_abandons_request(s: World, consumer: int) -> Step[World]:
+    """A consumer stops waiting for a response, disconnects, and looks for the coordinator again.
+
+    Kafka: `CoordinatorResponseHandler.onFailure`, after `request.timeout.ms` or when a connection
+    breaks. If the response would still come, this counts as early.
+    """
+    c = s.consumers[consumer]
+    yield "consumer polls", c.is_running and c.polls
+    yield "consumer awaits a response", c.phase in (Phase.JOINING, Phase.SYNCING)
+    early = c.in_flight is not None or s.is_parked(consumer)
+    yield limit("an early timer is left"), not early or s.faults.early < s.bounds.early
+    world = s.abandon_request(
+        consumer,
+        phase=Phase.UNJOINED,
+        coordinator=None,
+        assignment_snapshot=0,
+        needs_rejoin=False,
+    )
+    return world.with_fault(early=int(early))
+
+
+# -- cooperative consumers (KIP-429) ----------------------------------------------------------
+
+
+def cooperative_join(s: World, consumer: int, member: str) -> JoinGroup:
+    """The JoinGroup of a cooperative consumer, which claims the partitions that it owns."""
+    c = s.consumers[consumer]
+    claim = Owns(c.owned, c.generation if c.owned else NO_GENERATION)
+    return new_join(s, consumer, member, Protocol("cooperative-sticky", claim))
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_joins_keeping_partitions(s: World, consumer: int) -> Step[World]:
+    """A cooperative consumer sends JoinGroup and keeps reading meanwhile.
+
+    Only if its generation is void is its listener called with `onPartitionsLost`: the partitions
+    may already belong to another member. Kafka: `ConsumerCoordinator.onJoinPrepare`.
+    """
+    yield from can_join(s, consumer)
+    c = s.consumers[consumer]
+    owned = () if c.generation == NO_GENERATION else c.owned
+    joining = s.with_consumer(
+        consumer, phase=Phase.JOINING, owned=owned, needs_rejoin=False, assignment_snapshot=0
+    )
+    return joining.with_consumer(consumer, in_flight=cooperative_join(joining, consumer, c.member))
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_receives_member_id_keeping_partitions(s: World, consumer: int) -> Step[World]:
+    """A cooperative consumer receives its member id and joins again with it (KIP-394).
+
+    Kafka: `JoinGroupResponseHandler`, MEMBER_ID_REQUIRED.
+    """
+    response = yield from join_response_of(s, consumer)
+    yield "response issues a member id", response.error is Error.MEMBER_ID_REQUIRED
+    return join_with_id(s, consumer, response.member, cooperative_join)
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_receives_generation_keeping_partitions(s: World, consumer: int) -> Step[World]:
+    """A consumer learns its generation and sends SyncGroup; the leader assigns cooperatively.
+
+    Kafka: `JoinGroupResponseHandler`, with `CooperativeStickyAssignor`.
+    """
+    response = yield from join_response_of(s, consumer)
+    yield "response names a generation", response.error is Error.NONE
+    return sync_in_generation(s, consumer, response, cooperative_assignment)
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_applies_assignment_incrementally(s: World, consumer: int) -> Step[World]:
+    """The listener learns which partitions were revoked and added; after a revocation it rejoins.
+
+    Kafka: `ConsumerCoordinator.onJoinComplete` calls `onPartitionsRevoked` with what the consumer
+    owned and is not assigned, requests a rejoin if there is any, then calls
+    `onPartitionsAssigned`.
+    """
+    assigned = yield from assignment_of(s, consumer)
+    c = s.consumers[consumer]
+    revoked = set(c.owned) - set(assigned)
+    return s.with_consumer(
+        consumer,
+        owned=assigned,
+        pending_assignment=None,
+        needs_rejoin=bool(revoked) or c.needs_rejoin,
+    )
+
+
+# -- heartbeats -------------------------------------------------------------------------------
+
+
+def error_of(s: World, consumer: int, handler: Handler) -> Error | None:
+    """The error with which the broker answers that this consumer believes is the coordinator."""
+    return first_error(handler) if s.reaches_coordinator(consumer) else Error.NOT_COORDINATOR
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_heartbeats(s: World, consumer: int) -> Step[World]:
+    """The heartbeat thread sends Heartbeat; a response without error changes nothing.
+
+    That heartbeats keep the session alive is a guard of `coordinator_expires_session`.
+    Kafka: `AbstractCoordinator.HeartbeatThread`.
+    """
+    c = s.consumers[consumer]
+    yield "consumer sends heartbeats", c.sends_heartbeats
+    yield "no heartbeat error is in flight", c.heartbeat_error is None
+    request = Heartbeat(c.member, c.generation, s.instance(consumer))
+    error = error_of(s, consumer, heartbeat(s.group, request, consumer))
+    return s.with_consumer(consumer, heartbeat_error=error, heartbeat_error_is_stale=False)
+
+
+def heartbeat_error_of(s: World, consumer: int) -> Generator[tuple[str, bool], None, Error]:
+    """The error that answers the consumer's heartbeat or commit, and that has arrived."""
+    c = s.consumers[consumer]
+    yield "heartbeat error has arrived", c.heartbeat_error is not None and c.is_running
+    assert c.heartbeat_error is not None, "heartbeat error has arrived"
+    return c.heartbeat_error
+
+
+def without_heartbeat_error(s: World, consumer: int) -> World:
+    """The state after the consumer received the error."""
+    return s.with_consumer(consumer, heartbeat_error=None, heartbeat_error_is_stale=False)
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_learns_of_rebalance(s: World, consumer: int) -> Step[World]:
+    """A heartbeat or a commit is answered with REBALANCE_IN_PROGRESS: a stable consumer rejoins.
+
+    Kafka: `HeartbeatResponseHandler`, `OffsetCommitResponseHandler`.
+    """
+    error = yield from heartbeat_error_of(s, consumer)
+    yield "a rebalance is in progress", error is Error.REBALANCE_IN_PROGRESS
+    c = s.consumers[consumer]
+    needs_rejoin = c.needs_rejoin or c.phase is Phase.STABLE
+    return without_heartbeat_error(s, consumer).with_consumer(consumer, needs_rejoin=needs_rejoin)
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_loses_coordinator(s: World, consumer: int) -> Step[World]:
+    """A heartbeat or a commit is answered with NOT_COORDINATOR: the consumer looks for it again.
+
+    Outside of a generation, it also abandons its request. Kafka: `HeartbeatResponseHandler`,
+    `OffsetCommitResponseHandler`, `markCoordinatorUnknown`.
+    """
+    error = yield from heartbeat_error_of(s, consumer)
+    yield "another broker coordinates the group", error is Error.NOT_COORDINATOR
+    received = without_heartbeat_error(s, consumer)
+    if s.consumers[consumer].phase is Phase.STABLE:
+        return received.with_consumer(consumer, coordinator=None)
+    return rejoin_after(received, consumer, error)
+
+
+def identity_error_of(s: World, consumer: int) -> Generator[tuple[str, bool], None, Error]:
+    """An error that concerns the member id or the generation in the consumer's request."""
+    error = yield from heartbeat_error_of(s, consumer)
+    others = (Error.REBALANCE_IN_PROGRESS, Error.NOT_COORDINATOR)
+    yield "error concerns the request's member id or generation", error not in others
+    return error
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_discards_stale_error(s: World, consumer: int) -> Step[World]:
+    """A consumer ignores an error if its id or generation has changed since it sent the request.
+
+    Kafka: `HeartbeatResponseHandler`, `OffsetCommitResponseHandler`, `generationUnchanged`.
+    """
+    yield from identity_error_of(s, consumer)
+    yield "error is stale", s.consumers[consumer].heartbeat_error_is_stale
+    return without_heartbeat_error(s, consumer)
+
+
+@rule(by="consumer", consumer=consumers)
+def consumer_receives_heartbeat_error(s: World, consumer: int) -> Step[World]:
+    """A heartbeat or a commit is answered that the consumer's id or generation is not valid.
+
+    It joins again, unless it is fenced: UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID.
+    Kafka: `HeartbeatResponseHandler`, `OffsetCommitResponseHandler`.
+    """
+    error = yield from identity_error_of(s, consumer)
+    yield "error is not stale", not s.consumers[consumer].heartbeat_error_is_stale
+    return rejoin_after(without_heartbeat_error(s, consumer), consumer, error)

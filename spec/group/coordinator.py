@@ -1,0 +1,432 @@
+"""What the coordinator does: it handles requests, its timers expire, and it fails over.
+
+Each rule takes its guards and its effect from `spec.coordinator`, the coordinator as pure
+functions, and puts the responses in flight. Methods of Kafka that are named without a class are
+those of `GroupMetadataManager`, tag 4.0.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Generator
+
+from spec.coordinator import DISCONNECTED, Caller, Outcome, first_error
+from spec.coordinator.failover import load, unload
+from spec.coordinator.membership import (
+    issue_member_id,
+    join_new_member,
+    rejoin,
+    replace_static_member,
+    replacement_stored,
+)
+from spec.coordinator.offsets import commit
+from spec.coordinator.rebalance import assignments_stored, complete_join, sync
+from spec.coordinator.requests import handler_of
+from spec.coordinator.sessions import (
+    Timer,
+    armed,
+    delay_can_be_extended,
+    expire_pending_member,
+    expire_pending_sync,
+    expire_session,
+    extend_initial_delay,
+)
+from spec.core import Step, evolve, limit, rule
+from spec.group.consumer import error_of
+from spec.group.state import (
+    MODEL_SETTINGS,
+    NAMES,
+    Inbound,
+    Phase,
+    World,
+    consumers,
+    first_joins,
+    inbound_requests,
+    inbound_syncs,
+    join_of,
+    member_ids,
+    message,
+    new_member_joins,
+    pending_ids,
+    rejoins,
+    replacement_joins,
+    sync_of,
+)
+from spec.messages import (
+    Error,
+    GroupState,
+    JoinGroup,
+    JoinGroupResponse,
+    OffsetCommit,
+    SyncGroupResponse,
+)
+
+# -- helpers ----------------------------------------------------------------------------------
+
+
+def arrives(s: World, inbound: Inbound) -> Generator[tuple[str, bool], None, None]:
+    """The request was sent to the current coordinator."""
+    reaches = inbound.abandoned or s.reaches_coordinator(inbound.consumer)
+    yield "request reaches the coordinator", reaches
+
+
+def delivered(s: World, inbound: Inbound) -> World:
+    """The state without the request, which the coordinator has received."""
+    field = "abandoned" if inbound.abandoned else "in_flight"
+    return s.with_consumer(inbound.consumer, **{field: None})
+
+
+def caller(inbound: Inbound) -> Caller:
+    """Where the response to the request goes."""
+    return DISCONNECTED if inbound.abandoned else inbound.consumer
+
+
+def within_bounds(s: World, outcome: Outcome) -> Generator[tuple[str, bool], None, None]:
+    """The outcome's generation is within the bounds."""
+    yield limit("a generation is left"), outcome.group.generation <= s.bounds.generations
+
+
+def next_id(s: World, inbound: Inbound) -> str:
+    """The member id that would be issued to this consumer."""
+    return f"{NAMES[inbound.consumer]}{s.consumers[inbound.consumer].ids + 1}"
+
+
+def has_id_left(s: World, inbound: Inbound) -> bool:
+    """Whether the bounds allow another member id for this consumer."""
+    return s.consumers[inbound.consumer].ids < s.bounds.ids
+
+
+def with_id(s: World, inbound: Inbound) -> World:
+    """The state with one more member id issued to this consumer."""
+    return s.with_consumer(inbound.consumer, ids=s.consumers[inbound.consumer].ids + 1)
+
+
+# -- JoinGroup --------------------------------------------------------------------------------
+
+
+@rule(by="coordinator", request=first_joins)
+def coordinator_issues_member_id(s: World, request: Inbound) -> Step[World]:
+    """A first JoinGroup is answered with a member id, to join again with (KIP-394).
+
+    The id is pending until the client joins with it. Kafka: `classicGroupJoinNewDynamicMember`,
+    MEMBER_ID_REQUIRED.
+    """
+    yield from arrives(s, request)
+    yield limit("a member id is left"), has_id_left(s, request)
+    new_id = next_id(s, request)
+    outcome = yield from issue_member_id(s.group, join_of(s, request), caller(request), new_id)
+    return with_id(delivered(s, request), request).after(outcome)
+
+
+def accept_new_member(s: World, request: Inbound) -> Step[World]:
+    """A client becomes a member, with its pending id or with a new one."""
+    yield from arrives(s, request)
+    join = join_of(s, request)
+    static = join.instance is not None
+    yield limit("a member id is left"), not static or has_id_left(s, request)
+    member_id = next_id(s, request) if static else join.member
+    outcome = yield from join_new_member(s.group, join, caller(request), member_id)
+    yield from within_bounds(s, outcome)
+    world = delivered(s, request)
+    return (with_id(world, request) if static else world).after(outcome)
+
+
+@rule(by="coordinator", request=new_member_joins)
+def coordinator_adds_member(s: World, request: Inbound) -> Step[World]:
+    """A client becomes a member; its JoinGroup is parked until the next generation begins.
+
+    A dynamic member brings its pending id; a static one receives its id with the response.
+    Kafka: `addMemberThenRebalanceOrCompleteJoin`.
+    """
+    return (yield from accept_new_member(s, request))
+
+
+@rule(by="coordinator", request=rejoins)
+def coordinator_accepts_rejoin(s: World, request: Inbound) -> Step[World]:
+    """A member joins again: it waits for the next generation, or receives the current one.
+
+    Kafka: `classicGroupJoinExistingMember`.
+    """
+    yield from arrives(s, request)
+    outcome = yield from rejoin(s.group, join_of(s, request), caller(request))
+    yield from within_bounds(s, outcome)
+    return delivered(s, request).after(outcome)
+
+
+def accept_replacement(
+    s: World, request: Inbound, keeps_generation_in: Collection[GroupState]
+) -> Step[World]:
+    """A static member gets a new id; in these states the group keeps its generation."""
+    yield from arrives(s, request)
+    yield limit("a member id is left"), has_id_left(s, request)
+    join, new_id = join_of(s, request), next_id(s, request)
+    outcome = yield from replace_static_member(
+        s.group, join, caller(request), new_id, keeps_generation_in
+    )
+    yield from within_bounds(s, outcome)
+    return with_id(delivered(s, request), request).after(replacement_is_stored(outcome))
+
+
+def replacement_is_stored(outcome: Outcome) -> Outcome:
+    """The outcome once the new id of a static member is stored, if it is to be."""
+    replacement = outcome.replacement
+    if replacement is None:
+        return outcome
+    return outcome.then(lambda group: replacement_stored(group, replacement))
+
+
+@rule(by="coordinator", request=replacement_joins)
+def coordinator_replaces_static_member(s: World, request: Inbound) -> Step[World]:
+    """A static member that restarted gets a new id, and its old id is fenced (KIP-345).
+
+    Kafka: `updateStaticMemberThenRebalanceOrCompleteJoin`. Simplification: the write of the new id
+    to the offsets topic succeeds at once.
+    """
+    return (yield from accept_replacement(s, request, (GroupState.STABLE,)))
+
+
+# -- SyncGroup --------------------------------------------------------------------------------
+
+
+@rule(by="coordinator", request=inbound_syncs)
+def coordinator_accepts_sync(s: World, request: Inbound) -> Step[World]:
+    """A member asks for its assignment; with the leader's request the group becomes stable.
+
+    Kafka: `classicGroupSyncToClassicGroup`. Simplification: the assignments are stored at once. A
+    coordinator that fails before they are stored might as well not have received the request; one
+    that fails afterwards leaves its members without a response, which `coordinator_unloads_group`
+    may do in the next step.
+    """
+    yield from arrives(s, request)
+    outcome = yield from sync(s.group, sync_of(s, request), caller(request))
+    stored = outcome.then(lambda group: assignments_stored(group, group.generation))
+    return delivered(s, request).after(stored)
+
+
+@rule(by="coordinator", request=inbound_syncs)
+def coordinator_fails_to_store_assignments(s: World, request: Inbound) -> Step[World]:
+    """The leader's assignments cannot be written to the offsets topic: all members join again.
+
+    The ISR is too small, or replication is too slow; COORDINATOR_NOT_AVAILABLE.
+    Kafka: `appendGroupMetadataErrorToResponseError`.
+    """
+    yield limit("a loss is left"), s.faults.losses < s.bounds.losses
+    yield from arrives(s, request)
+    outcome = yield from sync(s.group, sync_of(s, request), caller(request))
+    yield "request comes from the leader", outcome.group.unstored is not None
+    error = Error.COORDINATOR_NOT_AVAILABLE
+    failed = assignments_stored(outcome.group, outcome.group.generation, error)
+    yield from within_bounds(s, failed)
+    return delivered(s, request).after(failed).with_fault(losses=1)
+
+
+# -- rejected requests ------------------------------------------------------------------------
+
+
+@rule(by="coordinator", request=inbound_requests)
+def coordinator_rejects_request(s: World, request: Inbound) -> Step[World]:
+    """A request that fails a check is answered with an error and changes nothing.
+
+    One rule for both requests and every error, since only the type of the response differs; a
+    consumer that has abandoned its request receives none.
+    Kafka: `classicGroupJoin` and `classicGroupSync`, with the error of the first check that fails,
+    or NOT_COORDINATOR from another broker.
+    Simplification: the response to JoinGroup does not repeat the member id of the request.
+    """
+    error = yield from error_in(s, request)
+    if request.abandoned:
+        return delivered(s, request)
+    joins = isinstance(message(s, request), JoinGroup)
+    response = JoinGroupResponse(error) if joins else SyncGroupResponse(error)
+    return s.with_consumer(request.consumer, in_flight=response)
+
+
+def error_in(s: World, request: Inbound) -> Generator[tuple[str, bool], None, Error]:
+    """The error with which the request is answered."""
+    handler = handler_of(s.group, caller(request), message(s, request), "new")
+    error = first_error(handler) if request.abandoned else error_of(s, request.consumer, handler)
+    yield "request fails a check", error is not None
+    assert error is not None, "request fails a check"
+    return error
+
+
+# -- OffsetCommit -----------------------------------------------------------------------------
+
+
+def accept_commit(s: World, consumer: int, generation: int) -> Step[World]:
+    """A member commits in this generation, and the coordinator accepts."""
+    c = s.consumers[consumer]
+    stable = c.phase is Phase.STABLE and c.pending_assignment is None
+    yield "consumer has applied its assignment", stable and c.polls
+    yield "request reaches the coordinator", s.reaches_coordinator(consumer)
+    request = OffsetCommit((), c.member, generation, s.instance(consumer))
+    outcome = yield from commit(s.group, request, consumer)
+    behind = outcome.group.generation - c.generation
+    beside = bool(s.group.members) and s.group.member(c.member) is None
+    return s.with_ghosts(
+        commit_behind=max(behind, s.ghosts.commit_behind),
+        commit_beside=beside or s.ghosts.commit_beside,
+    )
+
+
+@rule(by="coordinator", consumer=consumers)
+def coordinator_accepts_commit(s: World, consumer: int) -> Step[World]:
+    """A member commits how far it has read, and the coordinator accepts.
+
+    Kafka: `OffsetMetadataManager.commitOffset`. The offsets are the subject of the models
+    `offsets-topic` and `delivery`; here it matters only who may commit.
+    """
+    return (yield from accept_commit(s, consumer, s.consumers[consumer].generation))
+
+
+@rule(by="coordinator", consumer=consumers)
+def coordinator_rejects_commit(s: World, consumer: int) -> Step[World]:
+    """A consumer commits, and the coordinator rejects the commit.
+
+    Kafka: `ClassicGroup.validateOffsetCommit`. The application catches CommitFailedException or
+    RebalanceInProgressException; the consumer reacts as to the same error of a heartbeat.
+    """
+    c = s.consumers[consumer]
+    stable = c.phase is Phase.STABLE and c.pending_assignment is None
+    yield "consumer has applied its assignment", stable and c.polls
+    yield "consumer knows a coordinator", c.coordinator is not None
+    yield "no heartbeat error is in flight", c.heartbeat_error is None
+    request = OffsetCommit((), c.member, c.generation, s.instance(consumer))
+    error = error_of(s, consumer, commit(s.group, request, consumer))
+    yield "request fails a check", error is not None
+    return s.with_consumer(consumer, heartbeat_error=error, heartbeat_error_is_stale=False)
+
+
+@rule(by="standalone consumer")
+def coordinator_accepts_standalone_commit(s: World) -> Step[World]:
+    """A consumer that assigns itself commits under the group's id while the group is empty.
+
+    Kafka: `ClassicGroup.validateOffsetCommit`, without member id and generation. A group with
+    members rejects it, and the consumer throws CommitFailedException.
+    """
+    outcome = yield from commit(s.group, OffsetCommit(()), "standalone")
+    beside = bool(outcome.group.members)
+    return s.with_ghosts(commit_beside=beside or s.ghosts.commit_beside)
+
+
+# -- timers -----------------------------------------------------------------------------------
+
+
+@rule(by="coordinator")
+def coordinator_extends_initial_delay(s: World) -> Step[World]:
+    """A group that was empty waits once more, since a member has joined meanwhile.
+
+    Kafka: `tryCompleteInitialRebalanceElseSchedule`.
+    """
+    yield "timer is armed", Timer("initial delay") in armed(s.group)
+    yield "delay can be extended", delay_can_be_extended(s.group)
+    return s.after(extend_initial_delay(s.group))
+
+
+@rule(by="coordinator")
+def coordinator_ends_initial_delay(s: World) -> Step[World]:
+    """A group that was empty has waited for members, and its first generation begins.
+
+    Kafka: `tryCompleteInitialRebalanceElseSchedule`, `completeClassicGroupJoin`.
+    """
+    yield "timer is armed", Timer("initial delay") in armed(s.group)
+    yield "delay cannot be extended", not delay_can_be_extended(s.group)
+    outcome = complete_join(s.group)
+    yield from within_bounds(s, outcome)
+    return s.after(outcome)
+
+
+@rule(by="coordinator")
+def coordinator_ends_join_phase(s: World) -> Step[World]:
+    """The rebalance timeout expires: dynamic members that have not joined are removed.
+
+    A static member stays until its session expires. If all that it waits for would still come,
+    this counts as early. Kafka: `completeClassicGroupJoin`.
+    """
+    yield "timer is armed", Timer("join") in armed(s.group)
+    missing = [m.id for m in s.group.members if m.awaiting_join is None]
+    early = all(map(s.has_polling_user, [*missing, *s.group.pending]))
+    yield limit("an early timer is left"), not early or s.faults.early < s.bounds.early
+    outcome = complete_join(s.group)
+    yield from within_bounds(s, outcome)
+    return s.after(outcome).with_fault(early=int(early))
+
+
+@rule(by="coordinator")
+def coordinator_expires_pending_sync(s: World) -> Step[World]:
+    """Members that have not sent SyncGroup are removed, and the others join again.
+
+    Kafka: `expirePendingSync` (KAFKA-12890).
+    """
+    yield "timer is armed", Timer("sync") in armed(s.group)
+    early = all(map(s.has_polling_user, s.group.pending_sync))
+    yield limit("an early timer is left"), not early or s.faults.early < s.bounds.early
+    outcome = expire_pending_sync(s.group)
+    yield from within_bounds(s, outcome)
+    return s.after(outcome).with_fault(early=int(early))
+
+
+def remove_silent_member(s: World, member: str) -> Step[World]:
+    """A member's session has expired."""
+    yield "timer is armed", Timer("session", member) in armed(s.group)
+    early = s.has_live_user(member)
+    yield limit("an early timer is left"), not early or s.faults.early < s.bounds.early
+    outcome = expire_session(s.group, member)
+    yield from within_bounds(s, outcome)
+    return s.after(outcome).with_fault(early=int(early))
+
+
+@rule(by="coordinator", member=member_ids)
+def coordinator_expires_session(s: World, member: str) -> Step[World]:
+    """A member was silent for its session timeout, and is removed.
+
+    Kafka: `expireClassicGroupMemberHeartbeat`; a new member's timer takes five minutes.
+    """
+    return (yield from remove_silent_member(s, member))
+
+
+def forget_pending_member(s: World, member: str) -> Step[World]:
+    """The session timeout of a pending member has expired."""
+    early = s.has_polling_user(member)
+    yield limit("an early timer is left"), not early or s.faults.early < s.bounds.early
+    outcome = expire_pending_member(s.group, member)
+    yield from within_bounds(s, outcome)
+    return s.after(outcome).with_fault(early=int(early))
+
+
+@rule(by="coordinator", member=pending_ids)
+def coordinator_expires_pending_member(s: World, member: str) -> Step[World]:
+    """A pending member has not joined within its session timeout, and is forgotten.
+
+    Kafka: `removePendingMemberAndUpdateClassicGroup`.
+    """
+    return (yield from forget_pending_member(s, member))
+
+
+# -- failover ---------------------------------------------------------------------------------
+
+
+@rule(by="coordinator")
+def coordinator_unloads_group(s: World) -> Step[World]:
+    """The group's partition of the offsets topic gets another leader: the coordinator stops.
+
+    Parked requests are answered with NOT_COORDINATOR; what was only in memory is lost.
+    Kafka: `GroupMetadataManager.onUnloaded`.
+    """
+    yield limit("a failover is left"), s.coordinator < s.bounds.failovers
+    yield "group is not dead", s.group.state is not GroupState.DEAD
+    world = s.after(unload(s.group))
+    for consumer in consumers(s):
+        world = world.with_consumer(consumer, abandoned=None)
+    return world
+
+
+@rule(by="coordinator")
+def successor_loads_group(s: World) -> Step[World]:
+    """The new coordinator loads the group from the offsets topic: it is Stable or Empty.
+
+    Kafka: `GroupMetadataManager.onLoaded`. Simplification: it loads in one step; no request is
+    answered with COORDINATOR_LOAD_IN_PROGRESS.
+    """
+    yield "group is dead", s.group.state is GroupState.DEAD
+    loaded = load(s.stored, MODEL_SETTINGS)
+    return evolve(s, group=loaded, coordinator=s.coordinator + 1)

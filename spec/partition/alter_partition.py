@@ -1,0 +1,185 @@
+"""The rules since 2.7: fetches find divergence (KIP-595), and the controller commits ISR changes.
+
+A leader proposes an ISR in an AlterPartition request (KIP-497, first named AlterIsr). The request
+in flight always matches the leader's proposal, so it needs no field. The leader repeats it until
+it is answered; a late response has the effect that it would have had at once.
+"""
+
+from __future__ import annotations
+
+from spec.core import Guarded, Step, evolve, limit, present, rule
+from spec.leader_epochs import EpochEnd, truncation_for
+from spec.partition.leader import (
+    counted_alone,
+    decision_for,
+    fetched,
+    may_lag,
+    reaches_hw,
+    requests,
+    with_advanced_hw,
+    with_taken,
+)
+from spec.partition.state import Broker, Cluster, Leadership, brokers, epochs
+
+# -- divergence -----------------------------------------------------------------------------------
+
+
+def divergence(s: Cluster, leader: int, follower: int) -> EpochEnd | None:
+    """Where the follower's log diverges from the leader's, or None if its last epoch agrees.
+
+    Kafka: `Partition.readRecords`, by the epoch of the follower's last record (lastFetchedEpoch).
+    """
+    own, theirs = s.replicas[follower], s.replicas[leader]
+    latest = own.epochs.latest_epoch
+    if latest is None:
+        return None
+    end = theirs.epochs.end_of(latest, theirs.log.end)
+    agrees = end.epoch == latest and end.offset >= own.log.end
+    return None if agrees else end
+
+
+def agreeing_requests(s: Cluster, leader: int, follower: int) -> Guarded[None]:
+    """Guards of a fetch that the leader counts: epochs agree, and so do the logs."""
+    yield from requests(s, leader, follower)
+    yield "logs agree", divergence(s, leader, follower) is None
+
+
+@rule(by="follower", broker=brokers, epoch=epochs)
+def broker_becomes_fetching_follower(s: Cluster, broker: Broker, epoch: int) -> Step[Cluster]:
+    """A broker takes a decision that names another leader, and fetches at once.
+
+    Kafka: `Partition.makeFollower`, `AbstractFetcherThread.partitionFetchState`. Its log may
+    diverge from the leader's until a fetch finds out.
+    """
+    decision = yield from decision_for(s, broker, epoch)
+    yield "decision names another broker", decision.leader != broker
+    s = with_taken(s, broker, decision).with_replica(broker, leadership=None)
+    return s.with_log_cut(broker, 0) if s.replicas[broker].log.end == 0 else s
+
+
+@rule(by="follower", leader=brokers, follower=brokers)
+def follower_truncates_on_divergence(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
+    """A follower truncates where the response says that its log diverges.
+
+    The leader does not count such a fetch, and the follower does not take over its high watermark
+    (KAFKA-14704). Kafka: `Partition.fetchRecords`, `AbstractFetcherThread.truncateOnFetchResponse`.
+    """
+    yield from requests(s, leader, follower)
+    end = yield from present("logs diverge", divergence(s, leader, follower))
+    own = s.replicas[follower]
+    cut = truncation_for(end, own.epochs, own.log.end, own.hw)
+    return s.with_log_cut(follower, cut.offset)
+
+
+# -- fetches --------------------------------------------------------------------------------------
+
+
+def joins_by_proposal(s: Cluster, leader: int, follower: int) -> bool:
+    """Whether the leader proposes that the follower joins the ISR; one proposal at a time.
+
+    Kafka: `Partition.needsExpandIsr`, `isFollowerInSync`.
+    """
+    state = s.replicas[leader].leadership
+    start = s.replicas[leader].epochs.entries[-1].start
+    has_reached_epoch = s.replicas[follower].log.end >= start
+    is_idle = state is not None and state.pending is None
+    return is_idle and has_reached_epoch and reaches_hw(s, leader, follower)
+
+
+def with_proposed_isr(s: Cluster, leader: int, isr: frozenset[Broker]) -> Cluster:
+    """The leader proposes an ISR to the controller.
+
+    Kafka: `Partition.submitAlterPartition` (`sendAlterIsrRequest` in 2.7).
+    """
+    return s.with_leadership(leader, pending=isr)
+
+
+@rule(by="leader", leader=brokers, follower=brokers)
+def leader_counts_agreeing_fetch(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
+    """A fetch arrives that the leader parks, or whose response is lost.
+
+    It is counted only if the logs agree (KAFKA-13141). Kafka: `Partition.fetchRecords`,
+    `updateFollowerFetchState`.
+    """
+    yield from agreeing_requests(s, leader, follower)
+    joins = joins_by_proposal(s, leader, follower)
+    return (yield from counted_alone(s, leader, follower, joins, with_proposed_isr))
+
+
+@rule(by="follower", leader=brokers, follower=brokers)
+def follower_fetches_what_agrees(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
+    """A follower whose log agrees appends what its leader returns, and learns its high watermark.
+
+    Kafka: `Partition.fetchRecords`, `ReplicaFetcherThread.processPartitionData`.
+    """
+    yield from agreeing_requests(s, leader, follower)
+    joins = joins_by_proposal(s, leader, follower)
+    return (yield from fetched(s, leader, follower, joins, with_proposed_isr))
+
+
+# -- the ISR --------------------------------------------------------------------------------------
+
+
+@rule(by="leader", leader=brokers, follower=brokers)
+def leader_proposes_shrink(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
+    """The leader proposes an ISR without a follower that is out of sync.
+
+    The follower counts until the controller has agreed. Kafka: `Partition.maybeShrinkIsr`,
+    `PendingShrinkIsr`. Simplification: there are no clocks; a follower whose last fetch was not at
+    the leader's log end may be found out of sync at any time.
+    """
+    replica = s.replicas[leader]
+    state = yield from present("broker presumes leadership", replica.leadership)
+    yield "no proposal is in flight", state.pending is None
+    yield "follower is in the ISR", follower in state.isr
+    yield "follower is another broker", follower != leader
+    yield "follower is out of sync", state.ends[follower] != replica.log.end
+    yield limit("follower may be slow"), may_lag(s, follower)
+    return with_proposed_isr(s, leader, state.isr - {follower})
+
+
+def proposal(s: Cluster, leader: Broker) -> Guarded[frozenset[Broker]]:
+    """Guards of a proposal that reaches the controller and is not out of date; its ISR.
+
+    Kafka: `ReplicationControlManager.validateAlterPartitionData`, `KafkaController.alterPartition`
+    (3.9.0). Simplification: Kafka compares partition epochs; here leader epochs and ISRs. An ISR
+    that changes and changes back needs a proposal of the same leader in between.
+    """
+    replica = s.replicas[leader]
+    state = yield from present("broker presumes leadership", replica.leadership)
+    isr = yield from present("proposal is in flight", state.pending)
+    now = s.registration
+    yield "leader's epoch is current", now.epoch == replica.epoch
+    yield "leader's view of the ISR is current", now.isr == state.isr
+    return isr
+
+
+@rule(by="controller", leader=brokers)
+def controller_commits_isr(s: Cluster, leader: Broker) -> Step[Cluster]:
+    """The controller commits the ISR that a leader proposes; the leader epoch stays.
+
+    Kafka: `KafkaController.processAlterIsr` (2.7.0).
+    """
+    isr = yield from proposal(s, leader)
+    return evolve(s, registration=evolve(s.registration, isr=isr))
+
+
+@rule(by="leader", leader=brokers)
+def leader_learns_isr(s: Cluster, leader: Broker) -> Step[Cluster]:
+    """The leader learns of a change of the ISR; the high watermark may advance.
+
+    Kafka: `Partition.handleAlterPartitionUpdate`; it advances the high watermark since
+    KAFKA-13091 (3.0).
+    """
+    yield from isr_changed(s, leader)
+    s = s.with_leadership(leader, isr=s.registration.isr, pending=None)
+    return with_advanced_hw(s, leader)
+
+
+def isr_changed(s: Cluster, leader: int) -> Guarded[Leadership]:
+    """Guards of a leader that learns of a change of the ISR within its epoch."""
+    replica = s.replicas[leader]
+    state = yield from present("broker presumes leadership", replica.leadership)
+    yield "leader's epoch is current", s.registration.epoch == replica.epoch
+    yield "ISR changed", s.registration.isr != state.isr
+    return state

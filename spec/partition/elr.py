@@ -1,0 +1,143 @@
+"""The controller's rules with eligible leader replicas (KIP-966), on by default since 4.1.
+
+While the ISR is smaller than min.insync.replicas, nothing is committed. So a replica that leaves
+the ISR then holds every committed record, until an unclean shutdown. The controller remembers such
+replicas, and the ISR may become empty. Each rule follows `PartitionChangeBuilder.build`.
+"""
+
+from __future__ import annotations
+
+from spec.core import Step, evolve, rule
+from spec.partition.alter_partition import proposal
+from spec.partition.controller import fenced
+from spec.partition.kraft import eligible, min_isr, restarted_with_new_epoch
+from spec.partition.state import NO_BROKER, Broker, Cluster, brokers, offsets, successors
+
+# -- changes of the ISR ---------------------------------------------------------------------------
+
+
+def with_new_isr(s: Cluster, isr: frozenset[Broker]) -> Cluster:
+    """The controller changes the ISR; members that leave it while it is too small stay eligible.
+
+    Kafka: `PartitionChangeBuilder.maybePopulateTargetElr`.
+    """
+    now = s.registration
+    elr = frozenset() if len(isr) >= min_isr(s) else (now.elr | now.isr) - isr
+    return evolve(s, registration=evolve(now, isr=isr, elr=elr))
+
+
+@rule(by="controller", leader=brokers)
+def controller_commits_isr_and_elr(s: Cluster, leader: Broker) -> Step[Cluster]:
+    """The controller commits the ISR that a leader proposes, if every member is eligible.
+
+    Kafka: `ReplicationControlManager.alterPartition`,
+    `PartitionChangeBuilder.maybePopulateTargetElr`.
+    """
+    isr = yield from proposal(s, leader)
+    yield "every member is eligible", eligible(s, leader, isr)
+    return with_new_isr(s, isr)
+
+
+# -- elections ------------------------------------------------------------------------------------
+
+
+def clean_leaders(s: Cluster) -> frozenset[Broker]:
+    """The live members of the ISR or, if it is empty, the live eligible leader replicas.
+
+    Kafka: `PartitionChangeBuilder.isValidNewLeader`.
+    """
+    now = s.registration
+    return (now.isr or now.elr) - s.fenced
+
+
+def possible_leaders(s: Cluster) -> frozenset[Broker]:
+    """The brokers that may be elected now.
+
+    If ISR and ELR are both empty, the last leader is elected, even if unclean elections are off.
+    Kafka: `PartitionChangeBuilder.electAnyLeader`, `canElectLastKnownLeader`. Simplification:
+    4.0.0 elects the last leader even if it is fenced.
+    """
+    now = s.registration
+    clean = clean_leaders(s)
+    if clean:
+        return clean
+    if not now.isr and not now.elr and now.last_leader != NO_BROKER:
+        return frozenset({now.last_leader}) - s.fenced
+    return frozenset(brokers(s)) - s.fenced if s.bounds.unclean else frozenset()
+
+
+def with_leader(s: Cluster, leader: Broker) -> Cluster:
+    """The cluster after an election, which may have found no leader.
+
+    Kafka: `PartitionChangeBuilder.tryElection`, `maybeUpdateLastKnownLeader`.
+    """
+    now = s.registration
+    if leader == NO_BROKER:
+        if not now.isr and now.last_leader == NO_BROKER:
+            s = evolve(s, registration=evolve(now, last_leader=now.leader))
+        return s.with_decision(NO_BROKER, now.isr)
+    isr = now.isr if leader in now.isr else frozenset({leader})
+    elr = now.elr - {leader} if leader in now.isr | now.elr else frozenset()
+    s = evolve(s, registration=evolve(now, elr=elr, last_leader=NO_BROKER))
+    return s.with_decision(leader, isr)
+
+
+@rule(by="controller", broker=brokers, successor=successors)
+def controller_fences_broker_with_elr(
+    s: Cluster, broker: Broker, successor: Broker
+) -> Step[Cluster]:
+    """The controller fences a broker that it considers failed, and elects a leader if it led.
+
+    The broker leaves the ISR even if it is the last member. Kafka:
+    `ReplicationControlManager.handleBrokerFenced`, `PartitionChangeBuilder.tryElection`.
+    """
+    s = yield from fenced(s, broker)
+    was_leader = s.registration.leader == broker
+    if not was_leader:
+        yield "leader stays", successor == s.registration.leader
+    if broker in s.registration.isr:
+        s = with_new_isr(s, s.registration.isr - {broker})
+    if not was_leader:
+        return s
+    possible = possible_leaders(s)
+    if successor == NO_BROKER:
+        yield "no broker is eligible", not possible
+    else:
+        yield "successor is eligible", successor in possible
+    return with_leader(s, successor)
+
+
+def with_unfenced_broker(s: Cluster, broker: Broker) -> Cluster:
+    """The controller unfences a broker: it elects it if there is no leader, or informs it.
+
+    Kafka: `ReplicationControlManager.handleBrokerUnfenced`.
+    """
+    s = evolve(s, fenced=s.fenced - {broker})
+    if s.registration.leader == NO_BROKER and broker in possible_leaders(s):
+        return with_leader(s, broker)
+    return s.with_current_decision(broker)
+
+
+@rule(by="controller", broker=brokers)
+def controller_unfences_eligible_broker(s: Cluster, broker: Broker) -> Step[Cluster]:
+    """A broker that was cut off reaches the controller again; it is still eligible.
+
+    Kafka: `ReplicationControlManager.handleBrokerUnfenced`.
+    """
+    yield "broker is fenced", broker in s.fenced
+    yield "broker is up", s.replicas[broker].is_up
+    return with_unfenced_broker(s, broker)
+
+
+@rule(by="broker", broker=brokers, hw=offsets)
+def broker_restarts_ineligible(s: Cluster, broker: Broker, hw: int) -> Step[Cluster]:
+    """A broker restarts after a failure: it may have lost records, and is not eligible.
+
+    After an unclean shutdown, its registration names no previous broker epoch. Kafka:
+    `ClusterControlManager.registerBroker`, `ReplicationControlManager.handleBrokerShutdown`,
+    `ReplicaManager.checkpointHighWatermarks`. Simplification: it is unfenced in the same step.
+    """
+    s = yield from restarted_with_new_epoch(s, broker, hw)
+    now = s.registration
+    s = evolve(s, registration=evolve(now, elr=now.elr - {broker}))
+    return with_unfenced_broker(s, broker)

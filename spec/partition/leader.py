@@ -1,0 +1,364 @@
+"""The leader's rules: it appends, answers fetches, and keeps the ISR and the high watermark.
+
+The high watermark advances within the step that makes it possible, as in Kafka, where each caller
+of `Partition.maybeIncrementLeaderHW` holds the lock on the partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from spec.core import Guarded, Step, appended, evolve, limit, present, replaced, rule
+from spec.log import Log, Record
+from spec.partition.state import (
+    ALL,
+    UNKNOWN,
+    Broker,
+    Cluster,
+    Decision,
+    Leadership,
+    brokers,
+    epochs,
+)
+
+# -- the high watermark ---------------------------------------------------------------------------
+
+
+def with_advanced_hw(s: Cluster, leader: int, least: int = 0) -> Cluster:
+    """The leader commits what every member of its maximal ISR holds, as far as it knows.
+
+    Nothing is committed while the ISR has fewer members than `least` (since 3.7,
+    min.insync.replicas). Kafka: `Partition.maybeIncrementLeaderHW`. Simplification: Kafka also
+    waits for a follower that is caught up and about to join the ISR, which only delays.
+    """
+    replica = s.replicas[leader]
+    state = replica.leadership
+    assert state is not None, "a leader"
+    others = [state.ends[member] for member in state.maximal_isr if member != leader]
+    hw = min([replica.log.end, *others])
+    if hw <= replica.hw or len(state.isr) < least:
+        return s
+    s = with_acknowledged(s, leader, replica.hw, hw, least or s.bounds.min_insync)
+    seen = s.ghosts.readable
+    new = tuple(replica.log.records[offset].id for offset in range(len(seen), hw))
+    s = evolve(s, ghosts=evolve(s.ghosts, readable=appended(seen, *new)))
+    return s.with_replica(leader, hw=hw)
+
+
+def with_acknowledged(s: Cluster, leader: int, first: int, end: int, min_insync: int) -> Cluster:
+    """Records that the high watermark passes are acknowledged to producers that wait for all.
+
+    Kafka: `Partition.checkEnoughReplicasReachOffset`, which answers
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND if the ISR has become too small. A request waits only at the
+    leader that appended the record, and only while it leads.
+    """
+    replica = s.replicas[leader]
+    state = replica.leadership
+    assert state is not None, "a leader"
+    if s.bounds.acks != ALL or len(state.maximal_isr) < min_insync:
+        return s
+    passed = (replica.log.records[offset] for offset in range(first, end))
+    return with_acks(s, *(record.id for record in passed if record.epoch >= state.since))
+
+
+def with_acks(s: Cluster, *ids: int) -> Cluster:
+    """The cluster in which producers consider these records written."""
+    return evolve(s, ghosts=evolve(s.ghosts, acknowledged=s.ghosts.acknowledged | frozenset(ids)))
+
+
+# -- leadership -----------------------------------------------------------------------------------
+
+
+def decision_for(s: Cluster, broker: int, epoch: int) -> Guarded[Decision]:
+    """The decision of that epoch, if the broker may take it now."""
+    yield "broker is connected to the controller", broker not in s.fenced
+    on_its_way = (d for d in s.decisions[broker] if d.epoch == epoch)
+    return (yield from present("decision is on its way", next(on_its_way, None)))
+
+
+def with_taken(s: Cluster, broker: int, decision: Decision) -> Cluster:
+    """The cluster after a broker took a decision, which supersedes earlier ones."""
+    later = tuple(d for d in s.decisions[broker] if d.epoch > decision.epoch)
+    s = evolve(s, decisions=replaced(s.decisions, broker, later))
+    return s.with_replica(broker, epoch=decision.epoch, leader=decision.leader)
+
+
+@rule(by="leader", broker=brokers, epoch=epochs)
+def broker_becomes_leader(s: Cluster, broker: Broker, epoch: int) -> Step[Cluster]:
+    """A broker takes a decision that names it leader; it never truncates its log.
+
+    It records at once where its epoch begins (KAFKA-7415). If it led before, it keeps what it
+    knows of the followers. Kafka: `Partition.makeLeader`.
+    """
+    return (yield from led(s, broker, epoch))
+
+
+def led(s: Cluster, broker: int, epoch: int, least: int = 0) -> Step[Cluster]:
+    """A broker becomes leader, and notes where its epoch begins."""
+    decision = yield from decision_for(s, broker, epoch)
+    yield "decision names the broker", decision.leader == broker
+    s = with_led(s, broker, decision)
+    replica = s.replicas[broker]
+    s = s.with_replica(broker, epochs=replica.epochs.assign(epoch, replica.log.end))
+    return with_advanced_hw(s, broker, least)
+
+
+def with_led(s: Cluster, broker: int, decision: Decision) -> Cluster:
+    """The cluster in which a broker leads; its high watermark has not advanced yet."""
+    before = s.replicas[broker].leadership
+    s = with_taken(s, broker, decision)
+    if before is None:
+        ends = (UNKNOWN,) * s.bounds.brokers
+        now = Leadership(isr=decision.isr, ends=ends, since=decision.epoch)
+    else:
+        now = evolve(before, isr=decision.isr, pending=None)
+    return s.with_replica(broker, leadership=now, truncates=False)
+
+
+# -- producers ------------------------------------------------------------------------------------
+
+
+@rule(by="producer", leader=brokers)
+def leader_appends(s: Cluster, leader: Broker) -> Step[Cluster]:
+    """A presumed leader appends a record; with acks=0 or 1 it is acknowledged at once.
+
+    A Produce request carries no leader epoch, and a producer's metadata may be old: a leader that
+    does not know yet that it is deposed still appends. Kafka: `Partition.appendRecordsToLeader`,
+    which checks min.insync.replicas for acks=all only. Simplification: a batch has one record,
+    and the producer does not send it again.
+    """
+    return (yield from appended_record(s, leader, s.bounds.min_insync))
+
+
+def appended_record(s: Cluster, leader: int, min_insync: int, least: int = 0) -> Step[Cluster]:
+    """The leader appends a record, if the ISR is large enough for the producer's acks."""
+    yield limit("a record remains"), s.sent < s.bounds.records
+    replica = s.replicas[leader]
+    state = yield from present("broker presumes leadership", replica.leadership)
+    acks = s.bounds.acks
+    yield "ISR is large enough", acks != ALL or len(state.isr) >= min_insync
+    record = Record(s.sent, replica.epoch)
+    epochs_then = replica.epochs.assign(record.epoch, replica.log.end)
+    s = s.with_replica(leader, log=replica.log.append(record), epochs=epochs_then)
+    s = evolve(s, sent=s.sent + 1)
+    if acks != ALL:
+        s = with_acks(s, record.id)
+    return with_advanced_hw(s, leader, least)
+
+
+@rule(by="producer", broker=brokers)
+def record_is_dropped(s: Cluster, broker: Broker) -> Step[Cluster]:
+    """A producer with acks=0 sends to a broker that no longer leads, or is down.
+
+    It receives no error, and considers the record written. Its metadata are those of some broker,
+    or of the controller. Kafka: `KafkaApis.handleProduceRequest`, which closes the connection.
+    """
+    yield limit("a record remains"), s.sent < s.bounds.records
+    yield "producer does not wait for a response", s.bounds.acks == 0
+    yield "broker does not presume leadership", not s.presumes_leadership(broker)
+    named = s.registration.leader == broker or any(r.leader == broker for r in s.replicas)
+    yield "metadata name the broker", named
+    return with_acks(evolve(s, sent=s.sent + 1), s.sent)
+
+
+# -- consumers ------------------------------------------------------------------------------------
+
+
+@rule(by="consumer", leader=brokers)
+def leader_lists_lower_end(s: Cluster, leader: Broker) -> Step[Cluster]:
+    """A consumer asks for the end offset, and receives a lower one than an earlier consumer could.
+
+    Any other answer changes no state. A new leader's high watermark may be behind
+    its predecessor's; until it reaches the leader's epoch, the leader answers
+    OFFSET_NOT_AVAILABLE. Kafka: `Partition.fetchOffsetForTimestamp` (KIP-207).
+    """
+    replica = s.replicas[leader]
+    yield "leadership is current", s.leads(leader)
+    reached = replica.hw >= replica.epochs.entries[-1].start
+    yield "high watermark has reached the leader's epoch", reached
+    return (yield from lower_end_listed(s, leader))
+
+
+def lower_end_listed(s: Cluster, leader: int) -> Step[Cluster]:
+    """The leader lists its high watermark, where an earlier leader could list a higher one."""
+    lower = s.replicas[leader].hw < len(s.ghosts.readable)
+    yield "another leader could list a higher end", lower
+    return evolve(s, ghosts=evolve(s.ghosts, listed_end_went_back=True))
+
+
+# -- fetches --------------------------------------------------------------------------------------
+
+
+Write: TypeAlias = Callable[[Cluster, int, frozenset[Broker]], Cluster]
+"""How a leader changes the ISR."""
+
+
+def requests(s: Cluster, leader: int, follower: int) -> Guarded[None]:
+    """Guards of a fetch since KIP-320: leader and follower are in the same leader epoch.
+
+    Kafka: `Partition.checkCurrentLeaderEpoch`.
+    """
+    yield "broker presumes leadership", s.presumes_leadership(leader)
+    yield "follower fetches from the leader", s.fetches_from(follower, leader)
+    yield "follower is in the leader's epoch", s.same_epoch(follower, leader)
+
+
+@rule(by="leader", leader=brokers, follower=brokers)
+def leader_counts_fetch(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
+    """A fetch arrives that the leader parks, or whose response is lost.
+
+    The leader learns the follower's log end offset, and may expand the ISR. Kafka:
+    `Partition.updateFollowerFetchState` (`updateReplicaLogReadResult` in 2.1), `DelayedFetch`.
+    """
+    yield from requests(s, leader, follower)
+    joins = joins_isr(s, leader, follower)
+    return (yield from counted_alone(s, leader, follower, joins))
+
+
+@rule(by="follower", leader=brokers, follower=brokers)
+def follower_fetches(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
+    """A follower appends what its leader returns, and learns the leader's high watermark.
+
+    Kafka: `Partition.fetchRecords` on the leader (`ReplicaManager.readFromLocalLog` in 2.1), and
+    `ReplicaFetcherThread.processPartitionData` on the follower.
+    """
+    yield from requests(s, leader, follower)
+    joins = joins_isr(s, leader, follower)
+    return (yield from fetched(s, leader, follower, joins))
+
+
+def counted_alone(
+    s: Cluster,
+    leader: int,
+    follower: Broker,
+    joins: bool,
+    write: Write | None = None,
+    least: int = 0,
+) -> Step[Cluster]:
+    """The leader counts a fetch, and the follower gets no response to it."""
+    state = s.replicas[leader].leadership
+    is_new = state is not None and state.ends[follower] != s.replicas[follower].log.end
+    yield "fetch brings news", is_new or joins
+    return with_counted_fetch(s, leader, follower, joins, write or with_written_isr, least)
+
+
+def fetched(
+    s: Cluster,
+    leader: int,
+    follower: Broker,
+    joins: bool,
+    write: Write | None = None,
+    least: int = 0,
+) -> Step[Cluster]:
+    """The leader counts a fetch, and the follower gets the response.
+
+    The response has the high watermark from before the fetch was counted. A fetch that finds no
+    records is counted and parked first, so its response has a later high watermark
+    (`DelayedFetch.onComplete`).
+    """
+    own, theirs = s.replicas[follower], s.replicas[leader]
+    has_records = own.log.end < theirs.log.end
+    state = theirs.leadership
+    is_parked = state is not None and state.ends[follower] == own.log.end
+    yield "leader has records, or the fetch was parked", has_records or is_parked
+    yield "response brings news", has_records or theirs.hw != own.hw
+    counted = with_counted_fetch(s, leader, follower, joins, write or with_written_isr, least)
+    return with_fetched(counted, follower, theirs.log, theirs.hw)
+
+
+def with_fetched(s: Cluster, follower: int, log: Log, hw: int) -> Cluster:
+    """A follower appends the records from its log end on, and takes over the high watermark.
+
+    The high watermark may decrease. Kafka: `UnifiedLog.appendAsFollower`, which notes the first
+    offset of each leader epoch, and `UnifiedLog.updateHighWatermark`.
+    """
+    own = s.replicas[follower]
+    new = log.records[own.log.end :]
+    cache = own.epochs
+    for offset, record in enumerate(new, own.log.end):
+        cache = cache.assign(record.epoch, offset)
+    longer = Log(appended(own.log.records, *new))
+    return s.with_replica(follower, log=longer, epochs=cache, hw=min(hw, longer.end))
+
+
+def with_counted_fetch(
+    s: Cluster, leader: int, follower: Broker, joins: bool, write: Write, least: int
+) -> Cluster:
+    """The leader notes the fetch offset, expands the ISR if it may, and advances the HW.
+
+    Kafka: `Partition.updateFollowerFetchState`.
+    """
+    state = s.replicas[leader].leadership
+    assert state is not None, "a leader"
+    ends = replaced(state.ends, follower, s.replicas[follower].log.end)
+    s = s.with_leadership(leader, ends=ends)
+    if follower in state.restarted and follower not in state.maximal_isr:
+        s = s.with_leadership(leader, restarted=state.restarted - {follower})
+    if joins:
+        s = write(s, leader, state.isr | {follower})
+    return with_advanced_hw(s, leader, least)
+
+
+# -- the ISR --------------------------------------------------------------------------------------
+
+
+def joins_isr(s: Cluster, leader: int, follower: int) -> bool:
+    """Whether a fetch of this follower expands the ISR.
+
+    Its log must have reached the leader's high watermark and the start of the leader's epoch,
+    since a new leader's high watermark may be behind what its predecessor committed (KAFKA-7128).
+    Kafka: `Partition.maybeExpandIsr` and, from 2.3 on, `isFollowerInSync`.
+    """
+    start = s.replicas[leader].epochs.entries[-1].start
+    has_reached_epoch = s.replicas[follower].log.end >= start
+    return has_reached_epoch and reaches_hw(s, leader, follower) and can_write_isr(s, leader)
+
+
+def reaches_hw(s: Cluster, leader: int, follower: int) -> bool:
+    """Whether the log of a follower outside the ISR has reached the leader's high watermark."""
+    state = s.replicas[leader].leadership
+    reaches = s.replicas[follower].log.end >= s.replicas[leader].hw
+    return state is not None and follower not in state.isr and reaches
+
+
+def can_write_isr(s: Cluster, leader: int) -> bool:
+    """Whether the leader's conditional write to ZooKeeper succeeds.
+
+    Kafka: `Partition.updateIsr` (2.1.0) compares the version of the znode. Simplification: here
+    the leader epoch and the ISR are compared. An ISR that changed and changed back would count as
+    unchanged, but only the leader changes it within its epoch.
+    """
+    state = s.replicas[leader].leadership
+    now = s.registration
+    return state is not None and now.epoch == s.replicas[leader].epoch and now.isr == state.isr
+
+
+def with_written_isr(s: Cluster, leader: int, isr: frozenset[Broker]) -> Cluster:
+    """The leader wrote the ISR; the leader epoch stays."""
+    s = s.with_leadership(leader, isr=isr)
+    return evolve(s, registration=evolve(s.registration, isr=isr))
+
+
+def may_lag(s: Cluster, follower: int) -> bool:
+    """Whether the bounds allow a follower to lag; one that is down may always lag."""
+    return s.bounds.slow_followers == 1 or not s.replicas[follower].is_up
+
+
+@rule(by="leader", leader=brokers, follower=brokers)
+def leader_shrinks_isr(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
+    """A follower that is out of sync leaves the ISR; the high watermark may advance.
+
+    Kafka: `Partition.maybeShrinkIsr`, `getOutOfSyncReplicas`. Simplification: there are no
+    clocks. A follower whose last fetch was not at the leader's log end may be found out of sync
+    at any time; one that was at the log end never is, even if it is down.
+    """
+    replica = s.replicas[leader]
+    state = yield from present("broker presumes leadership", replica.leadership)
+    yield "follower is in the ISR", follower in state.isr
+    yield "follower is another broker", follower != leader
+    yield "follower is out of sync", state.ends[follower] != replica.log.end
+    yield limit("follower may be slow"), may_lag(s, follower)
+    yield "leader's view of the ISR is current", can_write_isr(s, leader)
+    s = with_written_isr(s, leader, state.isr - {follower})
+    return with_advanced_hw(s, leader)

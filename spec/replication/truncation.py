@@ -1,0 +1,51 @@
+"""Where a new follower truncates its log: one answer for each generation of the protocol.
+
+`spec.leader_epochs` has the exchange of requests and responses by which Kafka finds these
+offsets; tests hold the two together.
+"""
+
+from __future__ import annotations
+
+from spec.replication.state import Cluster
+
+
+def own_high_watermark(s: Cluster, leader: int, follower: int) -> int:
+    """Before KIP-101: at the follower's high watermark, which may be one fetch old.
+
+    Kafka: `ReplicaManager.makeFollowers` (0.10.2).
+    """
+    return s.views[follower].hw
+
+
+def end_of_last_epoch(s: Cluster, leader: int, follower: int) -> int:
+    """KIP-101: where the epoch of the follower's last record ends in the leader's log.
+
+    Kafka: `LeaderEpochFileCache.endOffsetFor` and `ReplicaFetcherThread.maybeTruncate` (0.11.0).
+    The response is an offset without the epoch that it belongs to. Where the leader knows no
+    later epoch, the high watermark decides as before.
+    """
+    last = s.logs[follower].last
+    if last is None:
+        return 0
+    newest = s.logs[leader].last
+    if newest is None:
+        return s.views[follower].hw
+    if newest.epoch == last.epoch:
+        return s.logs[leader].end
+    later = (o for o, record in enumerate(s.logs[leader].records) if record.epoch > last.epoch)
+    return next(later, s.views[follower].hw)
+
+
+def end_of_agreement(s: Cluster, leader: int, follower: int) -> int:
+    """KIP-279: the offset after the last one at which both logs hold the same record.
+
+    Kafka: `AbstractFetcherThread.getOffsetTruncationState`. The response names its epoch, and
+    the follower asks again until both know the epoch (`spec.leader_epochs.truncation_for`).
+    Simplification: the follower finds the offset in one step.
+    """
+    agreed = (
+        o
+        for o in reversed(range(s.logs[follower].end))
+        if s.logs[follower].agrees_at(o, s.logs[leader])
+    )
+    return next(agreed, -1) + 1

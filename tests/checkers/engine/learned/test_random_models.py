@@ -1,0 +1,209 @@
+"""The learned engine agrees with the reference engine on random models."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.checkers.engine.learned.agreement import disagreement
+from tests.checkers.engine.learned.random_models import HEADER, model_of, random_model, text_of
+
+
+@pytest.mark.parametrize(
+    "first", [0, 20, *(pytest.param(first, marks=pytest.mark.slow) for first in (40, 60, 80))]
+)
+def test_engines_agree(first: int) -> None:
+    for seed in range(first, first + 20):
+        says = disagreement(random_model(seed).system(), odd=seed % 2 == 1).says
+        assert not says, f"seed {seed}: {says}\n{text_of(seed)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [100, *range(1000, 2000, 100)])
+def test_engines_agree_on_many_models(first: int) -> None:
+    for seed in range(first, first + 100):
+        says = disagreement(random_model(seed).system(), thorough=True).says
+        assert not says, f"seed {seed}: {says}\n{text_of(seed)}"
+
+
+def test_equal_seeds_generate_equal_models() -> None:
+    assert text_of(3) == text_of(3) != text_of(4)
+
+
+FOUND = {
+    "states that are frozensets": """
+@rule(by="x", c=lambda s: range(4))
+def toggle(s, c):
+    yield "not too many", len(s ^ {c}) < 3
+    return s ^ {c}
+
+RULES, INITIAL = [toggle], [frozenset()]
+""",
+    "a property that raises an exception in a level after that of its witness": """
+@attrs.frozen
+class State:
+    n: int = 0
+
+@rule(by="x")
+def go(s):
+    yield limit("room"), s.n < 3
+    return evolve(s, n=s.n + 1)
+
+@reachable
+def Shown(s):
+    return [True][s.n]
+
+@always
+def Small(s):
+    yield "small", s.n < 2
+
+RULES, INITIAL, PROPERTIES = [go], [State()], (Shown, Small)
+""",
+    "two properties that raise, of which one has its witness and one its counterexample": """
+@attrs.frozen
+class State:
+    n: int = 0
+
+@rule(by="x", to=lambda s: (1, 2))
+def go(s, to):
+    yield limit("room"), s.n == 0
+    return evolve(s, n=to)
+
+@reachable
+def Shown(s):
+    return [True, True][s.n]
+
+@always
+def Zero(s):
+    yield "zero", [True, False][s.n]
+
+RULES, INITIAL, PROPERTIES = [go], [State()], (Shown, Zero)
+""",
+    "states of two classes": """
+@attrs.frozen
+class One:
+    n: int
+
+@attrs.frozen
+class Two:
+    n: int
+
+@rule(by="x")
+def go(s):
+    yield limit("room"), s.n < 4
+    return Two(s.n + 1) if isinstance(s, One) else One(s.n + 1)
+
+RULES, INITIAL = [go], [One(0)]
+""",
+    "dataclasses, which are opaque": """
+@dataclasses.dataclass(frozen=True)
+class Data:
+    n: int
+
+@attrs.frozen
+class State:
+    data: Any
+
+@rule(by="x", c=lambda s: (s.data, Data(1)))
+def go(s, c):
+    return evolve(s, data=Data((s.data.n + c.n + 1) % 5))
+
+RULES, INITIAL = [go], [State(Data(0))]
+""",
+    "more values in the first state's successors than fit in one bit": """
+@attrs.frozen
+class State:
+    n: int = attrs.field(converter=int)
+
+@rule(by="x")
+def one(s):
+    return State((s.n + 1) % 8)
+
+@rule(by="x")
+def two(s):
+    return State((s.n + 2) % 8)
+
+RULES, INITIAL = [one, two], [State(0)]
+""",
+    "a set of bools beside a number that is 1": """
+@attrs.frozen
+class State:
+    n: int
+    flags: frozenset
+
+@rule(by="x")
+def fly(s):
+    return evolve(s, flags=s.flags | {s.n == 1}, n=1)
+
+@rule(by="x")
+def land(s):
+    yield "it flies", True in s.flags and max(s.flags)
+    return evolve(s, flags=frozenset({False}) | (s.flags - {True}), n=0)
+
+RULES, INITIAL = [fly, land], [State(1, frozenset())]
+""",
+    "a set, which has no hash": """
+@attrs.frozen
+class State:
+    members: frozenset
+
+@rule(by="x")
+def add(s):
+    return evolve(s, members={1} | s.members)
+
+RULES, INITIAL = [add], [State(frozenset())]
+""",
+    "a named tuple among tuples": """
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+@attrs.frozen
+class State:
+    pairs: frozenset
+    n: int = 0
+
+@rule(by="x")
+def count(s):
+    yield "it is there", Pair(1, 2) in s.pairs
+    yield limit("room"), s.n < 3
+    return evolve(s, n=s.n + 1)
+
+RULES, INITIAL = [count], [State(frozenset({(1, 2)}))]
+""",
+    "asdict and astuple, which look at types": """
+@attrs.frozen
+class Item:
+    n: int
+
+@attrs.frozen
+class State:
+    items: tuple
+
+@rule(by="x")
+def by_tuple(s):
+    yield "nothing was done", attrs.astuple(s) == (((0,), (0,)),)
+    return evolve(s, items=replaced(s.items, 0, Item(1)))
+
+@rule(by="x")
+def by_dict(s):
+    yield "the first is done", attrs.asdict(s) == {"items": ({"n": 1}, {"n": 0})}
+    return evolve(s, items=replaced(s.items, 1, Item(1)))
+
+RULES, INITIAL = [by_tuple, by_dict], [State((Item(0), Item(0)))]
+""",
+}
+"""Models in which the engines once disagreed."""
+
+MODEL = """
+MODEL = Model(
+    name="found", doc="Found at random.", initial=lambda bounds: INITIAL,
+    properties=globals().get("PROPERTIES", ()),
+    variants=(Variant("only", rules=tuple(RULES), why="There is no other."),),
+)
+"""
+
+
+@pytest.mark.parametrize("what", FOUND)
+def test_engines_agree_on_former_counterexamples(what: str) -> None:
+    model = model_of(HEADER + FOUND[what] + MODEL, "found")
+    assert not disagreement(model.system(), thorough=True).says

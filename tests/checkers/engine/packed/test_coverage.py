@@ -1,0 +1,49 @@
+"""Coverage: counts of blocking guards agree with the reference engine."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from checkers.engine.options import Options
+from checkers.engine.run import run
+from checkers.engine.verdict import Verdict
+from impl.packed.kernel import MOST_GUARDS
+from spec.replication import REPLICATION
+
+VARIANTS = [v.name for v in REPLICATION.variants]
+
+
+def coverage(verdict: Verdict) -> object:
+    """For each rule how often it happened, and what stopped it."""
+    return {name: (c.fired, dict(c.stopped_by)) for name, c in verdict.rules.items()}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("limits", [Options(keep_going=True), Options(), Options(max_depth=8)])
+def test_coverage_by_guard_agrees_with_the_reference_engine(variant: str, limits: Options) -> None:
+    system = REPLICATION.system(variant, {"brokers": 2})
+    expected = run(system, attrs.evolve(limits, engine="reference"))
+    found = run(system, attrs.evolve(limits, engine="native", coverage=True))
+    assert found.engine == "kernel"
+    assert coverage(found) == coverage(expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_coverage_by_guard_agrees_at_larger_bounds(variant: str) -> None:
+    system = REPLICATION.system(variant)
+    limits = Options(keep_going=True)
+    expected = run(system, attrs.evolve(limits, engine="reference"))
+    found = run(system, attrs.evolve(limits, engine="native", coverage=True))
+    assert coverage(found) == coverage(expected)
+
+
+def test_guards_are_counted_only_on_request() -> None:
+    rules = run(REPLICATION.system(), Options("native")).rules.values()
+    assert all(not count.stopped_by for count in rules)
+
+
+def test_every_guard_has_a_column() -> None:
+    for variant in REPLICATION.variants:
+        assert all(len(rule.guard_names()) < MOST_GUARDS for rule in variant.rules)

@@ -1,0 +1,40 @@
+"""kspec's own models: found by name, with their pictures and their mutation baselines."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from checkers.models.find import BUILT_IN, find_model
+from checkers.mutation.equivalent import equivalent_mutants
+from spec.core import Baseline
+from spec.replication import REPLICATION
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_baselines_name_existing_variants_and_rules(name: str) -> None:
+    model = find_model(name)
+    for kind in (model.baseline.equivalent, model.baseline.bounds_for):
+        for variant, mutants in kind.items():
+            rules = {rule.name for rule in model.variant(variant).rules}
+            assert {mutant.split()[0] for mutant in mutants} <= rules
+    for bounds in model.baseline.bounds:
+        model.system(bounds=bounds)
+
+
+def test_a_built_in_model_has_its_picture_and_baseline() -> None:
+    found = find_model("replication")
+    assert found is find_model("replication")
+    assert found.picture is not None
+    assert found.baseline.invariants
+    assert attrs.evolve(found, picture=None, baseline=Baseline()).variants is REPLICATION.variants
+
+
+def test_a_variant_inherits_equivalent_mutants_of_the_rules_that_it_shares() -> None:
+    parent = REPLICATION.variant("kip-320-first-try")
+    child = REPLICATION.variant("kip-320")
+    shared, replaced = "controller_elects_leader forgets x", "follower_fetches forgets x"
+    baseline = Baseline(equivalent={parent.name: {shared: "why", replaced: "why"}})
+    model = attrs.evolve(REPLICATION, baseline=baseline)
+    assert equivalent_mutants(model, parent) == {shared: "why", replaced: "why"}
+    assert equivalent_mutants(model, child) == {shared: "why"}

@@ -1,0 +1,1 @@
+"""How the states of each of kspec's models are drawn."""
