@@ -75,10 +75,11 @@ def load(found: FoundLog, settings: SegmentSettings) -> LoadedLog:
     end = segments[-1].next_offset
     flushed = end if found.had_clean_shutdown else min(found.recovery_point, end)
     kept = epochs.truncate_from_end(end).truncate_from_start(found.log_start)
+    log_start = max(found.log_start, segments[0].base_offset)
     return LoadedLog(
         segments,
-        log_start=max(found.log_start, segments[0].base_offset),
-        recovery_point=flushed,
+        log_start=log_start,
+        recovery_point=max(flushed, log_start),
         end=end,
         leader_epochs=kept,
     )

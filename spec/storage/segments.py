@@ -43,7 +43,8 @@ class SegmentSettings:
     segment_bytes: int = 2**30
     """`segment.bytes`: the greatest size of a segment."""
     segment_ms: int = 7 * 24 * 60 * 60 * 1000
-    """`segment.ms`: after how long a segment rolls."""
+    """After how long a segment rolls: `segment.ms`; in a compacted topic `max.compaction.lag.ms`, if
+    that is shorter, since the active segment is not cleaned. Kafka: `LogConfig.maxSegmentMs`."""
     index_interval_bytes: int = 4096
     """`index.interval.bytes`: after how many bytes the next batch gets an index entry."""
     index_bytes: int = 10 * 2**20
@@ -313,18 +314,19 @@ def max_timestamp_of(segment: Segment) -> TimestampOffset:
 
 
 def recover(segment: Segment, settings: SegmentSettings) -> Segment:
-    """The segment up to its first batch that is not valid, with indexes made anew.
+    """The segment of a broker that starts, up to its first batch that is not valid.
 
-    Kafka: `LogSegment.recover`. It raises where an offset is too far from the base offset.
+    Its indexes are made anew, whatever they were. Kafka: `LogSegment.recover`. It raises where an
+    offset is too far from the base offset.
     """
     made = new_segment(segment.base_offset, settings, segment.created)
-    made = attrs.evolve(made, last_modified=segment.last_modified)
     for batch in segment.batches:
         if not batch.is_valid:
             break
         made = append(made, [batch], settings)
     return attrs.evolve(
         seal(made),
-        bytes_since_entry=segment.bytes_since_entry,
-        first_timestamp=segment.first_timestamp,
+        bytes_since_entry=0,
+        first_timestamp=None,
+        last_modified=segment.last_modified,
     )
