@@ -23,6 +23,7 @@ from spec.storage.segments import (
     SegmentSettings,
     new_segment,
     recover,
+    reopened,
 )
 
 
@@ -58,19 +59,20 @@ class LoadedLog:
     """The leader-epoch cache."""
 
 
-def load(found: FoundLog, settings: SegmentSettings) -> LoadedLog:
+def load(found: FoundLog, settings: SegmentSettings, now: int = 0) -> LoadedLog:
     """The log after the broker has started. Kafka: `LogLoader.load`.
 
     A log whose end is below its log start offset lost files: it begins anew at its start.
     """
-    segments, epochs = found.segments, found.leader_epochs
+    segments = tuple(reopened(segment, now) for segment in found.segments)
+    epochs = found.leader_epochs
     if not found.had_clean_shutdown:
-        segments = recovered(segments, found.recovery_point, settings)
+        segments = recovered(segments, found.recovery_point, settings, now)
         epochs = epochs_of(epochs, from_offset(segments, found.recovery_point))
     if segments and segments[-1].next_offset < found.log_start:
         segments, epochs = (), epochs.clear()
     if not segments:
-        segments = (new_segment(found.log_start, settings),)
+        segments = (new_segment(found.log_start, settings, now),)
     segments = (*segments[:-1], with_room(segments[-1], settings))
     end = segments[-1].next_offset
     flushed = end if found.had_clean_shutdown else min(found.recovery_point, end)
@@ -92,7 +94,7 @@ def from_offset(segments: Sequence[Segment], offset: int) -> tuple[Segment, ...]
 
 
 def recovered(
-    segments: Sequence[Segment], recovery_point: int, settings: SegmentSettings
+    segments: Sequence[Segment], recovery_point: int, settings: SegmentSettings, now: int = 0
 ) -> tuple[Segment, ...]:
     """The segments, up to the first batch from the recovery point on that is not valid.
 
@@ -102,7 +104,7 @@ def recovered(
     unflushed = from_offset(segments, recovery_point)
     kept = list(segments[: len(segments) - len(unflushed)])
     for segment in unflushed:
-        read = recover(segment, settings)
+        read = recover(segment, settings, now)
         kept.append(read)
         if read.size < segment.size:
             break

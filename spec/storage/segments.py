@@ -43,8 +43,8 @@ class SegmentSettings:
     segment_bytes: int = 2**30
     """`segment.bytes`: the greatest size of a segment."""
     segment_ms: int = 7 * 24 * 60 * 60 * 1000
-    """After how long a segment rolls: `segment.ms`; in a compacted topic `max.compaction.lag.ms`, if
-    that is shorter, since the active segment is not cleaned. Kafka: `LogConfig.maxSegmentMs`."""
+    """After how long a segment rolls: `segment.ms`; in a compacted topic `max.compaction.lag.ms`,
+    if that is shorter, since the active segment is not cleaned. Kafka: `LogConfig.maxSegmentMs`."""
     index_interval_bytes: int = 4096
     """`index.interval.bytes`: after how many bytes the next batch gets an index entry."""
     index_bytes: int = 10 * 2**20
@@ -313,20 +313,26 @@ def max_timestamp_of(segment: Segment) -> TimestampOffset:
     return found
 
 
-def recover(segment: Segment, settings: SegmentSettings) -> Segment:
+def reopened(segment: Segment, now: int = 0) -> Segment:
+    """The segment as a broker knows it that has just started: its files, and nothing else.
+
+    Kafka: `LogSegment.open`, with the greatest timestamp from the time index.
+    """
+    return attrs.evolve(
+        segment, bytes_since_entry=0, max_timestamp=None, first_timestamp=None, created=now
+    )
+
+
+def recover(segment: Segment, settings: SegmentSettings, now: int = 0) -> Segment:
     """The segment of a broker that starts, up to its first batch that is not valid.
 
     Its indexes are made anew, whatever they were. Kafka: `LogSegment.recover`. It raises where an
     offset is too far from the base offset.
     """
-    made = new_segment(segment.base_offset, settings, segment.created)
+    made = new_segment(segment.base_offset, settings, now)
     for batch in segment.batches:
         if not batch.is_valid:
             break
         made = append(made, [batch], settings)
-    return attrs.evolve(
-        seal(made),
-        bytes_since_entry=0,
-        first_timestamp=None,
-        last_modified=segment.last_modified,
-    )
+    last_modified = segment.last_modified
+    return attrs.evolve(reopened(seal(made), now), last_modified=last_modified)

@@ -98,7 +98,7 @@ public class Segments {
                     else
                         method.invoke(segment, last, records);
                 } catch (java.lang.reflect.InvocationTargetException rejected) {
-                    return "rejected " + rejected.getCause().getClass().getSimpleName();
+                    return sizes + " rejected " + rejected.getCause().getClass().getSimpleName();
                 }
         return sizes + " " + state();
     }
@@ -123,6 +123,8 @@ public class Segments {
                 place = start + 20;
             start += batch.sizeInBytes();
         }
+        if (count == 0)
+            return "0";
         try (RandomAccessFile file = new RandomAccessFile(segment.log().file(), "rw")) {
             file.seek(place);
             int last = file.read();

@@ -19,7 +19,7 @@ SEGMENTS, LOGS = "Segments", "Logs"
 
 @contextmanager
 def compiled(version: str, program: str) -> Iterator[list[str]]:
-    """The command that plays scenarios on one release; skips the test where Kafka is not present."""
+    """The command that plays scenarios on one release; skips the test without Java or Kafka."""
     for tool in ("java", "javac"):
         if shutil.which(tool) is None:
             pytest.skip(f"Kafka needs {tool}")

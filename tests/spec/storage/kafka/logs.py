@@ -33,7 +33,7 @@ from spec.storage.segments import (
     truncate_to,
 )
 from tests.spec.storage.kafka.segments import Command, batch_of
-from tests.spec.storage.kafka.words import read, sized
+from tests.spec.storage.kafka.words import field, read, sized
 
 OUT_OF_RANGE = "rejected OffsetOutOfRangeException"
 INDEX_FULL = "rejected IllegalArgumentException"
@@ -62,11 +62,15 @@ class Drawn:
     def commands(self) -> Iterator[Command]:
         """The commands of the scenario."""
         yield Command(f"new {self.settings()}")
-        kinds = ["append"] * 8 + ["watermark"] * 2 + ["roll", "time", "cleanable", "clean", "clean"]
-        kinds += ["retain", "start"]
+        kinds = ["append"] * 8 + ["clean"] * 3 + ["retain"] * 2
+        kinds += ["watermark", "roll", "time", "cleanable", "start"]
         for _ in range(self.chance.randrange(5, 30)):
             kind = self.chance.choice(kinds)
             self.now += self.chance.randrange(10)
+            if kind in ("clean", "retain") and self.chance.random() < 0.8:
+                self.watermark = self.ends[-1]
+                yield Command(f"watermark {self.watermark}")
+                yield Command("roll")
             if kind == "append":
                 if self.chance.random() < 0.1 and self.ends[-1] > self.watermark:
                     yield self.truncation()
@@ -77,7 +81,7 @@ class Drawn:
             elif kind == "roll":
                 yield Command("roll")
             elif kind in ("cleanable", "clean"):
-                checkpoint = self.chance.choice(["-", "0", *map(str, self.ends[-4:])])
+                checkpoint = self.chance.choice(["-", "-", "0", *map(str, self.ends[-4:])])
                 size = f" {self.chance.choice([2, 3, 100])}" if kind == "clean" else ""
                 yield Command(f"{kind} {self.now} {checkpoint}{size}")
             elif kind == "start":
@@ -125,7 +129,7 @@ class Drawn:
 
     def batch(self, offset: int) -> Batch:
         """One batch."""
-        if self.open and self.chance.random() < 0.4:
+        if self.open and self.chance.random() < 0.6:
             producer = self.chance.choice(sorted(self.open))
             self.open.discard(producer)
             marker = self.chance.choice(list(Marker))
@@ -147,7 +151,7 @@ class Drawn:
         producer = self.chance.choice([-1, -1, 7, 8])
         if producer < 0:
             return made
-        transactional = producer in self.open or self.chance.random() < 0.7
+        transactional = producer in self.open or self.chance.random() < 0.5
         if transactional:
             self.open.add(producer)
         return attrs.evolve(
@@ -304,12 +308,12 @@ class Played:
         end = first_uncleanable_segment(self.segments, part.first_uncleanable)
         batches = [batch for segment in self.segments for batch in segment.batches]
         latest = offset_map(batches, part.first_dirty, end, capacity=int(words[1]))
-        self.merge(Cleaning(latest, end, now, self.cleaner.delete_retention_ms, last(active)))
-        self.resize(dumped)
+        cleaning = Cleaning(latest, end, now, self.cleaner.delete_retention_ms, last(active))
+        self.resize(self.merge(cleaning), dumped)
         return f"{stable} {active} {latest.end} {self.dump()}"
 
-    def merge(self, cleaning: Cleaning) -> None:
-        """The segments up to the end of the map are cleaned, and merged in groups."""
+    def merge(self, cleaning: Cleaning) -> int:
+        """The segments up to the end of the map are cleaned, and merged into so many."""
         cleaned = between(self.segments, 0, cleaning.map.end)
         rest = [batch for s in self.segments[len(cleaned) :] for batch in s.batches]
         groups = grouped(cleaned, self.settings, cleaning.first_uncleanable)
@@ -320,13 +324,14 @@ class Played:
             mine = tuple(batch for batch in kept if batch.base_offset in bases)
             merged.append(attrs.evolve(self.empty(group[0].base_offset), batches=mine))
         self.segments = [*merged, *self.segments[len(cleaned) :]]
+        return len(merged)
 
-    def resize(self, dumped: str) -> None:
+    def resize(self, count: int, dumped: str) -> None:
         """Cleaned batches have the sizes that Kafka gave them, and indexes accordingly."""
         sizes = {
             b.base_offset: b.size for part in dumped.split(";") for b in read(part.split("=")[1])
         }
-        for number, segment in enumerate(self.segments[:-1]):
+        for number, segment in enumerate(self.segments[:count]):
             batches = [attrs.evolve(b, size=sizes.get(b.base_offset, 0)) for b in segment.batches]
             made = append(self.empty(segment.base_offset), batches, self.settings)
             self.segments[number] = seal(made)
@@ -388,7 +393,7 @@ def dumped_batch(batch: Batch) -> str:
     records = [
         f"{r.offset}:{r.timestamp}::"
         if batch.is_control
-        else f"{r.offset}:{r.timestamp}:{'-' if r.key is None else r.key}:{'-' if r.value is None else r.value}"
+        else f"{r.offset}:{r.timestamp}:{field(r.key)}:{field(r.value)}"
         for r in batch.records
     ]
     horizon = -1 if batch.delete_horizon is None else batch.delete_horizon
