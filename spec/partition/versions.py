@@ -122,11 +122,11 @@ KAFKA_2_1 = KAFKA_2_0.derive(
     remove=(unfenced.follower_truncates_to_leader_end,),
     why=(
         "A follower of 2.0 does not know where an epoch ended that is older than its first one, so "
-        "its log can still diverge. A replica with an old leader epoch was served, and a follower whose leader stayed the "
-        "same never truncated. KIP-320: requests carry the leader epoch, and a follower truncates "
-        "in each new one. A leader notes at once where its epoch begins (KAFKA-7415), and a "
-        "follower joins the ISR only once it has reached that offset (KAFKA-7128). No fetch offset "
-        "is beyond the leader's log any more."
+        "its log can still diverge. A replica with an old leader epoch was served, and a follower "
+        "whose leader stayed the same never truncated. KIP-320: requests carry the leader epoch, "
+        "and a follower truncates in each new one. A leader notes at once where its epoch begins "
+        "(KAFKA-7415), and a follower joins the ISR only once it has reached that offset "
+        "(KAFKA-7128). No fetch offset is beyond the leader's log any more."
     ),
     violates={
         "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
