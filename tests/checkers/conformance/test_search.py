@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from checkers.conformance.connection import Address, Connection
+from checkers.conformance.play import Clock
 from checkers.conformance.search import PROFILES
 from checkers.conformance.security import Security
 from impl.broker import BrokerSettings, EmbeddedBroker
@@ -59,8 +60,14 @@ def test_nothing_is_left_at_the_embedded_broker(kspec: Kspec) -> None:
 
 
 @pytest.mark.slow
-def test_the_timers_of_the_embedded_broker_conform(embedded: str, search_it: SearchIt) -> None:
-    assert search_it(embedded, histories=8, profiles=("timers",)).found == ()
+def test_the_timers_of_the_embedded_broker_conform(
+    timeless: tuple[str, Clock], search_it: SearchIt
+) -> None:
+    address, clock = timeless
+    searched = search_it(address, histories=40, profiles=("timers",), clock=clock, workers=1)
+    assert searched.found == ()
+    assert searched.unsteady == 0
+    assert clock.now() > 60
 
 
 @pytest.mark.slow
