@@ -75,7 +75,7 @@ def test_a_broker_without_describe_groups_is_compared(kspec: Kspec) -> None:
     """Librdkafka's mock cluster, which differs in its first responses."""
     confluent_kafka = pytest.importorskip("confluent_kafka")
     producer = confluent_kafka.Producer({"bootstrap.servers": "mock", "test.mock.num.brokers": 1})
-    [broker] = producer.list_topics(timeout=60).brokers.values()
+    [broker] = producer.list_topics(timeout=600).brokers.values()
     ran = kspec(
         "conform", "broker", f"{broker.host}:{broker.port}", "--max-differences", "2", "--json"
     )
