@@ -27,13 +27,22 @@ CHECKED_FROM = 6
 """Where the checksummed part begins."""
 
 
+def remainder_of(byte: int) -> int:
+    """The remainder of a byte, bit by bit."""
+    for _ in range(8):
+        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+    return byte
+
+
+REMAINDERS = tuple(map(remainder_of, range(256)))
+"""The remainders of all bytes."""
+
+
 def crc32c(data: bytes) -> int:
-    """The checksum: CRC-32C (Castagnoli), bit by bit. Kafka: `Crc32C.compute`."""
+    """The checksum: CRC-32C (Castagnoli). Kafka: `Crc32C.compute`."""
     remainder = 0xFFFFFFFF
     for byte in data:
-        remainder ^= byte
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (0x82F63B78 if remainder & 1 else 0)
+        remainder = remainder >> 8 ^ REMAINDERS[(remainder ^ byte) & 0xFF]
     return remainder ^ 0xFFFFFFFF
 
 
