@@ -73,8 +73,6 @@ class ProducerState:
         """
         producer = append.current.producer
         entry = append.current.after(append.updated, self.release)
-        if producer not in self.producers:
-            entry = append.updated
         return attrs.evolve(
             self,
             producers={**self.producers, producer: entry},

@@ -2,7 +2,7 @@
 
     version     int16    1
     crc         uint32   CRC-32C of what follows
-    producers   int32    how many entries follow, 50 bytes each:
+    producers   int32    how many entries follow, 46 bytes each:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32,
         timestamp int64, coordinator epoch int32, first offset of the open transaction int64
 

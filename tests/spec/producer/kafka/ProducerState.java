@@ -184,7 +184,10 @@ public class ProducerState {
             for (File file : folder.listFiles())
                 if (newest == null || file.getName().compareTo(newest.getName()) > 0)
                     newest = file;
-            return newest == null ? "none" : HexFormat.of().formatHex(Files.readAllBytes(newest.toPath()));
+            if (newest == null)
+                return "none";
+            byte[] bytes = Files.readAllBytes(newest.toPath());
+            return HexFormat.of().formatHex(isJava ? bytes : Batches.inOrder(bytes));
         }
 
         String dump() throws Exception {
@@ -307,6 +310,23 @@ public class ProducerState {
             byte[] key = {0, 0, 0, (byte) (isAbort ? 0 : 1)};
             record(records, 0, key, ByteBuffer.allocate(6).putShort((short) 0).putInt(coordinator).array());
             return batch(offset, producer, epoch, -1, 1, time, 0x30, records);
+        }
+
+        /** A snapshot with its producers in Java's order, as Scala's maps have another one. */
+        static byte[] inOrder(byte[] bytes) {
+            java.util.zip.CRC32C crc = new java.util.zip.CRC32C();
+            crc.update(bytes, 6, bytes.length - 6);
+            if ((int) crc.getValue() != ByteBuffer.wrap(bytes).getInt(2))
+                throw new IllegalStateException("the checksum is wrong");
+            List<ByteBuffer> rows = new ArrayList<>();
+            for (int at = 10; at < bytes.length; at += 46)
+                rows.add(ByteBuffer.wrap(bytes.clone(), at, 46));
+            Collections.sort(rows);
+            ByteBuffer sorted = ByteBuffer.wrap(bytes).position(10);
+            rows.forEach(sorted::put);
+            crc.reset();
+            crc.update(bytes, 6, bytes.length - 6);
+            return sorted.putInt(2, (int) crc.getValue()).array();
         }
 
         /** A record whose lengths fit into one byte each. */
