@@ -42,6 +42,8 @@ class ProducerState:
 
     release: Release = LATEST
     """The rules."""
+    expiration: int = EXPIRATION
+    """After how long an idle producer is forgotten (producer.id.expiration.ms)."""
     producers: Mapping[int, ProducerEntry] = NO_ENTRIES
     """By producer id."""
     ongoing: tuple[Transaction, ...] = ()
@@ -216,17 +218,21 @@ class ProducerState:
             last_snapshot=max(state.snapshots, default=log_start),
         )
 
-    def expire(self, now: int, expiration: int = EXPIRATION) -> ProducerState:
+    def expire(self, now: int) -> ProducerState:
         """The state without the producers that were idle, and verifications that nobody ended.
 
         A producer with an open transaction stays. Kafka:
         `ProducerStateManager.removeExpiredProducers` (KIP-854), run every ten minutes.
         """
         verifications = {
-            p: v for p, v in self.verifications.items() if now - v.started < expiration
+            p: v for p, v in self.verifications.items() if now - v.started < self.expiration
         }
-        kept = {p: e for p, e in self.producers.items() if not is_expired(e, now, expiration)}
+        kept = {p: e for p, e in self.producers.items() if not self.is_expired(e, now)}
         return attrs.evolve(self, producers=kept, verifications=verifications)
+
+    def is_expired(self, entry: ProducerEntry, now: int) -> bool:
+        """Whether a producer has been idle for too long. Kafka: `isProducerExpired`."""
+        return entry.transaction_start is None and now - entry.last_timestamp >= self.expiration
 
     def has_late_transaction(self, now: int, largest_timeout: int) -> bool:
         """Whether the oldest transaction seems to hang: no transaction may stay open so long.
@@ -248,13 +254,11 @@ class ProducerState:
         """
         if self.end <= self.last_snapshot:
             return self
-        entries = tuple(attrs.evolve(e, batches=e.batches[-1:]) for e in self.producers.values())
+        entries = tuple(map(as_written, self.producers.values()))
         snapshots = {**self.snapshots, self.end: entries}
         return attrs.evolve(self, snapshots=snapshots, last_snapshot=self.end)
 
-    def truncate(
-        self, log_start: int, log_end: int, now: int = 0, expiration: int = EXPIRATION
-    ) -> ProducerState:
+    def truncate(self, log_start: int, log_end: int, now: int = 0) -> ProducerState:
         """The state after the log was truncated, or loaded: that of the latest snapshot in range.
 
         The log from its `end` on is still to be read. If nothing was truncated, the state stays.
@@ -265,7 +269,7 @@ class ProducerState:
         if log_end == self.end:
             return state.advance_log_start(log_start)
         latest = max(in_range, default=log_start)
-        loaded = [e for e in in_range.get(latest, ()) if not is_expired(e, now, expiration)]
+        loaded = [e for e in in_range.get(latest, ()) if not self.is_expired(e, now)]
         if self.release.retention_forgets:
             loaded = [e for e in loaded if is_retained(e, log_start)]
         started = [
@@ -298,9 +302,10 @@ class ProducerState:
         )
 
 
-def is_expired(entry: ProducerEntry, now: int, expiration: int) -> bool:
-    """Whether a producer has been idle for too long. Kafka: `isProducerExpired`."""
-    return entry.transaction_start is None and now - entry.last_timestamp >= expiration
+def as_written(entry: ProducerEntry) -> ProducerEntry:
+    """What a snapshot says of a producer: its last batch, with the time of its last activity."""
+    last = (attrs.evolve(b, timestamp=entry.last_timestamp) for b in entry.batches[-1:])
+    return attrs.evolve(entry, batches=tuple(last))
 
 
 def is_retained(entry: ProducerEntry, log_start: int) -> bool:

@@ -214,7 +214,7 @@ class TransactionLog:
             if batch.first_offset < state.end:
                 continue
             append = state.prepare(batch.producer, AppendOrigin.REPLICATION).after(batch)
-            state = state.update(append)
+            state = state.end_verification(batch).update(append)
             for completed in append.completed:
                 state = state.complete(completed)
         high_watermark = min(self.high_watermark, end)

@@ -82,10 +82,7 @@ class Drawn:
 
     def origin(self, usual: str) -> str:
         """Mostly the usual origin."""
-        if usual == "C" and not self.release.trusts_replicated_markers:
-            others = ("C", "R")
-        else:
-            others = ("C", "K", "R") if usual == "C" else ("K", "R")
+        others = "KR" if usual == "K" else "CKR" if self.release.trusts_replicated_markers else "CR"
         return usual if self.draw.chance(0.8) else self.draw.choose(others)
 
     def batch(self) -> str:
@@ -186,7 +183,7 @@ def draw_history(draw: Draw, version: str) -> str:
 
 def answer_history(version: str, call: str) -> str:
     """What the specification answers."""
-    state, words, now = ProducerState(release_of(version)), [], 0
+    state, words, now = ProducerState(release_of(version), EXPIRATION), [], 0
     for operation in call.split(" "):
         name, *fields = operation.split(",")
         now = int(fields[0]) if name == "e" else now
@@ -209,15 +206,16 @@ def operate(
     numbers = list(map(int, fields))
     match name:
         case "v":
-            return begin_verification(state, *numbers, now)
+            producer, sequence, epoch, bumps = numbers
+            return begin_verification(state, producer, sequence, epoch, bool(bumps), now)
         case "h":
             return state.advance_high_watermark(*numbers), "ok"
         case "s":
             return state.advance_log_start(*numbers), "ok"
         case "e":
-            return state.expire(*numbers, EXPIRATION), "ok"
+            return state.expire(*numbers), "ok"
         case "t":
-            return state.truncate(*numbers, EXPIRATION), "ok"
+            return state.truncate(*numbers), "ok"
         case _:
             return state.truncate_fully(*numbers), "ok"
 
@@ -255,11 +253,11 @@ def append(state: ProducerState, batch: Batch, origin: AppendOrigin) -> tuple[Pr
 
 
 def begin_verification(
-    state: ProducerState, producer: int, sequence: int, epoch: int, bumps: int, now: int
+    state: ProducerState, producer: int, sequence: int, epoch: int, bumps: bool, now: int
 ) -> tuple[ProducerState, str]:
     """A verification, whether or not it is needed: `UnifiedLog` decides that."""
     others = attrs.evolve(state, producers={})
-    begun, _ = others.start_verification(producer, sequence, epoch, bool(bumps), now)
+    begun, _ = others.start_verification(producer, sequence, epoch, bumps, now)
     verification = begun.verifications[producer]
     after = attrs.evolve(begun, producers=state.producers)
     return after, f"v{verification.lowest_sequence},{verification.epoch}"
