@@ -58,8 +58,8 @@ FAULTS = {
         "sequence",
     ),
     "an older epoch begins a verification": (
-        "is not None and epoch < producer.epoch:\n            return ProducerError.INVALID_PRODUCER_EPOCH\n        if self.has",
-        "is None and False:\n            return ProducerError.INVALID_PRODUCER_EPOCH\n        if self.has",
+        "        if producer is not None and epoch < producer.epoch:\n            return",
+        "        if False:\n            return",
     ),
     "a marker ends the next verification": ("verified.bumps_epochs and", "False and"),
     "a marker keeps the batches of its old epoch": (
