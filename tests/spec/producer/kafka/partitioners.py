@@ -6,7 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from checkers.oracle.draws import Draw
 from spec.placement import key_partition
-from spec.producer.partitioners import Topic, next_sticky, round_robin, sticky_after_new_batch
+from spec.producer.partitioners import (
+    Topic,
+    next_sticky,
+    round_robin,
+    round_robin_record,
+    sticky_after_new_batch,
+)
+from spec.producer.releases import parse_release
 from tests.spec.producer.kafka.kinds import Kind
 
 
@@ -38,6 +45,8 @@ def draw_calls(draw: Draw, *, keys: bool, batches: bool) -> str:
             words.append(f"a{some_partitions(draw, partitions)}")
         elif batches and draw.chance(0.4):
             words.append(f"b{draw.below(partitions)}")
+        elif not batches and not keys and draw.chance(0.7):
+            words.append(f"r{some_partitions(draw, partitions)}")
         elif keys and draw.chance(0.5):
             words.append("k" + bytes(draw.below(256) for _ in range(draw.below(12))).hex())
         else:
@@ -59,19 +68,38 @@ def topic_of(partitions: int, step: str) -> Topic:
 # -- answers --------------------------------------------------------------------------------------
 
 
-def answer_round_robin(call: str, *, keys: bool, starts_at_random: bool) -> str:
-    """The partitions by round robin; with `keys`, that of the key if there is one."""
+def answer_default_before_sticky(call: str) -> str:
+    """The partition of each key, and round robin from a random number."""
     randoms, partitions, steps = read_calls(call)
     topic = Topic(partitions, ())
-    counter = None if starts_at_random else 0
+    counter: int | None = None
     chosen = []
     for step in steps:
         if step[0] == "a":
             topic = topic_of(partitions, step)
-        elif keys and step[0] == "k":
+        elif step[0] == "k":
             chosen.append(key_partition(bytes.fromhex(step[1:]), partitions))
         else:
             counter = next(randoms) if counter is None else counter
+            chosen.append(round_robin(topic, counter))
+            counter += 1
+    return " ".join(map(str, chosen))
+
+
+def answer_round_robin(version: str, call: str) -> str:
+    """Round robin from 0, with new batches."""
+    _, partitions, steps = read_calls(call)
+    topic = Topic(partitions, ())
+    counter = 0
+    chosen = []
+    for step in steps:
+        if step[0] == "a":
+            topic = topic_of(partitions, step)
+        elif step[0] == "r":
+            is_open = topic_of(partitions, step).available
+            partition, counter = round_robin_record(topic, counter, parse_release(version), is_open)
+            chosen.append(partition)
+        else:
             chosen.append(round_robin(topic, counter))
             counter += 1
     return " ".join(map(str, chosen))
@@ -102,7 +130,7 @@ PARTITIONERS = (
         program="Partitioners.java",
         versions=("2.3.1",),
         draw=lambda draw, version: draw_calls(draw, keys=True, batches=False),
-        answer=lambda version, call: answer_round_robin(call, keys=True, starts_at_random=True),
+        answer=lambda version, call: answer_default_before_sticky(call),
     ),
     Kind(
         name="default-sticky",
@@ -121,9 +149,9 @@ PARTITIONERS = (
     Kind(
         name="round-robin",
         program="Partitioners.java",
-        versions=("2.4.1", "3.9.1", "4.1.0"),
-        draw=lambda draw, version: draw_calls(draw, keys=True, batches=False),
-        answer=lambda version, call: answer_round_robin(call, keys=False, starts_at_random=False),
+        versions=("2.4.1", "3.9.1", "3.9.2", "4.1.0"),
+        draw=lambda draw, version: draw_calls(draw, keys=False, batches=False),
+        answer=answer_round_robin,
     ),
 )
 """The classes that implement `Partitioner`."""
