@@ -25,11 +25,9 @@ from __future__ import annotations
 
 import attrs
 
+from spec.durability import ALL
 from spec.java import INT_MAX
 from spec.producer.releases import Release
-
-ALL = -1
-"""acks=all."""
 
 ACKS = "acks"
 RETRIES = "retries"

@@ -9,9 +9,10 @@ import pytest
 
 from checkers.advice.catalogue import catalogue, releases
 from spec.core import SpecError
+from spec.durability import ALL
 from spec.java import INT_MAX
 from spec.producer.releases import parse_release
-from spec.producer.settings import ALL, ProducerSettings, effective, with_defaults
+from spec.producer.settings import ProducerSettings, effective, with_defaults
 from tests.spec.producer.kafka.settings import read_settings
 
 RECORD = json.loads((Path(__file__).parents[2] / "cases" / "kafka_clients.json").read_text())
