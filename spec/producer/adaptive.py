@@ -21,10 +21,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import attrs
 
+from spec.core import SpecError
 from spec.producer.partitioners import Topic, pick, to_positive
 
 # -- when the partition changes ---------------------------------------------------------------
@@ -64,6 +65,14 @@ class Load:
 
     partitions: tuple[int, ...]
     cumulative: tuple[int, ...]
+
+    def __attrs_post_init__(self) -> None:
+        """Each partition has a positive weight."""
+        sums = (0, *self.cumulative)
+        if not self.cumulative or len(self.partitions) != len(self.cumulative):
+            raise SpecError("a load has one weight or more, and as many partitions")
+        if any(after <= before for before, after in pairwise(sums)):
+            raise SpecError("the running sums of a load ascend from above 0")
 
 
 def partition_load(queues: Sequence[Queue], partitions: int) -> Load | None:
