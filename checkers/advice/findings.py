@@ -232,7 +232,7 @@ def conflicts_text(s: Settings, names: Collection[str]) -> str:
 def on_producer(s: Settings) -> Iterator[Finding]:
     """Acknowledgements, retries, order and time limits."""
     producer = producer_of(s)
-    check = "ProducerConfig.postProcessAndValidateIdempotenceConfigs; spec.producer.settings"
+    check = "spec.producer.settings; ProducerConfig.postProcessAndValidateIdempotenceConfigs"
     refused = [name for name in producer.refused if name != DELIVERY_TIMEOUT]
     if refused:
         yield Finding(

@@ -11,7 +11,12 @@ from spec.producer.batching import Accumulator, PartitionQueue, ready, retry_bac
 from spec.producer.releases import Release, parse_release
 from spec.vocabulary import TopicPartition
 from tests.spec.producer.kafka.kinds import Kind
-from tests.spec.producer.kafka.partitioners import java_randoms, some_partitions, topic_of
+from tests.spec.producer.kafka.partitioners import (
+    java_longs,
+    java_randoms,
+    some_partitions,
+    topic_of,
+)
 
 # -- the built-in partitioner ---------------------------------------------------------------------
 
@@ -186,6 +191,24 @@ def load_text(load: Load | None) -> str:
     return ",".join(f"{partition}:{weight}" for partition, weight in pairs)
 
 
+# -- the backoff ----------------------------------------------------------------------------------
+
+
+def draw_backoff(draw: Draw, version: str) -> str:
+    """The seed of the jitter, the first and the longest wait, and the number of attempts."""
+    seed = draw.between(-(2**62), 2**62)
+    initial = draw.choose((0, 1, 50, 100, 1000, draw.between(1, 5000)))
+    most = draw.choose((0, 100, 1000, 100_000, initial, draw.between(0, 10_000)))
+    return f"{seed} {initial} {most} {draw.between(1, 30)}"
+
+
+def answer_backoff(version: str, call: str) -> str:
+    """The wait, with the jitter that Java draws."""
+    seed, initial, most, attempts = map(int, call.split(" "))
+    unit = (next(java_longs(seed)) >> 11) * 2.0**-53
+    return str(retry_backoff_ms(initial, most, attempts, jitter=unit * (1.2 - 0.8) + 0.8))
+
+
 BATCHING = (
     Kind(
         name="built-in",
@@ -200,6 +223,13 @@ BATCHING = (
         versions=("2.4.1", "2.8.2", "3.3.2", "3.9.1", "4.1.0"),
         draw=draw_batches,
         answer=answer_batches,
+    ),
+    Kind(
+        name="backoff",
+        program="Backoff.java",
+        versions=("3.9.1", "4.1.0"),
+        draw=draw_backoff,
+        answer=answer_backoff,
     ),
 )
 """The built-in partitioner, and when a batch is sent."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from checkers.oracle.draws import Draw
+from spec.java import int32
 from spec.placement import key_partition
 from spec.producer.partitioners import (
     Topic,
@@ -19,11 +20,22 @@ from tests.spec.producer.kafka.kinds import Kind
 
 def java_randoms(seed: int) -> Iterator[int]:
     """The results of `ThreadLocalRandom.nextInt()` after its seed was set."""
+    for mixed in java_states(seed):
+        yield int32(mixed >> 32)
+
+
+def java_longs(seed: int) -> Iterator[int]:
+    """The results of `nextLong()`, without a sign."""
+    for mixed in java_states(seed):
+        yield mixed ^ mixed >> 33
+
+
+def java_states(seed: int) -> Iterator[int]:
+    """The states of the generator, mixed: what `mix32` and `mix64` have in common."""
     while True:
         seed = (seed + 0x9E3779B97F4A7C15) % 2**64
         mixed = (seed ^ seed >> 33) * 0xFF51AFD7ED558CCD % 2**64
-        mixed = (mixed ^ mixed >> 33) * 0xC4CEB9FE1A85EC53 % 2**64
-        yield (mixed >> 32) - (2**32 if mixed >> 63 else 0)
+        yield (mixed ^ mixed >> 33) * 0xC4CEB9FE1A85EC53 % 2**64
 
 
 # -- calls ----------------------------------------------------------------------------------------
