@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import attrs
 
-from spec.producer.releases import Release
+from spec.producer.broker_rules import BrokerRules
 
 NO_EPOCH = -1
 """Instead of an epoch: the producer is unknown, or no marker has come."""
@@ -163,11 +163,11 @@ class ProducerEntry:
         """
         return self if epoch == self.epoch else attrs.evolve(self, epoch=epoch, batches=())
 
-    def after(self, change: ProducerEntry, release: Release) -> ProducerEntry:
+    def after(self, change: ProducerEntry, rules: BrokerRules) -> ProducerEntry:
         """The entry after an append. Kafka: `ProducerStateEntry.update`."""
-        batches = (*self.in_epoch(change.epoch).batches, *change.batches)[-release.retained :]
+        batches = (*self.in_epoch(change.epoch).batches, *change.batches)[-rules.retained :]
         time = change.last_timestamp
-        if not release.marker_is_activity:
+        if not rules.marker_is_activity:
             time = batches[-1].timestamp if batches else NO_TIMESTAMP
         return attrs.evolve(change, batches=batches, last_timestamp=time)
 

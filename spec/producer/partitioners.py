@@ -14,11 +14,12 @@ The hash is `spec.placement.key_partition`. Random numbers are inputs: the resul
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import attrs
 
 from spec.core import SpecError
+from spec.producer.releases import Release
 
 
 @attrs.frozen
@@ -34,8 +35,9 @@ class Topic:
         """Partitions count from 0."""
         if self.partitions < 1:
             raise SpecError(f"a topic has at least one partition, not {self.partitions}")
-        if not set(self.available) <= set(range(self.partitions)):
-            raise SpecError(f"{self.available} are not partitions of {self.partitions}")
+        for partition in self.available:
+            if not 0 <= partition < self.partitions:
+                raise SpecError(f"partition {partition} is not one of {self.partitions}")
         if list(self.available) != sorted(set(self.available)):
             raise SpecError("the available partitions ascend")
 
@@ -72,14 +74,22 @@ def round_robin(topic: Topic, counter: int) -> int:
     return pick(topic, counter)
 
 
-def calls_per_record(release: tuple[int, int], *, new_batch: bool) -> int:
-    """How often the producer calls a configured partitioner for one record: twice for a new batch.
+def round_robin_record(
+    topic: Topic, counter: int, release: Release, open_batches: Collection[int]
+) -> tuple[int, int]:
+    """The partition of a record by `RoundRobinPartitioner`, and the counter after it.
 
-    From 2.4 to 3.9 it calls once more after `onNewBatch`, so a round robin with an even number of
-    partitions and one record in a batch writes to every second partition only (KAFKA-9965). 4.0
-    removed `onNewBatch`. Kafka: `KafkaProducer.doSend`.
+    `open_batches` are the partitions that have a batch with room for the record. From 2.4 to
+    3.9.1, the producer asks again if the partition has none, and the first partition gets nothing.
+    With one record in each batch and an even number of partitions, every second partition stays
+    empty (KAFKA-9965). 3.9.2 repeats the first answer (KAFKA-17632), and 4.0 does not ask again.
+    Kafka: `KafkaProducer.doSend`, `RoundRobinPartitioner.onNewBatch` [3.9.2].
     """
-    return 2 if new_batch and (2, 4) <= release < (4, 0) else 1
+    chosen = round_robin(topic, counter)
+    asks_again = (2, 4) <= release < (3, 9, 2) and chosen not in open_batches
+    if asks_again:
+        return round_robin(topic, counter + 1), counter + 2
+    return chosen, counter + 1
 
 
 # -- sticky (KIP-480) -------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 import attrs
 
+from spec.producer.broker_rules import LATEST, BrokerRules
 from spec.producer.entries import (
     CompletedTransaction,
     DataBatch,
@@ -22,7 +23,6 @@ from spec.producer.entries import (
     Transaction,
     Verification,
 )
-from spec.producer.releases import LATEST, Release
 from spec.producer.sequences import Append, Check
 from spec.vocabulary import AppendOrigin, ProducerError
 
@@ -40,7 +40,7 @@ NO_SNAPSHOTS: Mapping[int, tuple[ProducerEntry, ...]] = MappingProxyType({})
 class ProducerState:
     """The producer state of one replica. Each method returns what it changes as a new state."""
 
-    release: Release = LATEST
+    rules: BrokerRules = LATEST
     """The rules."""
     expiration: int = EXPIRATION
     """After how long an idle producer is forgotten (producer.id.expiration.ms)."""
@@ -66,7 +66,7 @@ class ProducerState:
     def prepare(self, producer: int, origin: AppendOrigin) -> Append:
         """An append that concerns a producer. Kafka: `ProducerStateManager.prepareUpdate`."""
         entry = self.producers.get(producer, ProducerEntry(producer))
-        return Append(entry, origin, self.verifications.get(producer), self.release)
+        return Append(entry, origin, self.verifications.get(producer), self.rules)
 
     def update(self, append: Append) -> ProducerState:
         """The state after an append, before the transactions that it completed.
@@ -74,7 +74,7 @@ class ProducerState:
         Kafka: `ProducerStateManager.update`.
         """
         producer = append.current.producer
-        entry = append.current.after(append.updated, self.release)
+        entry = append.current.after(append.updated, self.rules)
         return attrs.evolve(
             self,
             producers={**self.producers, producer: entry},
@@ -123,7 +123,7 @@ class ProducerState:
         entry = self.producers.get(producer)
         if entry is None or entry.transaction_start is None:
             return False
-        return not self.release.ongoing_in_epoch or entry.epoch == epoch
+        return not self.rules.ongoing_in_epoch or entry.epoch == epoch
 
     def start_verification(
         self, producer: int, sequence: int, epoch: int, bumps_epochs: bool = False, now: int = 0
@@ -134,7 +134,7 @@ class ProducerState:
         Kafka: `UnifiedLog.maybeStartTransactionVerification`.
         """
         entry = self.producers.get(producer)
-        if self.release.fences_verification and entry is not None and epoch < entry.epoch:
+        if self.rules.fences_verification and entry is not None and epoch < entry.epoch:
             return self, ProducerError.INVALID_PRODUCER_EPOCH
         if self.has_ongoing(producer, epoch):
             return self, None
@@ -159,7 +159,7 @@ class ProducerState:
         to no transaction, which nobody would end: a hanging transaction.
         Kafka: `UnifiedLog.analyzeAndValidateProducerState`, `batchMissingRequiredVerification`.
         """
-        if not self.release.verifies or origin is AppendOrigin.REPLICATION:
+        if not self.rules.verifies or origin is AppendOrigin.REPLICATION:
             return
         if isinstance(batch, EndMarker) or not batch.is_transactional:
             return
@@ -205,7 +205,7 @@ class ProducerState:
         `ProducerStateManager.onLogStartOffsetIncremented`, earlier `truncateHead`.
         """
         state = self
-        if self.release.retention_forgets:
+        if self.rules.retention_forgets:
             kept = {p: e for p, e in self.producers.items() if is_retained(e, log_start)}
             ongoing = tuple(
                 t for t in self.ongoing if t.producer in kept or t.producer not in self.producers
@@ -270,7 +270,7 @@ class ProducerState:
             return state.advance_log_start(log_start)
         latest = max(in_range, default=log_start)
         loaded = [e for e in in_range.get(latest, ()) if not self.is_expired(e, now)]
-        if self.release.retention_forgets:
+        if self.rules.retention_forgets:
             loaded = [e for e in loaded if is_retained(e, log_start)]
         started = [
             Transaction(e.producer, e.transaction_start)

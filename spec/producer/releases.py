@@ -1,112 +1,23 @@
-"""What differs from release to release in what a broker keeps of producers.
-
-Each release has one record of rules, derived from the one before: what is named is what changed.
-
-    >>> from spec.producer.releases import release_of
-    >>> release_of("2.3.1").without_state
-    <ProducerError.UNKNOWN_PRODUCER_ID: 'UNKNOWN_PRODUCER_ID'>
-    >>> print(release_of("3.9.1").name, release_of("3.9.1").without_state)
-    3.6 None
-
-From the sources of `ProducerStateManager` at the tags 0.11.0.3 to 4.3.0. Left out: 1.0.0 and
-1.0.1, which may remember a batch that they rejected; markers in 0.11.
-"""
+"""Releases of Kafka, where a patch makes a difference."""
 
 from __future__ import annotations
 
-import re
-
-import attrs
+from typing import TypeAlias
 
 from spec.core import SpecError
-from spec.vocabulary import ProducerError
+from spec.java import INT_MAX
+
+Release: TypeAlias = tuple[int, ...]
+"""A release with its patch number, such as (3, 0, 1) or (0, 11, 0, 3)."""
 
 
-@attrs.frozen
-class Release:
-    """The rules of a release, and of those after it up to the next one here."""
-
-    name: str
-    """The first release with these rules."""
-    retained: int
-    """How many batches of a producer are remembered, to recognise duplicates."""
-    without_state: ProducerError | None
-    """The error of an unknown producer's first batch unless it begins with 0; None accepts it."""
-    without_sequence: ProducerError
-    """The error of the first batch after a marker that began an epoch, unless it begins with 0."""
-    counts_offsets: bool = True
-    """Whether offsets give a batch its length; else sequence numbers, which is wrong when they wrap
-    around."""
-    trusts_replicated_markers: bool = True
-    """Whether a replica accepts each marker that its leader has accepted."""
-    marker_is_activity: bool = True
-    """Whether a marker counts when it is decided how long the producer has been idle."""
-    retention_forgets: bool = False
-    """Whether producers are forgotten when their last record is deleted."""
-    completes_empty: bool = False
-    """Whether a marker without a transaction completes an empty one."""
-    verifies: bool = True
-    """Whether a transaction's first batch needs a verification (KIP-890, part 1)."""
-    ongoing_in_epoch: bool = True
-    """Whether a transaction counts as open only to batches of its own epoch."""
-    bumping_starts_at_zero: bool = True
-    """Whether an unknown producer that bumps its epoch at each end has to begin with 0."""
-    fences_verification: bool = True
-    """Whether an older epoch is rejected before the verification, not only after it."""
-    marker_bumps: bool = True
-    """Whether a marker of transaction version 2 needs a newer epoch (KAFKA-19446)."""
-    repeats_at_last_epoch: bool = True
-    """Whether a marker with the last possible epoch may also end an open transaction."""
-
-
-V4_3 = Release("4.3", 5, None, ProducerError.OUT_OF_ORDER_SEQUENCE_NUMBER)
-"""The rules of the latest release."""
-V4_2 = attrs.evolve(V4_3, name="4.2", repeats_at_last_epoch=False)
-V4_1 = attrs.evolve(V4_2, name="4.1", marker_bumps=False)
-V4_0 = attrs.evolve(V4_1, name="4.0", bumping_starts_at_zero=False, fences_verification=False)
-"""Transaction version 2 (KIP-890, part 2)."""
-V3_6 = attrs.evolve(V4_0, name="3.6", ongoing_in_epoch=False)
-V2_8 = attrs.evolve(V3_6, name="2.8", verifies=False)
-V2_5 = attrs.evolve(V2_8, name="2.5", completes_empty=True)
-"""An unknown producer may begin anywhere (KIP-360)."""
-V2_4_1 = attrs.evolve(
-    V2_5,
-    name="2.4.1",
-    without_state=ProducerError.UNKNOWN_PRODUCER_ID,
-    without_sequence=ProducerError.UNKNOWN_PRODUCER_ID,
-)
-V2_4 = attrs.evolve(V2_4_1, name="2.4", trusts_replicated_markers=False, marker_is_activity=False)
-V2_1_1 = attrs.evolve(V2_4, name="2.1.1", retention_forgets=True)
-V2_0_1 = attrs.evolve(V2_1_1, name="2.0.1", counts_offsets=False)
-V1_0_2 = attrs.evolve(
-    V2_0_1, name="1.0.2", without_sequence=ProducerError.OUT_OF_ORDER_SEQUENCE_NUMBER
-)
-"""Five batches, and an error of its own for unknown producers (KAFKA-5494, KAFKA-5793)."""
-V0_11 = attrs.evolve(
-    V1_0_2,
-    name="0.11",
-    retained=1,
-    without_state=ProducerError.OUT_OF_ORDER_SEQUENCE_NUMBER,
-)
-
-RELEASES = (
-    V0_11, V1_0_2, V2_0_1, V2_1_1, V2_4, V2_4_1, V2_5, V2_8, V3_6, V4_0, V4_1, V4_2, V4_3
-)  # fmt: skip
-"""Oldest first."""
-
-LATEST = RELEASES[-1]
-
-
-def release_of(version: str) -> Release:
-    """The rules of a version of Kafka, such as 3.9 or 3.9.1."""
-    if not re.fullmatch(r"\d+(\.\d+){0,3}", version):
-        raise SpecError(f"a version of Kafka is a number such as 4.1 or 4.1.0, not {version!r}")
-    asked = _numbers(version)
-    found = [release for release in RELEASES if _numbers(release.name) <= asked]
-    if not found:
-        raise SpecError(f"idempotent producers came with Kafka 0.11, after {version}")
-    return found[-1]
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
+def parse_release(text: str) -> Release:
+    """A release by its number; without a patch number, the newest patch."""
+    try:
+        parts = tuple(map(int, text.split(".")))
+    except ValueError:
+        parts = ()
+    whole = 4 if parts[:1] == (0,) else 3
+    if not 2 <= len(parts) <= whole or min(parts) < 0:
+        raise SpecError(f"a release is a number such as 3.9 or 3.9.1, not {text!r}")
+    return parts if len(parts) == whole else (*parts, INT_MAX)

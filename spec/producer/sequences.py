@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import attrs
 
+from spec.producer.broker_rules import LATEST, BrokerRules
 from spec.producer.entries import (
     LAST_EPOCH,
     LAST_SEQUENCE,
@@ -36,7 +37,6 @@ from spec.producer.entries import (
     Transaction,
     Verification,
 )
-from spec.producer.releases import LATEST, Release
 from spec.vocabulary import AppendOrigin, ProducerError
 
 OUT_OF_ORDER = ProducerError.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -69,7 +69,7 @@ class Append:
     """Where the append comes from."""
     verification: Verification | None = None
     """The verification that the producer waits for, or has just got."""
-    release: Release = LATEST
+    rules: BrokerRules = LATEST
     """The rules."""
     updated: ProducerEntry = attrs.field(
         default=attrs.Factory(lambda self: attrs.evolve(self.current, batches=()), takes_self=True)
@@ -90,11 +90,11 @@ class Append:
     def _appended(self, batch: DataBatch) -> Append:
         """A transactional batch begins a transaction unless one is open."""
         delta = batch.last_offset - batch.first_offset
-        if not self.release.counts_offsets:
+        if not self.rules.counts_offsets:
             delta = batch.last_sequence - batch.first_sequence
         entry = self.updated.in_epoch(batch.epoch)
         metadata = BatchMetadata(batch.last_sequence, batch.last_offset, delta, batch.timestamp)
-        batches = (*entry.batches, metadata)[-self.release.retained :]
+        batches = (*entry.batches, metadata)[-self.rules.retained :]
         entry = attrs.evolve(entry, batches=batches, last_timestamp=batch.timestamp)
         if entry.transaction_start is not None or not batch.is_transactional:
             return attrs.evolve(self, updated=entry)
@@ -110,7 +110,7 @@ class Append:
         and the end of an empty one.
         """
         started, start = self.started, self.updated.transaction_start
-        if start is None and self.release.completes_empty:
+        if start is None and self.rules.completes_empty:
             start = marker.first_offset
             started = (*started, Transaction(marker.producer, start))
         completed = self.completed
@@ -169,7 +169,7 @@ def verification_checks(
     (since 4.1): nothing else tells that no batch is missing.
     """
     first = batch.first_sequence
-    if append.release.bumping_starts_at_zero:
+    if append.rules.bumping_starts_at_zero:
         is_new = verification.bumps_epochs and not append.current.batches
         yield Check("bumped epoch begins with 0", first == 0 or not is_new, OUT_OF_ORDER)
     yield Check(
@@ -187,16 +187,16 @@ def sequence_checks(append: Append, batch: DataBatch) -> Iterator[Check]:
     producer finds out by itself whether a record is missing; since 2.5 any number is accepted
     (KIP-360).
     """
-    release, first = append.release, batch.first_sequence
+    rules, first = append.rules, batch.first_sequence
     if append.updated.epoch == NO_EPOCH:
-        error = release.without_state
+        error = rules.without_state
         yield Check("producer is known", first == 0 or error is None, error or OUT_OF_ORDER)
     elif batch.epoch != append.updated.epoch:
         yield Check("new epoch begins with 0", first == 0, OUT_OF_ORDER)
-    elif release.without_state is None and append.current.epoch == NO_EPOCH:
+    elif rules.without_state is None and append.current.epoch == NO_EPOCH:
         pass  # a later batch of an append by an unknown producer
     elif (last := last_sequence(append, batch)) == NO_SEQUENCE:
-        yield Check("epoch of a marker begins with 0", first == 0, release.without_sequence)
+        yield Check("epoch of a marker begins with 0", first == 0, rules.without_sequence)
     else:
         yield Check("sequence number follows the last one", follows(last, first), OUT_OF_ORDER)
 
@@ -224,13 +224,13 @@ def marker_checks(append: Append, marker: EndMarker) -> Iterator[Check]:
     Since 4.2 it is rejected unless no transaction is open: then it is a repetition. A replica
     accepts what its leader accepted, since 2.4.1. Kafka: `ProducerAppendInfo.appendEndTxnMarker`.
     """
-    release, known = append.release, append.updated
-    is_trusted = append.origin is AppendOrigin.REPLICATION and release.trusts_replicated_markers
+    rules, known = append.rules, append.updated
+    is_trusted = append.origin is AppendOrigin.REPLICATION and rules.trusts_replicated_markers
     is_current = marker.epoch >= known.epoch
-    if release.marker_bumps and marker.transaction_version >= 2:
+    if rules.marker_bumps and marker.transaction_version >= 2:
         repeats = marker.epoch == known.epoch and (
             known.transaction_start is None
-            or (release.repeats_at_last_epoch and marker.epoch == LAST_EPOCH)
+            or (rules.repeats_at_last_epoch and marker.epoch == LAST_EPOCH)
         )
         is_current = marker.epoch > known.epoch or repeats
     yield Check(

@@ -29,9 +29,9 @@ from collections.abc import Callable
 
 import attrs
 
+from spec.producer.broker_rules import LATEST, BrokerRules
 from spec.producer.entries import Batch, DataBatch, EndMarker
 from spec.producer.producer_state import ProducerState
-from spec.producer.releases import LATEST, Release
 from spec.producer.sequences import Check, rejection
 from spec.vocabulary import AppendOrigin
 
@@ -103,9 +103,9 @@ class TransactionLog:
     """The index of aborted transactions."""
 
     @classmethod
-    def of(cls, release: Release = LATEST) -> TransactionLog:
-        """An empty log of a broker of a release."""
-        return cls(state=ProducerState(release))
+    def of(cls, rules: BrokerRules = LATEST) -> TransactionLog:
+        """An empty log of a broker of a rules."""
+        return cls(state=ProducerState(rules))
 
     def append(
         self,

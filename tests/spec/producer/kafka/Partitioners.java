@@ -17,7 +17,8 @@ import org.apache.kafka.common.PartitionInfo;
 /**
  * Asks a class that implements Partitioner. A line is a seed, a number of partitions, and steps:
  * `a0,2` these have a leader, `n` a record without a key, `k0aff` one with this key, `b3` a new
- * batch in partition 3. The answer has the partition of each record.
+ * batch in partition 3, `r0,2` a record as KafkaProducer.doSend sends it if these partitions have an
+ * open batch. The answer has the partition of each record.
  */
 public class Partitioners {
     static final String PACKAGE = "org.apache.kafka.clients.producer.";
@@ -49,6 +50,9 @@ public class Partitioners {
     static String answer(Partitioner partitioner, String[] words) throws Exception {
         int partitions = Integer.parseInt(words[1]);
         Cluster cluster = null;
+        Method onNewBatch = null;
+        for (Method each : Partitioner.class.getMethods())
+            if (each.getName().equals("onNewBatch")) onNewBatch = each;
         StringJoiner chosen = new StringJoiner(" ");
         for (int i = 2; i < words.length; i++) {
             String rest = words[i].substring(1);
@@ -57,9 +61,15 @@ public class Partitioners {
                     cluster = cluster(partitions, rest);
                     break;
                 case 'b':
-                    Method method = partitioner.getClass()
-                        .getMethod("onNewBatch", String.class, Cluster.class, int.class);
-                    method.invoke(partitioner, "t", cluster, Integer.parseInt(rest));
+                    onNewBatch.invoke(partitioner, "t", cluster, Integer.parseInt(rest));
+                    break;
+                case 'r':
+                    int first = partitioner.partition("t", null, null, null, null, cluster);
+                    if (onNewBatch != null && !Arrays.asList(rest.split(",")).contains("" + first)) {
+                        onNewBatch.invoke(partitioner, "t", cluster, first);
+                        first = partitioner.partition("t", null, null, null, null, cluster);
+                    }
+                    chosen.add("" + first);
                     break;
                 default:
                     byte[] key = words[i].charAt(0) == 'n' ? null : bytes(rest);

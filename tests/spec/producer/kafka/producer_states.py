@@ -22,6 +22,7 @@ from collections.abc import Callable
 import attrs
 
 from checkers.oracle.draws import Draw
+from spec.producer.broker_rules import BrokerRules, rules_of
 from spec.producer.entries import (
     LAST_EPOCH,
     LAST_SEQUENCE,
@@ -32,7 +33,6 @@ from spec.producer.entries import (
     sequence_after,
 )
 from spec.producer.producer_state import ProducerState
-from spec.producer.releases import Release, release_of
 from spec.producer.sequences import rejection
 from spec.producer.snapshots import encode
 from spec.vocabulary import AppendOrigin
@@ -54,7 +54,7 @@ class Drawn:
     """What a drawn history has probably come to, so that most of its operations succeed."""
 
     draw: Draw
-    release: Release
+    rules: BrokerRules
     end: int = 0
     now: int = 100
     last: dict[int, tuple[int, int, int]] = attrs.Factory(dict)
@@ -66,9 +66,9 @@ class Drawn:
         """A random operation."""
         choices: list[tuple[int, Callable[[], str]]] = [(60, self.batch), (14, self.marker)]
         choices += [(4, self.high_watermark), (3, self.log_start), (3, self.expiry)]
-        if self.release.verifies:
+        if self.rules.verifies:
             choices.append((10, self.verification))
-        if not self.release.completes_empty:
+        if not self.rules.completes_empty:
             choices += [(6, lambda: "p"), (3, self.truncation), (1, self.beginning)]
         return self._chosen(choices)()
 
@@ -82,7 +82,7 @@ class Drawn:
 
     def origin(self, usual: str) -> str:
         """Mostly the usual origin."""
-        others = "KR" if usual == "K" else "CKR" if self.release.trusts_replicated_markers else "CR"
+        others = "KR" if usual == "K" else "CKR" if self.rules.trusts_replicated_markers else "CR"
         return usual if self.draw.chance(0.8) else self.draw.choose(others)
 
     def batch(self) -> str:
@@ -117,8 +117,8 @@ class Drawn:
         some = sorted(self.is_open)
         producer = draw.choose(some) if some and draw.chance(0.8) else draw.below(3)
         epoch, following, size = self.last.get(producer, (draw.below(2), 0, 1))
-        version = draw.choose((0, 1, 2)) if self.release.marker_bumps else 0
-        bumps = version == 2 or self.release.ongoing_in_epoch
+        version = draw.choose((0, 1, 2)) if self.rules.marker_bumps else 0
+        bumps = version == 2 or self.rules.ongoing_in_epoch
         if draw.chance(0.7 if bumps else 0.2):
             epoch, following = bounded(epoch + 1), 0
         elif draw.chance(0.15):
@@ -138,7 +138,7 @@ class Drawn:
         epoch, following, _ = self.last.get(producer, (0, 0, 1))
         sequence = self.draw.choose((following, following, 0, 7))
         epoch = bounded(epoch + self.draw.choose((0, 0, 0, 1, -1)))
-        bumps = self.draw.below(2) if self.release.ongoing_in_epoch else 0
+        bumps = self.draw.below(2) if self.rules.ongoing_in_epoch else 0
         return f"v,{producer},{sequence},{epoch},{bumps}"
 
     def high_watermark(self) -> str:
@@ -174,7 +174,7 @@ def bounded(epoch: int) -> int:
 
 def draw_history(draw: Draw, version: str) -> str:
     """A random history."""
-    drawn = Drawn(draw, release_of(version))
+    drawn = Drawn(draw, rules_of(version))
     return " ".join(drawn.operation() for _ in range(draw.between(1, 16)))
 
 
@@ -183,7 +183,7 @@ def draw_history(draw: Draw, version: str) -> str:
 
 def answer_history(version: str, call: str) -> str:
     """What the specification answers."""
-    state, words, now = ProducerState(release_of(version), EXPIRATION), [], 0
+    state, words, now = ProducerState(rules_of(version), EXPIRATION), [], 0
     for operation in call.split(" "):
         name, *fields = operation.split(",")
         now = int(fields[0]) if name == "e" else now
