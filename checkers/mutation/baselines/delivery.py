@@ -17,6 +17,8 @@ def ProgressWithinPartition(s: Delivery) -> Claims:
             yield f"consumer {consumer}, in partition {partition}", within
             committed = 0 <= read.committed <= read.position
             yield f"consumer {consumer}, in its commits of partition {partition}", committed
+            ahead = all(read.processed < record < read.position for record in read.ahead)
+            yield f"consumer {consumer}, ahead in partition {partition}", ahead
 
 
 @always
@@ -47,10 +49,11 @@ def CrashedMemberOwnsPartition(s: Delivery) -> Claims:
         yield f"consumer {member}", member in s.owners
 
 
-@reachable
-def AllRecordsCommitted(s: Delivery) -> bool:
-    """A group can commit every record."""
-    return all(offset == s.bounds.records for offset in s.committed)
+@always
+def RejoiningMembersAreInGroup(s: Delivery) -> Claims:
+    """A member that is rejoining is in the group, and is running."""
+    for member in s.rejoining:
+        yield f"consumer {member}", member in s.group and member not in s.crashed
 
 
 @reachable
@@ -111,8 +114,8 @@ BASELINE = Baseline(
         OwnersAreMembers,
         MembersReadOwnedPartitions,
         CrashedMemberOwnsPartition,
+        RejoiningMembersAreInGroup,
         RemovedMembersRejoin,
-        AllRecordsCommitted,
         GroupWithoutMembers,
     ),
     bounds=({"records": 1}, {}),
