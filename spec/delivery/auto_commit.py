@@ -105,7 +105,7 @@ def client_commits_by_timer(s: Delivery, member: int) -> Step[Delivery]:
 def client_commits_stored_offsets(s: Delivery, member: int) -> Step[Delivery]:
     """A background thread commits the offsets that the application has stored after processing.
 
-    librdkafka: `enable.auto.offset.store=false` and `rd_kafka_offsets_store`.
+    Not in Kafka: librdkafka has `enable.auto.offset.store=false` and `rd_kafka_offsets_store`.
     """
     new = any(read.processed > read.committed for _, read in partitions_read(s, member))
     yield "stored offset is beyond the last commit", new
@@ -154,7 +154,6 @@ def client_repeats_commit(s: Delivery, member: int, partition: int) -> Step[Deli
     """
     yield "member is rejoining", member in s.rejoining
     yield "every fetched record is processed", s.has_processed_all(member)
-    yield "member owns the partition", s.owns(member, partition)
     progress = yield from reads_partition(s, member, partition)
     yield "no commit is in flight", not s.in_flight[partition]
     yield "commit has failed", s.committed[partition] < progress.committed
@@ -233,7 +232,6 @@ def member_polls_while_rejoining(
     Kafka: `KafkaConsumer.poll`, which fetches although `ConsumerCoordinator.poll` has not joined
     yet (3.2.1 and 3.2.2).
     """
-    yield "member is rejoining", member in s.rejoining
     yield "commit is not answered", not is_answered(s, member)
     yield "member owns the partition", s.owns(member, partition)
     progress = yield from reads_partition(s, member, partition)

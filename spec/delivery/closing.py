@@ -9,15 +9,17 @@ from spec.delivery.auto_commit import position, processed
 from spec.delivery.state import Delivery, PartitionProgress, members, partitions_read
 
 
-def is_open(s: Delivery, member: int) -> Step[None]:
-    """The guards that the member reads partitions of its group, and none of its commits is pending.
-
-    close waits for the responses to commitAsync. Kafka: `ConsumerCoordinator.close`.
-    """
+def ends_loop(s: Delivery, member: int) -> Step[None]:
+    """The guards that the member of the group has processed what it has read."""
     yield "member is in the group", member in s.group
     yield "member reads a partition", any(read is not None for read in s.progress[member])
-    waits = any(s.in_flight[partition] for partition, _ in partitions_read(s, member))
-    yield "no commit is in flight", not waits
+    yield "every fetched record is processed", s.has_processed_all(member)
+
+
+def fails(s: Delivery, member: int) -> Step[None]:
+    """The guards that processing may fail in a member of the group."""
+    yield "member is in the group", member in s.group
+    yield "a fetched record is not processed", not s.has_processed_all(member)
 
 
 def commits_and_leaves(
@@ -36,10 +38,10 @@ def commits_and_leaves(
 def member_closes(s: Delivery, member: int) -> Step[Delivery]:
     """The loop ends after a batch, and the member leaves without another commit.
 
-    Kafka: `ClassicKafkaConsumer.close`, which calls `AbstractCoordinator.maybeLeaveGroup`.
+    Kafka: `ConsumerCoordinator.close`, `AbstractCoordinator.maybeLeaveGroup`. Simplification: close
+    waits for the responses to commitAsync; a commit without one looks lost.
     """
-    yield from is_open(s, member)
-    yield "every fetched record is processed", s.has_processed_all(member)
+    yield from ends_loop(s, member)
     return s.with_member_left(member)
 
 
@@ -51,8 +53,7 @@ def member_commits_and_closes(s: Delivery, member: int) -> Step[Delivery]:
     since 2.4; the automatic commit does so too. Kafka: `ConsumerCoordinator.close`,
     `ConsumerCoordinator.onLeavePrepare`.
     """
-    yield from is_open(s, member)
-    yield "every fetched record is processed", s.has_processed_all(member)
+    yield from ends_loop(s, member)
     return commits_and_leaves(s, member, position)
 
 
@@ -63,8 +64,7 @@ def member_fails_and_commits_position(s: Delivery, member: int) -> Step[Delivery
     The positions are beyond the failed record. The application calls commitSync without offsets, or
     close with automatic commits does. Kafka: `ConsumerCoordinator.close`.
     """
-    yield from is_open(s, member)
-    yield "a fetched record is not processed", not s.has_processed_all(member)
+    yield from fails(s, member)
     return commits_and_leaves(s, member, position)
 
 
@@ -74,6 +74,5 @@ def member_fails_and_commits_processed(s: Delivery, member: int) -> Step[Deliver
 
     Kafka: `ConsumerCoordinator.commitOffsetsSync`.
     """
-    yield from is_open(s, member)
-    yield "a fetched record is not processed", not s.has_processed_all(member)
+    yield from fails(s, member)
     return commits_and_leaves(s, member, processed)

@@ -7,8 +7,7 @@ variants that have them: the places where each does the most harm.
 from __future__ import annotations
 
 from spec.core import Step, evolve, replaced, rule
-from spec.delivery.committing import has_processed_uncommitted
-from spec.delivery.member import has_fetched_record
+from spec.delivery.member import has_fetched_record, reads_partition
 from spec.delivery.state import Delivery, members, partitions
 
 POISON = 0
@@ -56,7 +55,7 @@ def member_commits_after_last_seen_record(
 
     Filtered records at the end are not committed. Kafka: `ConsumerCoordinator.commitOffsetsSync`.
     """
-    progress = yield from has_processed_uncommitted(s, member, partition)
+    progress = yield from reads_partition(s, member, partition)
     offset = min(progress.processed, filtered(s))
     yield "last record seen is not committed", offset > progress.committed
     accepted = s.owns(member, partition)
