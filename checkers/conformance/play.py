@@ -53,6 +53,12 @@ SETTLING = 0.7
 """How long its group may differ once it has, in seconds."""
 GRACE = 0.02
 """How long to wait for more responses where some worlds have sent more."""
+LOOKS = 3
+"""How often the group must be as expected until an unanswered request is taken for a parked one:
+requests on other connections may overtake it."""
+ROUNDS = 10
+"""How often the broker is observed at least before it differs: on a busy machine, time passes
+without anything happening."""
 MOST_WORLDS = 2_000
 """A history ends undecided if the broker may be in more states than this."""
 
@@ -236,7 +242,9 @@ class Game:
         worlds, last = possible(before, asks, Moment(begin, time.monotonic())), time.monotonic()
         agreed: float | None = None
         described: Described | None = None
+        rounds = looks = 0
         while True:
+            rounds += 1
             self.receive(observed)
             now = time.monotonic()
             if now - last > 0.01 and has_near_timer(before, now, self.player.patience):
@@ -252,17 +260,25 @@ class Game:
                         self.receive(observed)
                         agreeing = all_that(agrees(world, observed) for world in worlds)
                         found = all_that(agrees_with_description(w, described) for w in agreeing)
-                    if found:
+                    looks += bool(found)
+                    if found and (looks >= LOOKS or self.are_answered(asks)):
                         self.conclude(asks, before, {forget(world) for world in found})
                         return None
+                    if found:
+                        continue
             elif not has_near_timer(before, now, self.player.patience) and not any(
                 may_agree(world, observed) for world in worlds
             ):
                 break
-            if now > deadline or (agreeing and agreed and now > agreed + SETTLING):
+            is_over = now > deadline or (agreeing and agreed and now > agreed + SETTLING)
+            if is_over and rounds >= ROUNDS:
                 break
             wait(self.in_flight.values(), 0.005 if agreeing else 0.05)
         return self.explain(at, step, asks, worlds, observed, described)
+
+    def are_answered(self, asks: tuple[Ask, ...]) -> bool:
+        """Whether nothing is left to wait for; without descriptions, nothing shows that."""
+        return self.describing is None or self.in_flight.keys().isdisjoint(asks)
 
     def conclude(self, asks: tuple[Ask, ...], before: set[World], found: set[World]) -> None:
         """Keep the worlds that agree, and drop connections whose requests are parked in none."""

@@ -31,9 +31,7 @@ from tests.cli.conftest import Kspec, Ran
 from traces.source import MOST_LEVELS
 
 ROOT = Path(__file__).parents[2]
-fuzz = settings(
-    max_examples=30, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+fuzz = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def assert_refused(ran: Ran) -> None:

@@ -269,14 +269,14 @@ GOOD = [
 ATTACKS = st.lists(st.one_of(hostile(), damaged()), min_size=1, max_size=20)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=ATTACKS)
 def test_hostile_requests_harm_nobody(broker: EmbeddedBroker, data: list[bytes]) -> None:
     attack(broker, b"".join(data))
 
 
 @pytest.mark.slow
-@settings(derandomize=True, deadline=None, max_examples=5_000)
+@settings(max_examples=5_000)
 @given(data=ATTACKS)
 def test_many_hostile_requests_harm_nobody(broker: EmbeddedBroker, data: list[bytes]) -> None:
     attack(broker, b"".join(data))
