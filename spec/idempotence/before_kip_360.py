@@ -51,7 +51,6 @@ def leader_appends_known(s: Exchange, late: bool) -> Step[Exchange]:
     """
     request = yield from arrived(s, late)
     state = producer_state(s, request, s.bounds.in_flight)
-    yield "batch is no duplicate", not is_duplicate(state, request)
     yield "epoch is not old", not is_old(state, request)
     yield "sequence is the next one", is_next(state, request, without_state=False)
     return with_appended(s, request, late)
@@ -266,17 +265,6 @@ def with_one_less(s: Exchange, failed: int) -> Exchange:
             moved = evolve(batch, sequence=batch.sequence - 1, renumbered=True)
             s = s.with_batch(record, moved)
     return s.with_producer(next_sequence=s.producer.next_sequence - 1)
-
-
-@rule(by="producer")
-def producer_expires_batch_of_id(s: Exchange) -> Step[Exchange]:
-    """The oldest batch reaches delivery.timeout.ms, and the application is told that it failed.
-
-    Kafka: `Sender.sendProducerData`, `TransactionManager.markSequenceUnresolved`, whatever the
-    batch's producer id.
-    """
-    s, batch = yield from expired(s)
-    return s.with_producer(unresolved=batch.sequence + 1) if batch.retried else s
 
 
 @rule(by="producer")

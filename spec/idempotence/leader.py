@@ -126,7 +126,6 @@ def leader_appends(s: Exchange, late: bool) -> Step[Exchange]:
     """
     request = yield from arrived(s, late)
     state = producer_state(s, request, s.bounds.in_flight)
-    yield "batch is no duplicate", not is_duplicate(state, request)
     yield "epoch is not old", not is_old(state, request)
     yield "sequence is the next one", is_next(state, request, without_state=had_records(s))
     return with_appended(s, request, late)

@@ -26,7 +26,6 @@ def leader_appends_any_first(s: Exchange, late: bool) -> Step[Exchange]:
     """
     request = yield from arrived(s, late)
     state = producer_state(s, request, s.bounds.in_flight)
-    yield "batch is no duplicate", not is_duplicate(state, request)
     yield "epoch is not old", not is_old(state, request)
     yield "sequence is the next one", is_next(state, request, without_state=True)
     return with_appended(s, request, late)
@@ -56,7 +55,6 @@ def leader_appends_zero_first(s: Exchange, late: bool) -> Step[Exchange]:
     """
     request = yield from arrived(s, late)
     state = producer_state(s, request, s.bounds.in_flight)
-    yield "batch is no duplicate", not is_duplicate(state, request)
     yield "epoch is not old", not is_old(state, request)
     yield "sequence is the next one", is_next(state, request, without_state=False)
     return with_appended(s, request, late)

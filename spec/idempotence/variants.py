@@ -118,7 +118,7 @@ KAFKA_1_0 = KAFKA_0_11.derive(
     "kafka-1.0",
     replace={
         before_kip_360.producer_sends_alone: before_kip_360.producer_sends_by_id,
-        before_kip_360.producer_expires_queued_batch: before_kip_360.producer_expires_batch_of_id,
+        before_kip_360.producer_expires_queued_batch: producer.producer_expires_batch,
         before_kip_360.producer_fails_batch_out_of_order: (
             before_kip_360.producer_fails_batch_at_gap
         ),
