@@ -65,6 +65,7 @@ BUILT_IN = {
         "traces.pictures.delivery:picture",
         "checkers.mutation.baselines.delivery:BASELINE",
     ),
+    "transactions": BuiltIn("spec.transactions:TRANSACTIONS"),
     "watermarks": BuiltIn(
         "spec.watermarks:WATERMARKS",
         "traces.pictures.watermarks:picture",
