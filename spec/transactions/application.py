@@ -65,7 +65,7 @@ def consumer_polls(s: Application, instance: int) -> Step[Application]:
 
 
 def with_committed(s: Application, instance: int, epoch: int) -> Application:
-    """The application is told that its transaction is committed, and goes on."""
+    """The response to EndTxn reaches the application, which has committed."""
     own = s.instances[instance]
     ghosts = evolve(s.ghosts, committed=s.ghosts.committed | {own.txn})
     moved = s.with_instance(
@@ -75,7 +75,7 @@ def with_committed(s: Application, instance: int, epoch: int) -> Application:
 
 
 def with_aborted(s: Application, instance: int, epoch: int, phase: Phase) -> Application:
-    """The application is told that its transaction is aborted, and seeks to the committed offset."""
+    """The application has aborted, and seeks to the committed offset."""
     return s.with_instance(instance, phase=phase, txn=NO_TXN, epoch=epoch, position=UNKNOWN)
 
 

@@ -155,16 +155,16 @@ def late_end_txn_arrives(s: Application) -> Step[Application]:
 # -- WriteTxnMarkers ------------------------------------------------------------------------------
 
 
-@rule(by="network", id=ids, partition=partitions)
-def marker_is_repeated(s: Application, id: int, partition: int) -> Step[Application]:
+@rule(by="network", tid=ids, partition=partitions)
+def marker_is_repeated(s: Application, tid: int, partition: int) -> Step[Application]:
     """The coordinator sends a marker again, or another coordinator does, and one copy is late.
 
     Kafka: `TransactionMarkerRequestCompletionHandler.onComplete`, after a disconnect.
     """
-    yield "coordinator has to send the marker", partition in s.transactions[id].unmarked
+    yield "coordinator has to send the marker", partition in s.transactions[tid].unmarked
     yield limit("no other marker is late"), s.late.marker is None
     yield limit("a late marker remains"), s.late.markers < s.bounds.late_markers
-    repeated = WriteMarker(partition, marker_of(s, id))
+    repeated = WriteMarker(partition, marker_of(s, tid))
     return s.with_late(marker=repeated, markers=s.late.markers + 1)
 
 
@@ -187,8 +187,9 @@ def known_by(s: Application, late: WriteMarker) -> ProducerState:
 
 def has_no_older_coordinator(s: Application, late: WriteMarker) -> Guarded[None]:
     """The guard that fences markers of an earlier coordinator."""
-    yield "marker has no older coordinator epoch", (
-        late.marker.coordinator_epoch >= known_by(s, late).coordinator_epoch
+    yield (
+        "marker has no older coordinator epoch",
+        (late.marker.coordinator_epoch >= known_by(s, late).coordinator_epoch),
     )
 
 

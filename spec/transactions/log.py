@@ -77,12 +77,12 @@ class Log:
         """
         return min([p.first for p in self.producers if p.first != NO_OFFSET], default=self.end)
 
-    def is_open(self, id: int, epoch: int) -> bool:
+    def is_open(self, tid: int, epoch: int) -> bool:
         """Whether a producer has an open transaction here, in this epoch.
 
         Kafka: `UnifiedLog.hasOngoingTransaction`.
         """
-        known = self.producers[id]
+        known = self.producers[tid]
         return known.first != NO_OFFSET and known.epoch == epoch
 
     def outcome(self, offset: int) -> bool | None:
@@ -108,9 +108,9 @@ class Log:
             if not self.entries[offset].is_marker and self.outcome(offset) is True
         ]
 
-    def count(self, id: int, epoch: int) -> int:
+    def count(self, tid: int, epoch: int) -> int:
         """How many records a producer has appended in an epoch: the next sequence number."""
-        own = (e for e in self.entries if not e.is_marker and e.id == id and e.epoch == epoch)
+        own = (e for e in self.entries if not e.is_marker and e.id == tid and e.epoch == epoch)
         return sum(1 for _ in own)
 
     # -- updates ----------------------------------------------------------------------------------

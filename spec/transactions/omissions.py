@@ -65,7 +65,9 @@ def consumer_commits_offset(s: Application, instance: int) -> Step[Application]:
 
 def with_plain_offset(s: Application, instance: int) -> Application:
     """The offset is committed at once, outside any transaction."""
-    return s.with_record(OFFSETS, evolve(offset_of(s.instances[instance]), id=NO_ID, epoch=NO_EPOCH))
+    return s.with_record(
+        OFFSETS, evolve(offset_of(s.instances[instance]), id=NO_ID, epoch=NO_EPOCH)
+    )
 
 
 # -- offsets outside the transaction --------------------------------------------------------------
@@ -173,33 +175,36 @@ def coordinator_keeps_epoch(s: Application, instance: int) -> Step[Application]:
 # -- partitions -----------------------------------------------------------------------------------
 
 
-@rule(by="coordinator", id=ids, partition=partitions)
-def partition_appends_only_later_marker(s: Application, id: int, partition: int) -> Step[Application]:
+@rule(by="coordinator", tid=ids, partition=partitions)
+def partition_appends_only_later_marker(
+    s: Application, tid: int, partition: int
+) -> Step[Application]:
     """A partition appends no marker of the epoch that it knows, even if it only repeats one.
 
     Not in a release: `ProducerAppendInfo.checkProducerEpoch` before KAFKA-19999.
     """
-    yield "coordinator has to send the marker", partition in s.transactions[id].unmarked
-    marker, known = marker_of(s, id), s.logs[partition].producers[id]
+    yield "coordinator has to send the marker", partition in s.transactions[tid].unmarked
+    marker, known = marker_of(s, tid), s.logs[partition].producers[tid]
     yield "marker has a later producer epoch", marker.epoch > known.epoch
-    yield "marker has no older coordinator epoch", (
-        marker.coordinator_epoch >= known.coordinator_epoch
+    yield (
+        "marker has no older coordinator epoch",
+        (marker.coordinator_epoch >= known.coordinator_epoch),
     )
-    return with_marker_written(s, id, partition)
+    return with_marker_written(s, tid, partition)
 
 
-@rule(by="partition", id=ids, partition=partitions)
-def partition_expires_producer(s: Application, id: int, partition: int) -> Step[Application]:
+@rule(by="partition", tid=ids, partition=partitions)
+def partition_expires_producer(s: Application, tid: int, partition: int) -> Step[Application]:
     """A partition forgets a producer whose epoch was bumped by a marker: it has no timestamp.
 
     Kafka: `ProducerStateManager.isProducerExpired`, `ProducerStateEntry.lastTimestamp` (2.4.0).
     """
     log = s.logs[partition]
-    known = log.producers[id]
+    known = log.producers[tid]
     yield "partition knows the producer", known != ProducerState()
-    yield "no transaction is open", not log.is_open(id, known.epoch)
-    yield "partition has no record of the epoch", log.count(id, known.epoch) == 0
-    producers = tuple(ProducerState() if i == id else p for i, p in enumerate(log.producers))
+    yield "no transaction is open", not log.is_open(tid, known.epoch)
+    yield "partition has no record of the epoch", log.count(tid, known.epoch) == 0
+    producers = tuple(ProducerState() if i == tid else p for i, p in enumerate(log.producers))
     return s.with_log(partition, evolve(log, producers=producers))
 
 

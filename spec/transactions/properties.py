@@ -1,4 +1,4 @@
-"""The properties: transactions are atomic, fenced producers are silent, and each input counts once."""
+"""The properties: atomic transactions, silent zombies, and each input processed exactly once."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def FencedProducerWritesNothing(s: Application) -> bool:
     return not s.ghosts.fenced_write
 
 
-@always(partition=partitions, id=ids)
-def OpenTransactionIsCoordinated(s: Application, partition: int, id: int) -> Claims:
+@always(partition=partitions, tid=ids)
+def OpenTransactionIsCoordinated(s: Application, partition: int, tid: int) -> Claims:
     """The coordinator knows each open transaction of a partition, and will end it.
 
     Otherwise the transaction hangs: the last stable offset does not advance any more.
     """
-    if s.logs[partition].producers[id].first != NO_OFFSET:
-        yield f"{NAMES[partition]} log", partition in s.transactions[id].partitions
+    if s.logs[partition].producers[tid].first != NO_OFFSET:
+        yield f"{NAMES[partition]} log", partition in s.transactions[tid].partitions
 
 
 @always(partition=partitions)
@@ -54,10 +54,10 @@ def LastStableOffsetNeverDecreases(s: Application, partition: int) -> Claims:
     yield f"{NAMES[partition]} log", s.ghosts.stable[partition] <= stable <= s.logs[partition].end
 
 
-@always(partition=partitions, id=ids)
-def CoordinatorEpochsAscend(s: Application, partition: int, id: int) -> Claims:
+@always(partition=partitions, tid=ids)
+def CoordinatorEpochsAscend(s: Application, partition: int, tid: int) -> Claims:
     """No marker of an earlier coordinator follows one of a later coordinator (KAFKA-9144)."""
-    markers = [e for e in s.logs[partition].entries if e.is_marker and e.id == id]
+    markers = [e for e in s.logs[partition].entries if e.is_marker and e.id == tid]
     epochs = [marker.coordinator_epoch for marker in markers]
     yield f"{NAMES[partition]} log", epochs == sorted(epochs)
 
@@ -73,14 +73,20 @@ def EachResultReadOnce(s: Application) -> Claims:
 
 
 @always
+def ReaderReadsOnlyCommitted(s: Application) -> Claims:
+    """The reader has read the committed results up to its position, in order, and nothing else."""
+    committed = s.logs[DATA].committed(0, s.reader.position)
+    yield "reader", s.reader.read == tuple(record.value for record in committed)
+
+
+@always
 def NoInputIsSkipped(s: Application) -> Claims:
     """Every input below the group's committed offset has a result that is or will be committed."""
     log = s.logs[DATA]
     kept = {
         entry.value
         for offset, entry in enumerate(log.entries)
-        if not entry.is_marker
-        and (log.outcome(offset) is True or entry.txn in s.ghosts.committed)
+        if not entry.is_marker and (log.outcome(offset) is True or entry.txn in s.ghosts.committed)
     }
     for value in range(s.committed_offset):
         yield f"input {value}, below the committed offset", value in kept
@@ -94,6 +100,7 @@ PROPERTIES = (
     LastStableOffsetNeverDecreases,
     CoordinatorEpochsAscend,
     EachResultReadOnce,
+    ReaderReadsOnlyCommitted,
     NoInputIsSkipped,
 )
 

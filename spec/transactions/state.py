@@ -62,7 +62,7 @@ COMPLETE = (TxnState.COMPLETE_COMMIT, TxnState.COMPLETE_ABORT)
 class Transaction:
     """What the coordinator knows of a transactional id. Kafka: `TransactionMetadata`.
 
-    A write to `__transaction_state` is replicated at once, so only `unmarked` is lost at a failover.
+    Writes to `__transaction_state` are replicated at once, so a failover loses only `unmarked`.
     """
 
     state: TxnState = TxnState.EMPTY
@@ -255,10 +255,10 @@ class Application:
         changed = evolve(self.instances[instance], **changes)
         return evolve(self, instances=replaced(self.instances, instance, changed))
 
-    def with_transaction(self, id: int, **changes: object) -> Application:
+    def with_transaction(self, tid: int, **changes: object) -> Application:
         """The coordinator's knowledge of one transactional id changes."""
-        changed = evolve(self.transactions[id], **changes)
-        return evolve(self, transactions=replaced(self.transactions, id, changed))
+        changed = evolve(self.transactions[tid], **changes)
+        return evolve(self, transactions=replaced(self.transactions, tid, changed))
 
     def with_log(self, partition: int, log: Log) -> Application:
         """One partition has another log."""
@@ -305,13 +305,13 @@ def at(guard: str, s: Application, instance: int, *phases: Phase) -> Guarded[Ins
     return own
 
 
-def is_current(s: Application, id: int, epoch: int) -> Guarded[Transaction]:
+def is_current(s: Application, tid: int, epoch: int) -> Guarded[Transaction]:
     """The guards of a request to the coordinator: the epoch is current, and no end is in progress.
 
     Otherwise the response is PRODUCER_FENCED, or CONCURRENT_TRANSACTIONS until the markers are
     written. Kafka: `TransactionCoordinator.handleAddPartitionsToTransaction`.
     """
-    transaction = s.transactions[id]
+    transaction = s.transactions[tid]
     yield "producer epoch is the coordinator's", epoch == transaction.epoch
     yield "no end of a transaction is in progress", transaction.state not in PREPARED
     return transaction

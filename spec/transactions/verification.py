@@ -25,17 +25,18 @@ from spec.transactions.state import (
 from spec.transactions.version_1 import is_appendable, with_offset, with_result
 
 
-def is_verified(s: Application, partition: int, id: int, epoch: int) -> Guarded[None]:
+def is_verified(s: Application, partition: int, tid: int, epoch: int) -> Guarded[None]:
     """The guards of a record without an open transaction: the coordinator knows of one.
 
     Kafka: `UnifiedLog.maybeStartTransactionVerification`,
     `TransactionCoordinator.handleVerifyPartitionsInTransaction`.
     """
-    transaction = s.transactions[id]
-    is_open = s.logs[partition].is_open(id, epoch)
+    transaction = s.transactions[tid]
+    is_open = s.logs[partition].is_open(tid, epoch)
     yield "coordinator verifies the epoch", is_open or transaction.epoch == epoch
-    yield "coordinator verifies the partition", (
-        is_open or (partition in transaction.partitions and transaction.state not in PREPARED)
+    yield (
+        "coordinator verifies the partition",
+        (is_open or (partition in transaction.partitions and transaction.state not in PREPARED)),
     )
 
 

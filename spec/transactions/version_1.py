@@ -43,13 +43,13 @@ def producer_adds_offsets(s: Application, instance: int) -> Step[Application]:
     return with_partition(s, own.id, OFFSETS).with_instance(instance, phase=Phase.OFFSETS_ADDED)
 
 
-def with_partition(s: Application, id: int, partition: int) -> Application:
+def with_partition(s: Application, tid: int, partition: int) -> Application:
     """The coordinator adds a partition to the transaction, and begins it if none is ongoing.
 
     Kafka: `TransactionMetadata.prepareAddPartitions`.
     """
-    joined = s.transactions[id].partitions | {partition}
-    return s.with_transaction(id, state=TxnState.ONGOING, partitions=joined)
+    joined = s.transactions[tid].partitions | {partition}
+    return s.with_transaction(tid, state=TxnState.ONGOING, partitions=joined)
 
 
 @rule(by="producer", instance=instances)
@@ -75,12 +75,12 @@ def producer_sends_offsets(s: Application, instance: int) -> Step[Application]:
     return with_offset(s, instance)
 
 
-def is_appendable(s: Application, partition: int, id: int, epoch: int) -> Guarded[None]:
+def is_appendable(s: Application, partition: int, tid: int, epoch: int) -> Guarded[None]:
     """The guard of every record of a producer: no later epoch was appended.
 
     Otherwise the response is INVALID_PRODUCER_EPOCH (PRODUCER_FENCED before 2.7).
     """
-    yield "producer epoch is not older", epoch >= s.logs[partition].producers[id].epoch
+    yield "producer epoch is not older", epoch >= s.logs[partition].producers[tid].epoch
 
 
 def result_of(own: Instance) -> Entry:

@@ -1,6 +1,6 @@
-"""Transactions version 2 (KIP-890, part 2; 4.0): brokers add partitions, and each end bumps the epoch.
+"""Transactions version 2 (KIP-890, part 2; 4.0): each end of a transaction bumps the epoch.
 
-No request of an ended transaction has the current epoch.
+So no request of an ended transaction has the current epoch. The leader of a partition adds it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from spec.transactions.state import (
     OFFSETS,
     Application,
     Phase,
-    TxnState,
     at,
     ids,
     instances,
@@ -37,21 +36,21 @@ from spec.transactions.version_1 import is_appendable, with_offset, with_partiti
 # -- transaction ----------------------------------------------------------------------------------
 
 
-def may_join(s: Application, partition: int, id: int, epoch: int) -> Guarded[None]:
+def may_join(s: Application, partition: int, tid: int, epoch: int) -> Guarded[None]:
     """The guards of a record: while no transaction is open, the leader adds its partition.
 
     Kafka: `ReplicaManager.maybeSendPartitionsToTransactionCoordinator`, with the type
     `TransactionSupportedOperation.ADD_PARTITION`. Adding and appending are one step here, as in
     `verification`.
     """
-    yield from is_appendable(s, partition, id, epoch)
-    if not s.logs[partition].is_open(id, epoch):
-        yield from is_current(s, id, epoch)
+    yield from is_appendable(s, partition, tid, epoch)
+    if not s.logs[partition].is_open(tid, epoch):
+        yield from is_current(s, tid, epoch)
 
 
-def with_joined(s: Application, partition: int, id: int, epoch: int) -> Application:
+def with_joined(s: Application, partition: int, tid: int, epoch: int) -> Application:
     """The leader has added its partition, unless a transaction is open there."""
-    return s if s.logs[partition].is_open(id, epoch) else with_partition(s, id, partition)
+    return s if s.logs[partition].is_open(tid, epoch) else with_partition(s, tid, partition)
 
 
 @rule(by="producer", instance=instances)
@@ -175,19 +174,20 @@ def is_acceptable(marker: Entry, known: ProducerState) -> bool:
     return marker.epoch > known.epoch or repeats
 
 
-@rule(by="coordinator", id=ids, partition=partitions)
-def partition_appends_later_marker(s: Application, id: int, partition: int) -> Step[Application]:
+@rule(by="coordinator", tid=ids, partition=partitions)
+def partition_appends_later_marker(s: Application, tid: int, partition: int) -> Step[Application]:
     """The coordinator sends a marker to a partition, which requires a later epoch (KAFKA-19446).
 
     Kafka: `ProducerAppendInfo.appendEndTxnMarker` (4.2.0).
     """
-    yield "coordinator has to send the marker", partition in s.transactions[id].unmarked
-    marker, known = marker_of(s, id), s.logs[partition].producers[id]
+    yield "coordinator has to send the marker", partition in s.transactions[tid].unmarked
+    marker, known = marker_of(s, tid), s.logs[partition].producers[tid]
     yield "marker ends no later transaction", is_acceptable(marker, known)
-    yield "marker has no older coordinator epoch", (
-        marker.coordinator_epoch >= known.coordinator_epoch
+    yield (
+        "marker has no older coordinator epoch",
+        (marker.coordinator_epoch >= known.coordinator_epoch),
     )
-    return with_marker_written(s, id, partition)
+    return with_marker_written(s, tid, partition)
 
 
 @rule(by="network")
