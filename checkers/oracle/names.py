@@ -26,6 +26,7 @@ from spec.messages import (
     SyncGroup,
     SyncGroupResponse,
 )
+from spec.producer.settings import ProducerSettings
 from spec.vocabulary import Member
 
 MEMBER = {"member": "memberId", "instance": "groupInstanceId"}
@@ -62,6 +63,14 @@ NAMES: Mapping[Any, Mapping[str, str | None]] = {
         "new_member_timeout": "newMemberTimeoutMs",
         "max_size": "group.max.size",
         "max_metadata": "offset.metadata.max.bytes",
+    },
+    ProducerSettings: {
+        "in_flight": "max.in.flight.requests.per.connection",
+        "enable_idempotence": "enable.idempotence",
+        "transactional_id": "hasTransactionalId",
+        "linger_ms": "linger.ms",
+        "request_timeout_ms": "request.timeout.ms",
+        "delivery_timeout_ms": "delivery.timeout.ms",
     },
     Member: {
         "owned": "ownedPartitions",

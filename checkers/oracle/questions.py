@@ -37,8 +37,10 @@ ORACLES: Mapping[str, str] = {
     "assignors": "the assignments of range, roundrobin, sticky and cooperative-sticky",
     "epochs": "the leader-epoch cache, and where a follower truncates its log",
     "group": "a group coordinator, with its timers: it keeps state between requests",
+    "partitioner": "the partition that a producer chooses, by each partitioner",
     "placement": "the partition of a group, and of a record's key",
     "positions": "the fetch position of a consumer: reset, validation, truncation",
+    "producer": "when a producer sends a batch, and which settings take effect",
     "reset": "the offsets that kafka-consumer-groups --reset-offsets chooses",
     "watermarks": "how high watermarks advance",
 }
