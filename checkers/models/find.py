@@ -70,6 +70,11 @@ BUILT_IN = {
         "traces.pictures.delivery:picture",
         "checkers.mutation.baselines.delivery:BASELINE",
     ),
+    "transactions": BuiltIn(
+        "spec.transactions:TRANSACTIONS",
+        "traces.pictures.transactions:picture",
+        "checkers.mutation.baselines.transactions:BASELINE",
+    ),
     "watermarks": BuiltIn(
         "spec.watermarks:WATERMARKS",
         "traces.pictures.watermarks:picture",
