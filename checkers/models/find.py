@@ -65,10 +65,20 @@ BUILT_IN = {
         "traces.pictures.log_recovery:picture",
         "checkers.mutation.baselines.log_recovery:BASELINE",
     ),
+    "idempotence": BuiltIn(
+        "spec.idempotence:IDEMPOTENCE",
+        "traces.pictures.idempotence:picture",
+        "checkers.mutation.baselines.idempotence:BASELINE",
+    ),
     "delivery": BuiltIn(
         "spec.delivery:DELIVERY",
         "traces.pictures.delivery:picture",
         "checkers.mutation.baselines.delivery:BASELINE",
+    ),
+    "transactions": BuiltIn(
+        "spec.transactions:TRANSACTIONS",
+        "traces.pictures.transactions:picture",
+        "checkers.mutation.baselines.transactions:BASELINE",
     ),
     "watermarks": BuiltIn(
         "spec.watermarks:WATERMARKS",
