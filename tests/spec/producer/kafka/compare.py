@@ -24,12 +24,13 @@ from tests.real_broker import classpath
 from tests.spec.producer.kafka.batching import BATCHING
 from tests.spec.producer.kafka.kinds import Kind
 from tests.spec.producer.kafka.partitioners import PARTITIONERS
+from tests.spec.producer.kafka.producer_states import PRODUCER_STATE
 from tests.spec.producer.kafka.settings import SETTINGS
 
 FOLDER = Path(__file__).parent
 CASES = FOLDER.parents[2] / "cases" / "producer"
 
-KINDS: Sequence[Kind] = (*PARTITIONERS, *BATCHING, *SETTINGS)
+KINDS: Sequence[Kind] = (*PARTITIONERS, *BATCHING, *SETTINGS, *PRODUCER_STATE)
 
 SHOWN = 5
 """How many differences are shown of each kind and version."""
