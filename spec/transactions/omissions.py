@@ -181,7 +181,7 @@ def partition_appends_only_later_marker(
 ) -> Step[Application]:
     """A partition appends no marker of the epoch that it knows, even if it only repeats one.
 
-    Not in a release: `ProducerAppendInfo.checkProducerEpoch` before KAFKA-19999.
+    Not in Kafka: no release has `ProducerAppendInfo.checkProducerEpoch` without KAFKA-19999.
     """
     yield "coordinator has to send the marker", partition in s.transactions[tid].unmarked
     marker, known = marker_of(s, tid), s.logs[partition].producers[tid]

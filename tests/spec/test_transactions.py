@@ -133,6 +133,7 @@ def test_every_variant_violates_what_it_declares(variant: str) -> None:
         assert {v.name: v.states for v in verdict.violations} == asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fault", "repair", "bounds", "name"), REPAIRS)
 def test_every_fault_is_repaired_within_the_same_bounds(
     fault: str, repair: str, bounds: Mapping[str, int], name: str
