@@ -94,8 +94,8 @@ def ask_workers(spark: SparkSession, folder: Path | None) -> list[tuple[str, boo
     except TimeoutError:
         context.cancelAllJobs()
         raise SpecError(
-            f"{context.master} provided no workers in {WORKERS_SECONDS} seconds: are there any with "
-            "free cores and enough memory (spark.executor.memory)?"
+            f"{context.master} provided no workers in {WORKERS_SECONDS} seconds: are there any "
+            "with free cores and enough memory (spark.executor.memory)?"
         ) from None
 
 

@@ -60,6 +60,11 @@ BUILT_IN = {
         "traces.pictures.offsets_topic:picture",
         "checkers.mutation.baselines.offsets_topic:BASELINE",
     ),
+    "idempotence": BuiltIn(
+        "spec.idempotence:IDEMPOTENCE",
+        "traces.pictures.idempotence:picture",
+        "checkers.mutation.baselines.idempotence:BASELINE",
+    ),
     "delivery": BuiltIn(
         "spec.delivery:DELIVERY",
         "traces.pictures.delivery:picture",

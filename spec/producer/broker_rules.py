@@ -80,8 +80,6 @@ V2_4 = attrs.evolve(
     trusts_replicated_markers=False,
     marker_is_activity=False,
 )
-    V2_4_1, since="2.4.0", trusts_replicated_markers=False, marker_is_activity=False
-)
 V2_1_1 = attrs.evolve(V2_4, since="2.1.1", retention_forgets=True)
 V2_0_1 = attrs.evolve(V2_1_1, since="2.0.1", counts_offsets=False)
 V1_0_2 = attrs.evolve(
