@@ -18,6 +18,7 @@ from spec.transactions.state import (
     instances,
     partitions,
 )
+from spec.transactions.variants import FAILOVER, LATE_COMMIT, LATE_END, LATE_MARKER, ZOMBIE
 
 # -- consistency invariants -----------------------------------------------------------------------
 
@@ -219,18 +220,15 @@ INVARIANTS = (
     TransactionIsPreparedWhileNextBegins,
 )
 
-ALONE = {"failovers": 0, "rebalances": 0, "late_produces": 0}
-"""One instance, and no failure."""
-
 BASELINE = Baseline(
     invariants=INVARIANTS,
     bounds=(
-        {**ALONE, "late_commits": 1},
-        {**ALONE, "late_ends": 1},
-        {**ALONE, "late_markers": 1},
+        LATE_COMMIT,
+        LATE_END,
+        LATE_MARKER,
         {"transactions": 1},
-        {"failovers": 0, "late_produces": 0},
-        {"transactions": 1, "late_produces": 0, "late_markers": 1},
+        ZOMBIE,
+        FAILOVER,
     ),
     equivalent={},
     left_out=LIVENESS,
