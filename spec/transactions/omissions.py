@@ -232,6 +232,6 @@ def producer_aborts_and_keeps_epoch(s: Application, instance: int) -> Step[Appli
     """
     own = yield from at("a transaction is begun", s, instance, *ABORTABLE)
     transaction = yield from is_current(s, own.id, own.epoch)
-    yield "a transaction is ongoing", transaction.state is TxnState.ONGOING
+    yield "transaction to end is ongoing", transaction.state is TxnState.ONGOING
     ended = with_end(s, own.id, commits=False, epoch=own.epoch)
     return ended.with_instance(instance, phase=Phase.IDLE, txn=NO_TXN, position=UNKNOWN)
