@@ -134,7 +134,7 @@ def leader_lane(s: Exchange) -> Lane:
 def arrows(s: Exchange, taken: Taken) -> list[Arrow]:
     """The message of this step: a request that is handled, or a response that arrives."""
     before = taken.before
-    if before is None:
+    if before is None or s.disconnects > before.disconnects:
         return []
     log = f"log of {connection(s.term)}"
     if len(s.log) > len(before.log):
