@@ -14,6 +14,7 @@ WORDS = {
     "epoch": "the producer epoch, and its id if it has changed",
     "next": "the sequence number of the next batch that is sent for the first time",
     "acknowledged": "the highest sequence number that was acknowledged",
+    "sends to": "the leader that the producer knows from the metadata",
     "unresolved": "no new batch is sent until the sequence before this one is resolved",
     "bump": "the producer bumps its epoch before it sends again",
     "leader": "its log; records of other producers are left out",
