@@ -53,6 +53,7 @@ MODULES = (
     "placement",
     "replication",
     "serving",
+    "storage",
     "vocabulary",
     "watermarks",
 )
