@@ -30,6 +30,7 @@ COMMANDS = {
     "assign": "compute a consumer group's assignment, and what moves",
     "coordinator": "find a consumer group's partition and coordinator",
     "conform": "compare a client's assignors, or a broker, with Kafka's",
+    "log": "check the segments of partitions on disk, byte by byte",
     "serve": "run a broker in memory, for tests of real clients",
     "oracle": "answer requests by the specification, for tests in any language",
     "vectors": "generate random requests to an oracle, with the answers",
