@@ -47,7 +47,7 @@ def read_entries(text: str, fields: int) -> list[list[str]]:
     version, count = (_number(line, line) for line in lines[:2])
     if version != VERSION:
         raise Malformed(f"the version is {version}, not {VERSION}")
-    entries = [re.split(r"\s+", line) for line in lines[2:]]
+    entries = [re.split(r"\s+", line.rstrip()) for line in lines[2:]]
     for line, entry in zip(lines[2:], entries, strict=True):
         if len(entry) != fields:
             raise Malformed(f"the line {line!r} does not have {fields} words")

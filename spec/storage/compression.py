@@ -40,6 +40,13 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
+class TooLong(Malformed):
+    """Records that decompress to more than the limit."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the records decompress to more than {limit} bytes")
+
+
 class MissingCodec(Exception):
     """The package that decompresses is not installed."""
 
@@ -64,7 +71,7 @@ def decompress(codec: Codec, data: bytes, limit: int = MOST_BYTES) -> bytes:
         case Codec.LZ4:
             return _unlz4(data, limit)
         case Codec.ZSTD:
-            return _decoded(_cramjam().zstd.decompress_into, data, limit)
+            return _unzstd(data, limit)
 
 
 def compress(codec: Codec, data: bytes) -> bytes:
@@ -87,11 +94,6 @@ def compress(codec: Codec, data: bytes) -> bytes:
             return bytes(_cramjam().zstd.compress(data))
 
 
-def too_long(limit: int) -> Malformed:
-    """The error of records that are longer than the limit."""
-    return Malformed(f"the records decompress to more than {limit} bytes")
-
-
 def _decoded(decode: object, data: bytes, room: int) -> bytes:
     """What a function of cramjam decodes, where it fits into `room` bytes."""
     output = bytearray(room)
@@ -99,9 +101,20 @@ def _decoded(decode: object, data: bytes, room: int) -> bytes:
         size: int = decode(data, output)  # type: ignore[operator]
     except Exception as error:  # cramjam has one class for all errors
         if "whole buffer" in str(error):
-            raise too_long(room) from None
+            raise TooLong(room) from None
         raise Malformed(f"the records cannot be decompressed ({error})") from None
     return bytes(memoryview(output)[:size])
+
+
+def _unzstd(data: bytes, limit: int) -> bytes:
+    """The size of the output need not be given: try with more and more room."""
+    room = 2**14
+    while room < limit:
+        try:
+            return _decoded(_cramjam().zstd.decompress_into, data, room)
+        except TooLong:
+            room *= 16
+    return _decoded(_cramjam().zstd.decompress_into, data, limit)
 
 
 # -- gzip -----------------------------------------------------------------------------------------
@@ -116,7 +129,7 @@ def _gunzip(data: bytes, limit: int) -> bytes:
         except zlib.error as error:
             raise Malformed(f"the records cannot be decompressed ({error})") from None
         if len(text) > limit:
-            raise too_long(limit)
+            raise TooLong(limit)
         if not decoder.eof:
             raise Malformed("the compressed records are cut off")
         data = decoder.unused_data
@@ -150,7 +163,7 @@ def _snappy_block(block: bytes, limit: int) -> bytes:
     """A block, which begins with its length after decompression."""
     size, _ = read_unsigned(block, 0)
     if size > limit:
-        raise too_long(limit)
+        raise TooLong(limit)
     return _decoded(_cramjam().snappy.decompress_raw_into, block, size)
 
 
@@ -183,7 +196,7 @@ def _unlz4(data: bytes, limit: int) -> bytes:
         decode = _cramjam().lz4.decompress_block_into
         text += block if is_plain else _decoded(decode, block, largest)
         if len(text) > limit:
-            raise too_long(limit)
+            raise TooLong(limit)
         position += size + (4 if flags & 0x10 else 0)  # a block may have a checksum
 
 

@@ -189,7 +189,8 @@ GROUP_RECORDS: Mapping[int, RecordType] = {
         Field("subscribedTopicRegex", "string", nullable=True),
         Field("rebalanceTimeoutMs", "int32"),
         Field("serverAssignor", "string", nullable=True),
-        Field("classicMemberMetadata", CLASSIC_METADATA, nullable=True, tag=0, default=None),
+        # Its default is an empty structure; for other members than classic ones, null is stored.
+        Field("classicMemberMetadata", CLASSIC_METADATA, nullable=True, tag=0),
     ),
     6: record_type(
         "ConsumerGroupTargetAssignmentMetadata", (GROUP_ID,), Field("assignmentEpoch", "int32")

@@ -221,7 +221,7 @@ def write_message(schema: Schema, version: int, message: Message) -> bytes:
 def _write_fields(
     fields: tuple[Field, ...], version: int, flexible: bool, message: Message
 ) -> bytes:
-    data, tagged = b"", []
+    data, tagged = b"", {}
     for field in fields:
         value = message.get(field.name, field.missing())
         if not field.exists(version):
@@ -230,9 +230,10 @@ def _write_fields(
         if field.tag is None:
             data += encoded
         elif value != field.missing():
-            tagged.append(write_unsigned(field.tag) + write_unsigned(len(encoded)) + encoded)
+            tagged[field.tag] = write_unsigned(len(encoded)) + encoded
     if flexible:
-        data += write_unsigned(len(tagged)) + b"".join(tagged)
+        data += write_unsigned(len(tagged))
+        data += b"".join(write_unsigned(tag) + tagged[tag] for tag in sorted(tagged))
     return data
 
 
