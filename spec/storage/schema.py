@@ -156,9 +156,12 @@ def _read_one(
 ) -> tuple[Any, int]:
     kind = field.kind
     if isinstance(kind, tuple):
-        if field.nullable:
-            marker, position = _read_number("int8", data, position)
-            if marker < 0:
+        if field.nullable:  # a marker precedes it: -1 or 1, in a tagged field 0 or 1
+            if field.tag is None:
+                marker, position = _read_number("int8", data, position)
+            else:
+                marker, position = read_unsigned(data, position)
+            if marker < (0 if field.tag is None else 1):
                 return None, position
         return _read_fields(kind, version, flexible, data, position)
     if kind in NUMBERS:
@@ -252,7 +255,8 @@ def _write_one(field: Field, version: int, flexible: bool, value: Any) -> bytes:
     if isinstance(kind, tuple):
         marker = b""
         if field.nullable:
-            marker = b"\xff" if value is None else b"\1"
+            null = b"\xff" if field.tag is None else b"\0"
+            marker = null if value is None else b"\1"
         return marker if value is None else marker + _write_fields(kind, version, flexible, value)
     if kind in NUMBERS:
         return NUMBERS[kind].pack(value)
