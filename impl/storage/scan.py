@@ -253,7 +253,7 @@ def scan(data: Bytes, position: int, rows: Rows) -> tuple[int, int, int]:
             row.leader_epoch = number_at(data, position + 12, 4)
             row.fault = check_header(data, position, row)
             if row.fault == NONE:
-                if row.last_delta < 0:
+                if row.count == 0 and row.last_delta < 0:
                     row.fault = OFFSETS
                 elif row.count and not row.attributes & CODEC:
                     row.fault, row.fault_at = check_records(
