@@ -8,7 +8,6 @@ with Kafka's dump, in `tests/cases/storage/kafka-4.0.0.zip`. Needs Java, Maven a
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 import time
 import zipfile
@@ -56,7 +55,7 @@ def write_logs(folder: Path) -> None:
 
 
 def create_topics(address: str) -> None:
-    from confluent_kafka.admin import AdminClient, NewTopic
+    from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
     configs: dict[str, dict[str, str]] = {name: {} for name in (*CODECS, "transactions", "empty")}
     configs["compact"] = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
@@ -327,4 +326,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

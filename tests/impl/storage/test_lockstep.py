@@ -28,7 +28,7 @@ from spec.storage.record_batch import (
     write_batch,
 )
 from spec.storage.varint import Malformed
-from tests.spec.storage.draws import damage, draw_batch, draw_bytes
+from tests.spec.storage.draws import damage, draw_batch, draw_bytes, with_checksum
 from tests.spec.storage.test_files import legacy
 from tests.spec.storage.test_kafka_bytes import RECORDED
 
@@ -110,7 +110,6 @@ def test_damaged_batches_are_refused_as_the_specification_refuses_them() -> None
     found = {check_same(damage(chance)) for _ in range(1500)}
     assert found >= {
         None,
-        Fault.CODEC,
         Fault.COUNT,
         Fault.RECORD,
         Fault.FIELD,
@@ -119,6 +118,13 @@ def test_damaged_batches_are_refused_as_the_specification_refuses_them() -> None
         Fault.OFFSETS,
         Fault.TIMES,
     }
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_an_unknown_codec_is_refused(codec: int) -> None:
+    data = bytearray(write_batch(RecordBatch(0, 0, (Record(0),))))
+    data[22] |= codec
+    assert check_same(with_checksum(bytes(data))) is Fault.CODEC
 
 
 def test_old_formats_are_read_as_the_specification_reads_them() -> None:

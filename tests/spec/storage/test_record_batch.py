@@ -6,6 +6,7 @@ import gzip
 import zlib
 from itertools import chain
 from random import Random
+from typing import Any
 
 import attrs
 import cramjam
@@ -151,9 +152,7 @@ def test_a_batch_without_records_is_not_read_behind_its_header() -> None:
         ({"max_timestamp": 1000}, "the maximum timestamp is 1000, that of the records 1001"),
     ],
 )
-def test_a_batch_that_no_broker_stores_contradicts_itself(
-    change: dict[str, object], why: str
-) -> None:
+def test_a_batch_that_no_broker_stores_contradicts_itself(change: dict[str, Any], why: str) -> None:
     batch = attrs.evolve(BATCH, **change)
     assert read_batch(write_batch(batch)) == batch
     assert any(why in one for one in contradictions(batch))
