@@ -16,6 +16,9 @@ from spec.vocabulary import TopicPartition
 INT_MIN = -(2**31)
 """The smallest `int`, the only one whose absolute value is not an `int`."""
 
+INT_MAX = 2**31 - 1
+"""The greatest `int`."""
+
 
 def int32(n: int) -> int:
     """The number wrapped to 32 bits, as in a Java `int`."""

@@ -44,6 +44,27 @@ class PartitionError(StrEnum):
     INVALID_REQUIRED_ACKS = "INVALID_REQUIRED_ACKS"
 
 
+class ProducerError(StrEnum):
+    """Why a partition rejects a batch or a marker because of what it keeps of the producer."""
+
+    INVALID_PRODUCER_EPOCH = "INVALID_PRODUCER_EPOCH"
+    OUT_OF_ORDER_SEQUENCE_NUMBER = "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    UNKNOWN_PRODUCER_ID = "UNKNOWN_PRODUCER_ID"
+    INVALID_TXN_STATE = "INVALID_TXN_STATE"
+    TRANSACTION_COORDINATOR_FENCED = "TRANSACTION_COORDINATOR_FENCED"
+
+
+class AppendOrigin(StrEnum):
+    """Where an append comes from, which decides what is checked. Kafka: `AppendOrigin`."""
+
+    CLIENT = "CLIENT"
+    """A producer: everything is checked."""
+    COORDINATOR = "COORDINATOR"
+    """A group or transaction coordinator: epochs are checked, sequence numbers are not."""
+    REPLICATION = "REPLICATION"
+    """The leader, or the replica's own log when it is loaded: neither is checked."""
+
+
 class InvalidGroup(SpecError):
     """An input that does not describe a consumer group; the message is one line."""
 

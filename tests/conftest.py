@@ -1,7 +1,7 @@
-"""Every random choice of a test can be repeated: its seed is printed.
+"""No test depends on chance: each random choice is determined by KSPEC_SEED.
 
-Hypothesis searches at random during development and deterministically in CI; a failure prints the
-line that repeats it. Other random choices come from the fixture `chance`.
+Without that variable every run makes the same choices. `KSPEC_SEED=7 pytest` makes others, both in
+Hypothesis and in the fixture `chance`; the same number repeats them.
 """
 
 from __future__ import annotations
@@ -9,26 +9,51 @@ from __future__ import annotations
 import os
 import random
 
+import hypothesis.core
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
-settings.register_profile("dev", deadline=None, print_blob=True)
-settings.register_profile("ci", deadline=None, print_blob=True, derandomize=True)
-PROFILE = "ci" if os.environ.get("CI") else "dev"
-settings.load_profile(PROFILE)
+SEED = os.environ.get("KSPEC_SEED", "")
 
-SEED = os.environ.get("KSPEC_SEED", "0")
-"""Decides what `chance` chooses."""
+settings.register_profile(
+    "kspec",
+    deadline=None,
+    print_blob=True,
+    database=None,
+    derandomize=not SEED,
+    suppress_health_check=[HealthCheck.too_slow],  # it measures time, and a machine may be busy
+)
+settings.load_profile("kspec")
+if SEED:
+    hypothesis.core.global_force_seed = random.Random(SEED).getrandbits(64)  # type: ignore[assignment]
+
+NO_CONSTANTS = Constants()
+
+
+def no_constants() -> Constants:
+    """What Hypothesis draws of our modules: nothing.
+
+    By default it draws constants of the modules that happen to be imported, so the tests that ran
+    before would decide what a test generates, even if that is derandomized.
+    """
+    return NO_CONSTANTS
+
+
+LOCAL_CONSTANTS = providers._get_local_constants
+"""Hypothesis's function, which is private: tests/test_chance.py shows that it is still the one."""
+providers._get_local_constants = no_constants
 
 
 def pytest_report_header() -> str:
     """Print the seed of this run's random choices."""
-    return f"kspec: Hypothesis profile {PROFILE}, KSPEC_SEED={SEED}"
+    return f"kspec: KSPEC_SEED={SEED or '(not set: the same choices in each run)'}"
 
 
 @pytest.fixture
 def chance(request: pytest.FixtureRequest) -> random.Random:
     """A separate generator for each test; a failure shows its seed."""
-    seed = f"{SEED} {request.node.name}"
+    seed = f"{SEED or 0} {request.node.name}"
     print(f"seed: {seed}")  # pytest shows it if the test fails
     return random.Random(seed)

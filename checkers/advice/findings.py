@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-import attrs
-
 from checkers.advice.catalogue import ELR, order
 from checkers.advice.settings import Settings, shown
 from checkers.advice.sources import Remark as Finding
 from checkers.advice.sources import Source
-from spec.durability import effective_min_isr, survives_writing
-
-ALL = ("all", "-1")
-"""Both mean that every in-sync replica must have a record."""
+from spec.durability import ALL, effective_min_isr, survives_writing
+from spec.producer.releases import parse_release
+from spec.producer.settings import (
+    DELIVERY_TIMEOUT,
+    IN_FLIGHT,
+    Producer,
+    ProducerSettings,
+    effective,
+)
 
 ADDRESSES = "bootstrap.servers"
-IN_FLIGHT = "max.in.flight.requests.per.connection"
 SESSION, HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
 
 
@@ -65,7 +67,7 @@ def on_topic(s: Settings, *, given: bool) -> Iterator[Finding]:
     """
     factor = s.number("topic", "replication.factor")
     min_isr = s.number("topic", "min.insync.replicas")
-    waits_for_all = s.text("producer", "acks") in ALL
+    waits_for_all = acks_number(s.text("producer", "acks")) == ALL
     if factor == 1:
         by_default = not s.is_set("topic", "replication.factor") and not s.is_set(
             "broker", "default.replication.factor"
@@ -183,81 +185,72 @@ def on_offsets_topic(s: Settings, factor: int) -> Iterator[Finding]:
 # -- producers ------------------------------------------------------------------------------------
 
 
-@attrs.frozen
-class Producer:
-    """A producer's effective settings."""
-
-    acks: str
-    """0, 1 or -1."""
-    idempotent: bool
-    refused: tuple[str, ...] = ()
-    """Why it does not start."""
-    off_because: tuple[str, ...] = ()
-    """Why it disables idempotence, which only its log shows."""
+def acks_number(text: str) -> int:
+    """The value of acks; all and -1 mean every in-sync replica."""
+    return ALL if text == "all" else int(text)
 
 
 def producer_of(s: Settings) -> Producer:
-    """The effective acks and idempotence of a producer of this release.
-
-    Kafka: `ProducerConfig.postProcessAndValidateIdempotenceConfigs`; before 2.5 in `KafkaProducer`
-    (`configureRetries`, `configureInflightRequests`, `configureAcks`).
-    """
-    acks = "-1" if s.text("producer", "acks") in ALL else s.text("producer", "acks")
-    release = order(s.known.release)
-    name = "enable.idempotence"
-    if not s.has("producer", name) or not s.truth("producer", name):
-        refused = without_idempotence(s)
-        return Producer(acks, idempotent=False, refused=refused)
-    default_counts = release >= order("3.0")  # before, idempotence overrides other defaults
-    problems = []
-    counts = default_counts or s.is_set("producer", "retries")
-    if counts and s.number("producer", "retries") == 0:
-        problems.append("retries=0")
-    if (default_counts or s.is_set("producer", "acks")) and acks != "-1":
-        problems.append(f"acks={s.text('producer', 'acks')}")
-    most = 5 if release >= order("1.0") else 1
-    crowded = s.is_set("producer", IN_FLIGHT) and s.number("producer", IN_FLIGHT) > most
-    if crowded and (s.is_set("producer", name) or release < order("4.0")):
-        problems.append(f"{IN_FLIGHT}={s.number('producer', IN_FLIGHT)} (at most {most})")
-        crowded = False
-    if s.is_set("producer", name) and problems:
-        return Producer(acks, idempotent=False, refused=tuple(problems))
-    if crowded:  # refused since 4.0, even where idempotence is only the default
-        too_many = f"{IN_FLIGHT}={s.number('producer', IN_FLIGHT)} (at most {most})"
-        return Producer(acks, idempotent=False, refused=(too_many,))
-    if problems:
-        refused = without_idempotence(s)
-        return Producer(acks, idempotent=False, refused=refused, off_because=tuple(problems))
-    return Producer("-1", idempotent=True)
+    """What a producer of this release does with its settings."""
+    return effective(producer_settings(s), parse_release(s.known.release))
 
 
-def without_idempotence(s: Settings) -> tuple[str, ...]:
-    """Why a producer without idempotence does not start."""
-    is_transactional = s.is_set("producer", "transactional.id")
-    return ("transactional.id without idempotence",) if is_transactional else ()
+def producer_settings(s: Settings) -> ProducerSettings:
+    """What the sources set for a producer."""
+
+    def number(name: str) -> int | None:
+        return s.number("producer", name) if s.is_set("producer", name) else None
+
+    acks, idempotence = s.text("producer", "acks"), "enable.idempotence"
+    return ProducerSettings(
+        acks=acks_number(acks) if s.is_set("producer", "acks") else None,
+        retries=number("retries"),
+        in_flight=number(IN_FLIGHT),
+        enable_idempotence=s.truth("producer", idempotence)
+        if s.is_set("producer", idempotence)
+        else None,
+        transactional_id=s.is_set("producer", "transactional.id"),
+        linger_ms=number("linger.ms"),
+        request_timeout_ms=number("request.timeout.ms"),
+        delivery_timeout_ms=number(DELIVERY_TIMEOUT),
+    )
+
+
+def conflicts_text(s: Settings, names: Collection[str]) -> str:
+    """The settings that exclude idempotence, with their values."""
+    texts = {
+        "retries": "retries=0",
+        "acks": f"acks={s.text('producer', 'acks')}",
+        "transactional.id": "transactional.id without idempotence",
+    }
+    if IN_FLIGHT in names:
+        most = 5 if order(s.known.release) >= order("1.0") else 1
+        texts[IN_FLIGHT] = f"{IN_FLIGHT}={s.number('producer', IN_FLIGHT)} (at most {most})"
+    return ", ".join(texts[name] for name in names)
 
 
 def on_producer(s: Settings) -> Iterator[Finding]:
     """Acknowledgements, retries, order and time limits."""
     producer = producer_of(s)
-    check = "ProducerConfig.postProcessAndValidateIdempotenceConfigs"
-    if producer.refused:
+    check = "spec.producer.settings; ProducerConfig.postProcessAndValidateIdempotenceConfigs"
+    refused = [name for name in producer.refused if name != DELIVERY_TIMEOUT]
+    if refused:
         yield Finding(
             "enable.idempotence",
-            f"the producer does not start: idempotence excludes {', '.join(producer.refused)}",
+            f"the producer does not start: idempotence excludes {conflicts_text(s, refused)}",
             f"use acks=all, retries above 0 and {IN_FLIGHT} of at most 5",
             f"{check}, which throws ConfigException",
             refused_by="producer",
         )
-    if producer.off_because:
+    if producer.disabled_by:
         yield Finding(
             "enable.idempotence",
             f"it is on by default, but the producer disables it because of "
-            f"{', '.join(producer.off_because)}; only its log shows this",
+            f"{conflicts_text(s, producer.disabled_by)}; only its log shows this",
             "use acks=all and retries above 0, or set enable.idempotence=false explicitly",
             check,
         )
-    if producer.acks == "0":
+    if producer.acks == 0:
         yield Finding(
             "acks",
             "the producer considers a record written once it is sent, even if no broker receives "
@@ -265,7 +258,7 @@ def on_producer(s: Settings) -> Iterator[Finding]:
             "use acks=all",
             "Sender.sendProduceRequest; KafkaApis.handleProduceRequest",
         )
-    if producer.acks == "1":
+    if producer.acks == 1:
         yield Finding(
             "acks",
             "a record is acknowledged when the leader has it: if the leader fails before a "
@@ -273,15 +266,15 @@ def on_producer(s: Settings) -> Iterator[Finding]:
             "use acks=all",
             "ReplicaManager.delayedProduceRequestRequired",
         )
-    if not producer.refused:
+    if not refused:
         yield from on_retries(s, producer)
-    yield from on_delivery_timeout(s)
+    yield from on_delivery_timeout(s, producer)
 
 
 def on_retries(s: Settings, producer: Producer) -> Iterator[Finding]:
     """Records that retries, or their absence, may lose, duplicate or reorder."""
     retries = s.number("producer", "retries")
-    if retries == 0 and not producer.idempotent:
+    if retries == 0 and not producer.is_idempotent:
         yield Finding(
             "retries",
             "an election or a timeout fails a record at once, and it is lost unless the "
@@ -291,7 +284,7 @@ def on_retries(s: Settings, producer: Producer) -> Iterator[Finding]:
             else "use a large number",
             "Sender.canRetry",
         )
-    elif not producer.idempotent:
+    elif not producer.is_idempotent:
         name = "enable.idempotence" if s.has("producer", "enable.idempotence") else "retries"
         fix = "use enable.idempotence=true" if name != "retries" else "upgrade to 0.11 or later"
         in_flight = s.number("producer", IN_FLIGHT)
@@ -309,21 +302,25 @@ def on_retries(s: Settings, producer: Producer) -> Iterator[Finding]:
         )
 
 
-def on_delivery_timeout(s: Settings) -> Iterator[Finding]:
+def on_delivery_timeout(s: Settings, producer: Producer) -> Iterator[Finding]:
     """The time limit on a record must leave time for one request."""
-    if not s.has("producer", "delivery.timeout.ms"):
+    if not s.has("producer", DELIVERY_TIMEOUT):
         return
-    limit = s.number("producer", "delivery.timeout.ms")
+    limit = s.number("producer", DELIVERY_TIMEOUT)
     least = s.number("producer", "linger.ms") + s.number("producer", "request.timeout.ms")
-    if limit < min(least, 2**31 - 1):
-        given = s.is_set("producer", "delivery.timeout.ms")
+    if producer.delivery_timeout_ms != limit:
+        refused = DELIVERY_TIMEOUT in producer.refused
         yield Finding(
-            "delivery.timeout.ms",
+            DELIVERY_TIMEOUT,
             f"{limit} is less than linger.ms + request.timeout.ms = {least}: "
-            + ("the producer does not start" if given else f"the producer uses {least} instead"),
+            + (
+                "the producer does not start"
+                if refused
+                else f"the producer uses {producer.delivery_timeout_ms} instead"
+            ),
             f"use at least {least}",
             "KafkaProducer.configureDeliveryTimeout",
-            refused_by="producer" if given else "",
+            refused_by="producer" if refused else "",
         )
 
 

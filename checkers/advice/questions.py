@@ -103,7 +103,7 @@ class Durability:
         }
 
 
-def durability_of(s: Settings, acks: str) -> Durability:
+def durability_of(s: Settings, acks: int) -> Durability:
     """The settings in effect that decide; `acks` is the value that the producer uses."""
     factor = s.number("topic", "replication.factor")
     min_insync = s.number("topic", "min.insync.replicas")
@@ -111,7 +111,7 @@ def durability_of(s: Settings, acks: str) -> Durability:
         min_insync = min(min_insync, factor)
     return Durability(
         variant=variant_of(s),
-        acks=int(acks),
+        acks=acks,
         min_insync=min(min_insync, MOST_BROKERS),
         factor=factor,
         unclean=s.truth("topic", "unclean.leader.election.enable"),

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import click
 
-from checkers.cli.options import FILE, json_option
+from checkers.cli.options import FILE, json_option, names_from
 from checkers.cli.output import say, say_table
 from checkers.groups.leaders import OFFSETS_TOPIC, Leaders, parse_leaders
 from spec.core import SpecError, look_up
@@ -87,14 +87,9 @@ def coordinator(
     look_up("rule", rule, RULES)
     if not groups and not file:
         raise click.UsageError("missing GROUP or --file")
-    if "-" in groups and not file:
-        groups, file = tuple(group for group in groups if group != "-"), Path("-")
-    names = [*groups, *(lines_of(file) if file else ())]
-    for name in groups:
-        if not name:
-            raise SpecError("a group id is not empty")
-        if not is_unicode(name):
-            raise SpecError(f"the group id {name} is not UTF-8")
+    names = names_from(groups, file, "group")
+    if "" in names:
+        raise SpecError("a group id is not empty")
     known = leaders_from(leaders, partitions) if leaders else None
     count = partitions or (known.partitions if known else OFFSETS_PARTITIONS)
     placed = place(names, count, PLACEMENT_RULES[RULES[rule]], known)
@@ -103,20 +98,6 @@ def coordinator(
     else:
         print_table(placed, count, rule, with_broker=known is not None)
     return 0
-
-
-def is_unicode(argument: str) -> bool:
-    """Whether an argument is valid text; Python keeps other bytes as surrogates."""
-    return not any("\ud800" <= character <= "\udfff" for character in argument)
-
-
-def lines_of(file: Path) -> list[str]:
-    """The groups that a file lists, one on each line."""
-    lines = (line.removesuffix("\r") for line in read_text(file).split("\n"))
-    groups = [line for line in lines if line]
-    if not groups:
-        raise SpecError(f"{name_of(file)} lists no group")
-    return groups
 
 
 def leaders_from(file: Path, partitions: int | None) -> Leaders:

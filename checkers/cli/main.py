@@ -29,6 +29,7 @@ COMMANDS = {
     "advise": "find settings that lose data or stop writes",
     "assign": "compute a consumer group's assignment, and what moves",
     "coordinator": "find a consumer group's partition and coordinator",
+    "partition": "find the partition of a key, and keys that change theirs",
     "conform": "compare a client's assignors, or a broker, with Kafka's",
     "log": "check the segments of partitions on disk, byte by byte",
     "serve": "run a broker in memory, for tests of real clients",

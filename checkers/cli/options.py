@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 from checkers.engine.memory import parse_size
 from checkers.models.find import BUILT_IN, find_model
 from spec.core import Model, SpecError, System, look_up
+from traces.source import name_of, read_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,6 +33,22 @@ class NewFile(click.Path):
 
 NEW_FILE = NewFile(path_type=Path, readable=False)
 """A file or folder to write."""
+
+
+def names_from(arguments: Sequence[str], file: Path | None, what: str) -> list[str]:
+    """The names in arguments and in a file, one on each line; `-` is standard input."""
+    if "-" in arguments and not file:
+        arguments, file = [name for name in arguments if name != "-"], Path("-")
+    for name in arguments:
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise SpecError(f"the {what} {name} is not UTF-8")
+    if file is None:
+        return list(arguments)
+    lines = (line.removesuffix("\r") for line in read_text(file).split("\n"))
+    names = [line for line in lines if line]
+    if not names:
+        raise SpecError(f"{name_of(file)} lists no {what}")
+    return [*arguments, *names]
 
 
 def as_size(context: click.Context, option: click.Parameter, value: str | None) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -53,8 +53,27 @@ SETTLING = 0.7
 """How long its group may differ once it has, in seconds."""
 GRACE = 0.02
 """How long to wait for more responses where some worlds have sent more."""
+LOOKS = 3
+"""How often the group must be as expected until an unanswered request is taken for a parked one:
+requests on other connections may overtake it."""
+ROUNDS = 10
+"""How often the broker is observed at least before it differs: on a busy machine, time passes
+without anything happening."""
 MOST_WORLDS = 2_000
 """A history ends undecided if the broker may be in more states than this."""
+
+
+@attrs.frozen
+class Clock:
+    """The time by which the broker's timers expire."""
+
+    now: Callable[[], float] = time.monotonic
+    """The time in seconds."""
+    sleep: Callable[[float], None] = time.sleep
+    """Let seconds pass."""
+
+
+REAL = Clock()
 
 
 @attrs.frozen
@@ -104,9 +123,10 @@ class Played:
 class Player:
     """Plays histories, one after the other, on connections that it keeps."""
 
-    def __init__(self, broker: Broker, settings: Settings) -> None:
+    def __init__(self, broker: Broker, settings: Settings, clock: Clock = REAL) -> None:
         self.broker = broker
         self.settings = settings
+        self.clock = clock
         self.patience = PATIENCE
         self.idle: dict[Address, list[Connection]] = {}
 
@@ -173,10 +193,10 @@ class Game:
     def step(self, at: int, step: Step) -> Difference | None:
         """Play one step; the difference, if the broker differs."""
         asks: tuple[Ask, ...] = ()
-        begin = time.monotonic()
+        begin = self.player.clock.now()
         try:
             if isinstance(step, Pause):
-                time.sleep(self.pause(step))
+                self.player.clock.sleep(self.pause(step))
             else:
                 asks = step.asks
                 self.send(asks)
@@ -190,7 +210,7 @@ class Game:
         """How long a pause takes, in seconds."""
         if step.milliseconds:
             return step.milliseconds / 1000
-        now = time.monotonic()
+        now = self.player.clock.now()
         clocks = (c for world in self.worlds for c in world.clocks)
         ends = (c.latest - now for c in clocks if c.timer.kind == "initial delay")
         return max(0.0, *ends, 0.0)
@@ -233,14 +253,17 @@ class Game:
         before = self.worlds
         observed: dict[Ask, AnyResponse] = {}
         deadline = time.monotonic() + self.player.patience
-        worlds, last = possible(before, asks, Moment(begin, time.monotonic())), time.monotonic()
+        last = self.player.clock.now()
+        worlds = possible(before, asks, Moment(begin, last))
         agreed: float | None = None
         described: Described | None = None
+        rounds = looks = 0
         while True:
+            rounds += 1
             self.receive(observed)
-            now = time.monotonic()
-            if now - last > 0.01 and has_near_timer(before, now, self.player.patience):
-                worlds, last = possible(before, asks, Moment(begin, now)), now
+            now, then = time.monotonic(), self.player.clock.now()
+            if then - last > 0.01 and has_near_timer(before, then, self.player.patience):
+                worlds, last = possible(before, asks, Moment(begin, then)), then
             agreeing = all_that(agrees(world, observed) for world in worlds)
             if agreeing:
                 agreed = agreed or now
@@ -252,17 +275,25 @@ class Game:
                         self.receive(observed)
                         agreeing = all_that(agrees(world, observed) for world in worlds)
                         found = all_that(agrees_with_description(w, described) for w in agreeing)
-                    if found:
+                    looks += bool(found)
+                    if found and (looks >= LOOKS or self.are_answered(asks)):
                         self.conclude(asks, before, {forget(world) for world in found})
                         return None
-            elif not has_near_timer(before, now, self.player.patience) and not any(
+                    if found:
+                        continue
+            elif not has_near_timer(before, then, self.player.patience) and not any(
                 may_agree(world, observed) for world in worlds
             ):
                 break
-            if now > deadline or (agreeing and agreed and now > agreed + SETTLING):
+            is_over = now > deadline or (agreeing and agreed and now > agreed + SETTLING)
+            if is_over and rounds >= ROUNDS:
                 break
             wait(self.in_flight.values(), 0.005 if agreeing else 0.05)
         return self.explain(at, step, asks, worlds, observed, described)
+
+    def are_answered(self, asks: tuple[Ask, ...]) -> bool:
+        """Whether nothing is left to wait for; without descriptions, nothing shows that."""
+        return self.describing is None or self.in_flight.keys().isdisjoint(asks)
 
     def conclude(self, asks: tuple[Ask, ...], before: set[World], found: set[World]) -> None:
         """Keep the worlds that agree, and drop connections whose requests are parked in none."""

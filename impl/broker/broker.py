@@ -15,10 +15,11 @@ from impl.broker.batches import ZSTD, CorruptBatch, InvalidBatch, check_one_batc
 from impl.broker.calls import Call, UnsupportedRequest
 from impl.broker.fetching import Fetch, Later, check_epoch
 from impl.broker.groups import Groups
-from impl.broker.log import LEADER_EPOCH, PartitionLog, Refusal
+from impl.broker.log import LEADER_EPOCH, PartitionLog
 from impl.broker.settings import BrokerSettings
 from impl.broker.topics import Topic, TopicError, Topics, log_of
 from impl.wire import API_KEYS, VERSIONS, create, response_type
+from spec.vocabulary import ProducerError
 
 NODE = 1
 """The id of the only broker."""
@@ -337,7 +338,7 @@ class Broker:
         if batch.compression > ZSTD or (batch.compression == ZSTD and call.version < 7):
             return refused("UNSUPPORTED_COMPRESSION_TYPE", "zstd needs version 7 of Produce")
         appended = log.append(batch)
-        if isinstance(appended, Refusal):
+        if isinstance(appended, ProducerError):
             return refused(
                 appended.value, "the producer's epoch or sequence number does not follow"
             )

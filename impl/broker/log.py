@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import OrderedDict, deque
 from collections.abc import Callable
-from enum import Enum
-
-import attrs
 
 from impl.broker.batches import NO_PRODUCER, Batch
+from impl.producer_state import ProducerState
+from spec.vocabulary import ProducerError
 
 LEADER_EPOCH = 0
 """The leader epoch of every partition: its only replica always leads it."""
 
 _MOST_PRODUCERS = 10_000
-"""How many producers' states a partition keeps; the one that wrote longest ago is dropped."""
-_RETAINED = 5
-"""How many batches of a producer are recognised as duplicates."""
-
-
-class Refusal(Enum):
-    """Why a batch of an idempotent producer is refused."""
-
-    FENCED = "INVALID_PRODUCER_EPOCH"
-    OUT_OF_ORDER = "OUT_OF_ORDER_SEQUENCE_NUMBER"
-
-
-@attrs.define(eq=False)
-class Producer:
-    """What a partition knows of an idempotent producer. Kafka: `ProducerStateEntry`."""
-
-    epoch: int
-    """Its epoch."""
-    batches: deque[tuple[int, int, int]] = attrs.Factory(lambda: deque(maxlen=_RETAINED))
-    """First and last sequence number and base offset of its latest batches."""
+"""How many producers a partition knows; beyond it forgets the half that wrote longest ago."""
 
 
 class PartitionLog:
@@ -55,14 +34,16 @@ class PartitionLog:
         self.waiting: set[Callable[[], None]] = set()
         """Called after each append: the fetches that wait for more."""
         self._batches: list[Batch] = []
-        self._producers: OrderedDict[int, Producer] = OrderedDict()
+        self._producers = ProducerState()
 
-    def append(self, batch: Batch) -> int | Refusal:
+    def append(self, batch: Batch) -> int | ProducerError:
         """Append a batch; its base offset, also if it was appended before, or why not."""
         if batch.producer_id != NO_PRODUCER:
-            checked = self._check(batch)
-            if checked is not None:
-                return checked
+            found = self._producers.check(
+                batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.last_sequence
+            )
+            if found is not None:
+                return found if isinstance(found, ProducerError) else found.first_offset
         stored = batch.at(self.end, LEADER_EPOCH)
         if batch.producer_id != NO_PRODUCER:
             self._remember(stored)
@@ -88,33 +69,22 @@ class PartitionLog:
         del self._batches[:number]
         self.start = self._batches[0].base_offset
 
-    def _check(self, batch: Batch) -> int | Refusal | None:
-        """The base offset of a duplicate, the reason to refuse the batch, or None to append it.
-
-        Kafka: `ProducerStateEntry.findDuplicateBatch`, `ProducerAppendInfo.checkProducerEpoch` and
-        `checkSequence`.
-        """
-        known = self._producers.get(batch.producer_id)
-        if known is None:
-            return None  # its state may have been dropped: any sequence number is accepted
-        if batch.producer_epoch < known.epoch:
-            return Refusal.FENCED
-        if batch.producer_epoch > known.epoch:
-            return None if batch.base_sequence == 0 else Refusal.OUT_OF_ORDER
-        for first, last, offset in known.batches:
-            if (first, last) == (batch.base_sequence, batch.last_sequence):
-                return offset
-        expected = (known.batches[-1][1] + 1) & 0x7FFFFFFF
-        return None if batch.base_sequence == expected else Refusal.OUT_OF_ORDER
-
     def _remember(self, batch: Batch) -> None:
-        known = self._producers.get(batch.producer_id)
-        if known is None or known.epoch != batch.producer_epoch:
-            known = self._producers[batch.producer_id] = Producer(batch.producer_epoch)
-        self._producers.move_to_end(batch.producer_id)
-        known.batches.append((batch.base_sequence, batch.last_sequence, batch.base_offset))
-        if len(self._producers) > _MOST_PRODUCERS:
-            self._producers.popitem(last=False)
+        """Remember a batch of an idempotent producer."""
+        self._producers.append(
+            batch.producer_id,
+            batch.producer_epoch,
+            batch.base_sequence,
+            batch.last_sequence,
+            batch.base_offset,
+            batch.last_offset,
+            batch.max_timestamp,
+        )
+        known = self._producers.producers
+        if len(known) > _MOST_PRODUCERS:
+            by_age = sorted(known, key=lambda producer: known[producer].batches[-1].last_offset)
+            for producer in by_age[: len(known) // 2]:
+                del known[producer]
 
     # -- reading ---------------------------------------------------------------------------
 

@@ -121,12 +121,12 @@ KAFKA_2_1 = KAFKA_2_0.derive(
     },
     remove=(unfenced.follower_truncates_to_leader_end,),
     why=(
-        "A follower of 2.0 does not know where an epoch ended that is older than its first one, so "
-        "its log can still diverge. A replica with an old leader epoch was served, and a follower whose leader stayed the "
-        "same never truncated. KIP-320: requests carry the leader epoch, and a follower truncates "
-        "in each new one. A leader notes at once where its epoch begins (KAFKA-7415), and a "
-        "follower joins the ISR only once it has reached that offset (KAFKA-7128). No fetch offset "
-        "is beyond the leader's log any more."
+        "A follower of 2.0 does not know where an epoch ended that is older than its first one, "
+        "so its log can still diverge. A replica with an old leader epoch was served, and a "
+        "follower whose leader stayed the same never truncated. KIP-320: requests carry the "
+        "leader epoch, and a follower truncates in each new one. A leader notes at once where its "
+        "epoch begins (KAFKA-7415), and a follower joins the ISR only once it has reached that "
+        "offset (KAFKA-7128). No fetch offset is beyond the leader's log any more."
     ),
     violates={
         "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
@@ -218,8 +218,19 @@ KAFKA_4_1 = KAFKA_3_9.derive(
 BEFORE_KIP_279 = KAFKA_2_1.derive(
     "before-kip-279",
     replace={follower.follower_truncates: faults.follower_truncates_to_unnamed_epoch_end},
-    why="A follower truncated at an offset without knowing which epoch ended there.",
-    violates={},
+    why=(
+        "A follower truncated at an offset without knowing which epoch ended there, so records of "
+        "another epoch below it stayed."
+    ),
+    violates={
+        "CountedRecordsAgree": Violated(10, TWO_BROKERS),
+        "LogsAgreeBelowHw": Violated(11, TWO_BROKERS),
+        "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
+        "ReadableRecordsStay": Violated(13, MISSED_EPOCH),
+        "ListedEndNeverGoesBack": Violated(10),
+        "FencedBrokerNotInIsr": Violated(4, CUT_OFF),
+        "WritesAccepted": NO_WRITES,
+    },
 )
 
 BEFORE_KAFKA_7128 = KAFKA_2_1.derive(

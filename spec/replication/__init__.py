@@ -6,6 +6,9 @@ number of states agrees with TLC's. Where the family differs from Kafka, this mo
 
 - Before 2.1, Kafka did not truncate a follower whose leader stayed the same; here every newer
   leader epoch truncates.
+- Up to 2.0, a leader that is asked for an epoch before the first one in its cache does not know
+  where it ended, and the follower truncates to its high watermark
+  (`LeaderEpochFileCache.endOffsetFor`, 2.0.0); here that epoch ended where the log begins.
 - To expand the ISR, Kafka requires that the follower's log has reached the start offset of the
   leader's epoch; here the leader's high watermark must have.
 - Kafka never removes the last member from the ISR (unless eligible leader replicas are on);

@@ -22,7 +22,8 @@ def end_of_last_epoch(s: Cluster, leader: int, follower: int) -> int:
 
     Kafka: `LeaderEpochFileCache.endOffsetFor` and `ReplicaFetcherThread.maybeTruncate` (0.11.0).
     The response is an offset without the epoch that it belongs to. Where the leader knows no
-    later epoch, the high watermark decides as before.
+    later epoch, the high watermark decides as before. Simplification: in Kafka it decides also
+    where the epoch is older than the leader's first one.
     """
     last = s.logs[follower].last
     if last is None:

@@ -50,6 +50,7 @@ FAULTS = [
     ("kafka-0.11", "kafka-2.1", versions.THREE_RECORDS, "CountedRecordsAgree"),
     ("kafka-2.0", "kafka-2.1", versions.THREE_RECORDS, "CountedRecordsAgree"),
     ("kafka-2.0", "kafka-2.1", versions.MOVE, "AcknowledgedRecordsKept"),
+    ("before-kip-279", "kafka-2.1", versions.TWO_BROKERS, "CountedRecordsAgree"),
     ("before-kafka-7128", "kafka-2.1", versions.MOVE, "AcknowledgedRecordsKept"),
     ("kafka-2.1", "kafka-2.7", {}, "ListedEndNeverGoesBack"),
     ("before-kafka-13141", "kafka-2.7", versions.TWO_BROKERS, "AcknowledgedRecordsKept"),

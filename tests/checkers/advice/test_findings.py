@@ -10,7 +10,6 @@ import pytest
 from checkers.advice.advice import settings_from
 from checkers.advice.catalogue import KINDS, catalogue, releases
 from checkers.advice.findings import (
-    IN_FLIGHT,
     findings,
     misspelt_and_required,
     number_text,
@@ -18,6 +17,7 @@ from checkers.advice.findings import (
 )
 from checkers.advice.settings import Settings
 from checkers.advice.sources import Given, Level, from_option, read_source
+from spec.producer.settings import IN_FLIGHT
 
 RECORD = json.loads((Path(__file__).parents[2] / "cases" / "kafka_clients.json").read_text())
 
@@ -47,7 +47,10 @@ def test_producers_and_consumers_start_and_behave_as_foretold(
             if kind == "producer" and not refused:
                 producer = producer_of(s)
                 assert f"acks={producer.acks} " in answer, (release, line)
-                assert f"idempotent={str(producer.idempotent).lower()}" in answer, (release, line)
+                assert f"idempotent={str(producer.is_idempotent).lower()}" in answer, (
+                    release,
+                    line,
+                )
 
 
 def test_every_release_was_recorded() -> None:
@@ -157,6 +160,7 @@ def test_two_replicas_have_one_remedy(release: str, min_isr: int) -> None:
         ("enable.idempotence", "4.1", "max.in.flight.requests.per.connection=6", "does not start"),
         ("enable.idempotence", "3.9", "max.in.flight.requests.per.connection=6", "disables it"),
         ("enable.idempotence", "2.8", "acks=all", "behind records that were sent later"),
+        ("enable.idempotence", "2.8", "transactional.id=t", ""),
         ("acks", "4.1", "acks=0", "once it is sent"),
         ("acks", "4.1", "acks=1", "before a follower fetches it"),
         ("acks", "2.8", "linger.ms=5", "before a follower fetches it"),

@@ -98,7 +98,7 @@ def test_settings_become_bounds() -> None:
     known = catalogue("4.1")
     options = ["flush.messages=1", "min.insync.replicas=9", "unclean.leader.election.enable=true"]
     s = settings_from(known, [], [from_option(o, known) for o in options])
-    decided = durability_of(s, "1")
+    decided = durability_of(s, 1)
     assert decided == Durability("kafka-4.1", 1, 3, 3, unclean=True, flush=True)
     bounds = decided.bounds(BUDGETS["one-power-loss"])
     assert (bounds["power_losses"], bounds["crashes"], bounds["acks"]) == (1, 0, 1)

@@ -19,9 +19,13 @@ from spec.core import SpecError
 DIGESTS = {
     "assignors": "5a626527cc4ac4a0",
     "epochs": "a1f80e0d38fce5db",
+    "partitioner": "419804adf8ebac9a",
     "placement": "36a4dc512ee78c85",
     "positions": "8849e5750ecec8ca",
+    "producer": "db49bf5f5d9afc32",
     "reset": "e226c8e24168dfd1",
+    "sequences": "2d397ea5199120b3",
+    "stable-offset": "5d09682b89391687",
     "watermarks": "cffdb970150ed608",
 }
 """Of 200 vectors with seed 1: published vectors stay as they are."""

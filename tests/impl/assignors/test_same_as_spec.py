@@ -37,14 +37,14 @@ def follow(strategy: str, history: History) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(group=groups())
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 def test_same_for_any_group(strategy: str, group: AssignorInput) -> None:
     both_agree(strategy, group)
 
 
 @pytest.mark.parametrize("strategy", RACK_AWARE)
 @given(group=groups().flatmap(on_racks))
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40)
 def test_same_for_any_group_on_racks(strategy: str, group: AssignorInput) -> None:
     both_agree(strategy, group)
 
@@ -52,14 +52,14 @@ def test_same_for_any_group_on_racks(strategy: str, group: AssignorInput) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", RACK_AWARE)
 @given(group=groups().flatmap(on_racks))
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 def test_same_for_many_groups_on_racks(strategy: str, group: AssignorInput) -> None:
     both_agree(strategy, group)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(history=histories())
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 def test_same_over_histories(strategy: str, history: History) -> None:
     follow(strategy, history)
 
@@ -67,7 +67,7 @@ def test_same_over_histories(strategy: str, history: History) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(history=histories(max_rounds=10))
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=600)
 def test_same_over_many_histories(strategy: str, history: History) -> None:
     follow(strategy, history)
 

@@ -64,7 +64,7 @@ def walk(variant: str, walks: int, steps: int) -> Compared:
     return walk_in_step(
         GroupAdapter(variant),
         GROUP.system(variant, ROOMY),
-        settings(max_examples=walks, stateful_step_count=steps, database=None),
+        settings(max_examples=walks, stateful_step_count=steps),
         weights=WEIGHTS,
     )
 
@@ -84,7 +84,7 @@ def test_long_walks_of_consumers_agree(variant: str) -> None:
 
 
 def test_arbitrary_requests_agree() -> None:
-    asked = ask_anything(settings(max_examples=16, stateful_step_count=50, database=None))
+    asked = ask_anything(settings(max_examples=16, stateful_step_count=50))
     assert asked.steps > 400
 
 
@@ -100,9 +100,7 @@ def test_long_walks_of_arbitrary_requests_agree() -> None:
                 if caller == call.caller:
                     answered.update((kind, error) for error in errors_in(answer))
 
-    compared = ask_anything(
-        settings(max_examples=600, stateful_step_count=100, database=None), watch=watch
-    )
+    compared = ask_anything(settings(max_examples=600, stateful_step_count=100), watch=watch)
     assert compared.steps > 50_000
     assert answered >= {(kind, Error(error)) for kind, errors in ERRORS.items() for error in errors}
 
@@ -178,7 +176,7 @@ in_each = pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__na
 def difference_of(drive: Callable[[settings], Compared]) -> Difference:
     """The difference that is found. Some faults show once in ten thousand steps."""
     with pytest.raises(Differs) as differs:
-        drive(settings(max_examples=1500, stateful_step_count=60, database=None))
+        drive(settings(max_examples=1500, stateful_step_count=60))
     return differs.value.difference
 
 

@@ -277,7 +277,7 @@ def other(difference: str) -> type[Subject]:
 @pytest.mark.slow
 @pytest.mark.parametrize("difference", [d for d in DIFFERENCES if d not in WITHOUT_A_TRACE])
 def test_the_lockstep_notices_each_difference(difference: str) -> None:
-    walks = settings(max_examples=1500, stateful_step_count=60, database=None)
+    walks = settings(max_examples=1500, stateful_step_count=60)
     with pytest.raises(Differs) as differs:
         ask_anything(walks, AnythingAdapter(other(difference)))
     assert len(differs.value.difference.steps) <= 20
@@ -291,7 +291,7 @@ def requests_to(variant: CoordinatorVariant) -> set[str]:
         if isinstance(call, Handle) and account.settings.variant == variant:
             made.add(type(call.request).__name__)
 
-    ask_anything(settings(max_examples=8, stateful_step_count=40, database=None), watch=note)
+    ask_anything(settings(max_examples=8, stateful_step_count=40), watch=note)
     return made
 
 

@@ -42,6 +42,10 @@ DIVERGES = "a follower that diverges counts only once it has truncated"
 UNKNOWN_EPOCH = "the leader does not know the follower's epoch"
 OLDER_ABOVE = "records of an older epoch follow newer ones"
 OTHER_START = "both logs have an epoch that begins at different offsets"
+OLDER_THAN_FIRST = (
+    "up to 2.0, a leader does not know where an epoch before its first one ended; in the TLA+ "
+    "family it ended where the log begins"
+)
 BEFORE_FIRST = "the leader names an epoch before the follower's first: 2.0 lets it keep its log"
 OUT_OF_RANGE = "the follower is out of its leader's range"
 SAME_LEADER = "before 2.1, Kafka did not truncate under an unchanged leader; the TLA+ family does"
@@ -437,9 +441,11 @@ class PartitionAdapter(Adapter[Cluster, Replicas]):
             cached = [epoch for epoch, start in replica.epochs.entries if start < replica.log.end]
             if epochs != cached:
                 raise NotModelled(OLDER_ABOVE)
+        latest = follower.epochs.latest_epoch
+        if self.generation is KIP_101 and latest is not None and leader.epochs.is_older(latest):
+            raise NotModelled(OLDER_THAN_FIRST)
         if self.generation is not KIP_279:
             return
-        latest = follower.epochs.latest_epoch
         if latest is not None and leader.end_of_epoch(latest).offset < 0:
             raise NotModelled(UNKNOWN_EPOCH)
         starts, theirs = dict(follower.epochs.entries), dict(leader.epochs.entries)

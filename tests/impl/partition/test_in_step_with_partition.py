@@ -141,9 +141,7 @@ def weights(explored: System[Any]) -> dict[str, int]:
 
 def walk(version: str, examples: int, steps: int) -> int:
     explored = system(version, **ROOMY)
-    chosen = settings(
-        max_examples=examples, stateful_step_count=steps, database=None, derandomize=True
-    )
+    chosen = settings(max_examples=examples, stateful_step_count=steps)
     compared = walk_in_step(adapter(explored), explored, chosen, weights=weights(explored))
     assert not compared.left_out
     return compared.steps

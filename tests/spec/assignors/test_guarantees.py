@@ -15,7 +15,7 @@ from spec.assignors.cooperative import rounds
 from spec.assignors.properties import VALID, Property, Round, failure
 from spec.assignors.roundrobin import assign_ignoring_subscriptions
 
-DERANDOMIZED = settings(max_examples=50, deadline=None, derandomize=True)
+DERANDOMIZED = settings(max_examples=50)
 
 
 def answered(strategy: str, group: AssignorInput) -> Round:
@@ -135,9 +135,7 @@ BREAKS: Mapping[str, Assignor] = {
 }
 """For each guarantee, an assignor that violates it; some are correct, with other guarantees."""
 
-ANY = settings(
-    max_examples=2_000, phases=[Phase.generate], deadline=None, derandomize=True, database=None
-)
+ANY = settings(max_examples=2_000, phases=[Phase.generate])
 """The first group that shows a violation is enough; shrinking it would take long."""
 
 ALL_GUARANTEES: Mapping[str, Property] = {

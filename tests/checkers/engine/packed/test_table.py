@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.engine.packed.codes import Pieces, as_highs, coding_of, decode, encoded, high_rows
@@ -22,7 +22,6 @@ def widths_of(words: int) -> st.SearchStrategy[list[int]]:
 WORD = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
-@settings(deadline=None)
 @given(st.sampled_from([1, 4]).flatmap(widths_of), st.data())
 def test_decoding_inverts_encoding(widths: list[int], data: st.DataObject) -> None:
     coding = coding_of(layout(*([(f"word {k}", 1 << w, 1)] for k, w in enumerate(widths))))
@@ -127,7 +126,6 @@ def test_states_with_equal_codes_differ_in_any_high_word(row: int) -> None:
         assert add(table, codes, highs) == []
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(WORD, st.integers(0, 7)), max_size=50))
 def test_any_code_is_new_once(states: list[tuple[int, int]]) -> None:
     table = Table(3, 1 << 24)

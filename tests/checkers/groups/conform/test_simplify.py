@@ -36,7 +36,7 @@ def test_removing_a_partition_renumbers_the_later_ones() -> None:
 
 
 @given(groups())
-@settings(max_examples=15, deadline=None, derandomize=True)
+@settings(max_examples=15)
 def test_the_result_is_minimal_and_in_kafkas_order(group: AssignorInput) -> None:
     def still(g: AssignorInput) -> bool:
         return sum(count or 0 for count in g.partitions.values()) >= 2 and len(g.members) >= 1

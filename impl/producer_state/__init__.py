@@ -1,0 +1,27 @@
+"""What a partition keeps of producers, mutable and for millions of them, as Kafka 4.3 keeps it.
+
+- `state`: `ProducerState`: checks, appends, verification, expiry, truncation and recovery.
+- `transactions`: the first unstable offset, and the index of aborted transactions.
+- `snapshot`: Kafka's `.snapshot` files.
+
+It is compared with `spec.producer` and shares only names with it. `kspec serve` uses it.
+"""
+
+from __future__ import annotations
+
+from impl.producer_state.snapshot import CorruptSnapshot, SnapshotFiles, decode, encode
+from impl.producer_state.state import Known, Producer, ProducerState
+from impl.producer_state.transactions import Aborted, TransactionIndex, Transactions
+
+__all__ = [
+    "Aborted",
+    "CorruptSnapshot",
+    "Known",
+    "Producer",
+    "ProducerState",
+    "SnapshotFiles",
+    "TransactionIndex",
+    "Transactions",
+    "decode",
+    "encode",
+]
