@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import click
 from checkers.cli.options import FILE, json_option
 from checkers.cli.output import say, say_json, say_table
 from checkers.engine.verdict import EXIT_REJECTED
+from spec.core import SpecError
 
 if TYPE_CHECKING:
     from checkers.logs.audit import PartitionReport
@@ -34,6 +36,9 @@ def log(folders: tuple[Path, ...], as_json: bool) -> int:
 
     Exit codes: 0 if nothing is wrong, 3 if there is a problem, 151 if a folder cannot be read.
     """
+    for package in ("cramjam", "crc32c"):
+        if find_spec(package) is None:
+            raise SpecError(f"kspec log needs {package}: pip install 'kspec[storage]'")
     from checkers.logs.audit import audit
     from checkers.logs.folders import find_partitions
     from checkers.logs.replicas import compare_replicas

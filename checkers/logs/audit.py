@@ -8,7 +8,7 @@ import attrs
 
 from checkers.logs.batches import Continuity
 from checkers.logs.checkpoints import check_epochs, check_offsets, check_topic_id, read_epochs
-from checkers.logs.folders import SEGMENT, PartitionFolder, children
+from checkers.logs.folders import PartitionFolder, children, is_segment
 from checkers.logs.indexes import SegmentIndexes
 from checkers.logs.problems import Problem, Problems
 from checkers.logs.producers import Producers
@@ -87,7 +87,9 @@ def audit(folder: PartitionFolder) -> PartitionReport:
     """Read everything in the folder of a partition, and compare it."""
     problems = Problems()
     paths = sorted(children(folder.path))
-    segments = [path for path in paths if SEGMENT.fullmatch(path.name) and path.is_file()]
+    segments = [path for path in paths if is_segment(path) and path.is_file()]
+    if not segments:
+        raise SpecError(f"no segment in {folder.path} is a file")
     log = Continuity(problems, was_cleaned=folder.was_cleaned)
     producers = Producers(problems, snapshots_in(paths))
     decompressor = Decompressor()
@@ -136,7 +138,7 @@ def read_segment(
         with Segment(file, decompressor) as segment:
             for rows in segment.batches():
                 good = log.check(file, base, segment, rows)
-                indexes.check(good, all_good=len(good) == len(rows))
+                indexes.check(rows, good)
                 producers.check(file, segment, good)
             log.check_rest(file, segment)
     except OSError as error:
@@ -151,5 +153,5 @@ def snapshots_in(paths: list[Path]) -> dict[int, Path]:
     return {
         int(path.stem): path
         for path in paths
-        if path.suffix == ".snapshot" and path.stem.isdecimal() and len(path.stem) == 20
+        if path.suffix == ".snapshot" and is_segment(path.with_suffix(".log"))
     }

@@ -108,8 +108,13 @@ def is_partition(folder: Path) -> bool:
     return bool(
         NAME.fullmatch(folder.absolute().name)
         and folder.is_dir()
-        and any(SEGMENT.fullmatch(path.name) for path in children(folder))
+        and any(is_segment(path) for path in children(folder))
     )
+
+
+def is_segment(path: Path) -> bool:
+    """Whether a path is named after the base offset of a segment."""
+    return bool(SEGMENT.fullmatch(path.name)) and int(path.stem) < 2**63
 
 
 def name_of(folder: Path) -> TopicPartition:

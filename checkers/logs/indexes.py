@@ -17,7 +17,7 @@ import numpy as np
 from checkers.logs.folders import read_bytes
 from checkers.logs.problems import Problems
 from impl.storage.indexes import DamagedFile, Entries, read_offset_index, read_time_index
-from impl.storage.scan import Rows
+from impl.storage.scan import Fault, Rows
 from spec.storage.varint import Malformed
 
 MOST_BYTES = 2**30
@@ -64,29 +64,29 @@ class SegmentIndexes:
                 text = f"the entry for offset {index.offsets[entry]} does not follow the one before"
                 self._add(file, entry, text, index.size)
 
-    def check(self, rows: Rows, *, all_good: bool) -> None:
-        """Compare the entries that point into these batches."""
-        self._is_sure &= all_good
-        if len(rows) == 0:
-            return
-        ends = rows["base_offset"] + rows["last_delta"] + 1
-        self._check_offsets(rows, ends)
-        self._check_times(rows, ends)
-        self._end = max(self._end, int(ends.max()))
+    def check(self, rows: Rows, good: Rows) -> None:
+        """Compare the entries that point into these batches, of which some can be read."""
+        self._is_sure &= len(good) == len(rows)
+        self._check_offsets(rows)
+        if len(good):
+            self._check_times(good, good["base_offset"] + good["last_delta"] + 1)
 
-    def _check_offsets(self, rows: Rows, ends: Any) -> None:
+    def _check_offsets(self, rows: Rows) -> None:
         index, start = self.offsets, self._next_offset
         limit = int(rows["position"][-1]) + int(rows["size"][-1])
         stop = start + int(np.searchsorted(index.others[start:], limit))
         self._next_offset = stop
         positions, offsets = index.others[start:stop], index.offsets[start:stop]
         at = np.clip(np.searchsorted(rows["position"], positions), 0, len(rows) - 1)
-        before = np.concatenate(([self._end], ends[:-1]))[at]
+        is_good = (rows["fault"] == Fault.NONE) | (rows["fault"] >= Fault.OFFSETS)
+        ends = np.where(is_good, rows["base_offset"] + rows["last_delta"] + 1, self._end)
+        before = np.maximum.accumulate(np.concatenate(([self._end], ends)))
+        self._end = int(before[-1])
         nowhere = rows["position"][at] != positions
         for entry in np.flatnonzero(nowhere):
             text = f"the entry for offset {offsets[entry]} points at byte {positions[entry]}"
             self._add(self.offset_file, start + entry, text + ", where no batch begins", 8)
-        for entry in np.flatnonzero(~nowhere & (offsets < before)):
+        for entry in np.flatnonzero(~nowhere & is_good[at] & (offsets < before[at])):
             text = f"the entry for offset {offsets[entry]} points at byte {positions[entry]}"
             text += f", behind its batch: offset {rows['base_offset'][at[entry]]} is there"
             self._add(self.offset_file, start + entry, text, 8)

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 
 from checkers.logs.audit import PartitionReport
-from checkers.logs.folders import SEGMENT, children
+from checkers.logs.folders import children, is_segment
 from checkers.logs.problems import Problem
 from impl.storage.records import StoredRecord
 from impl.storage.scan import Fault
@@ -87,7 +87,7 @@ def first_difference(one: PartitionReport, other: PartitionReport) -> Problem | 
 def batches(report: PartitionReport, start: int, limit: int) -> Iterator[Batch]:
     """The batches of a replica between two offsets that can be read."""
     for file in sorted(children(report.folder.path)):
-        if not SEGMENT.fullmatch(file.name) or int(file.stem) >= limit:
+        if not is_segment(file) or int(file.stem) >= limit:
             continue
         with Segment(file) as segment:
             for rows in segment.batches():

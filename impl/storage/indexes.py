@@ -1,16 +1,13 @@
-"""The files beside a segment: offset index, time index, aborted transactions, producer snapshots.
+"""The indexes beside a segment: offset index, time index, aborted transactions.
 
 An active segment's indexes are allocated in advance: the entries are followed by zeros.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from impl.storage.crc import crc32c
 
 OFFSET_ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
 TIME_ENTRY = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
@@ -75,36 +72,3 @@ def entries(data: bytes, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
         raise DamagedFile(f"the last entry is cut off after {len(data) - whole} bytes", whole)
     used = len(data.rstrip(b"\0"))
     return np.frombuffer(data, kind)[: -(-used // kind.itemsize)]
-
-
-# -- producer snapshots ---------------------------------------------------------------------------
-
-_SNAPSHOT = struct.Struct(">hIi")
-_PRODUCER = struct.Struct(">qhiqiqiq")
-
-
-class ProducerEntry(NamedTuple):
-    """What a snapshot says of a producer."""
-
-    producer_id: int
-    epoch: int
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-    coordinator_epoch: int
-    transaction_start: int
-
-
-def read_snapshot(data: bytes) -> list[ProducerEntry]:
-    """The producers of a `.snapshot` of version 1."""
-    if len(data) < _SNAPSHOT.size:
-        raise DamagedFile(f"a snapshot has more than {len(data)} bytes")
-    version, crc, count = _SNAPSHOT.unpack_from(data)
-    if version != 1:
-        raise DamagedFile(f"version {version} of snapshots is unknown")
-    if crc32c(np.frombuffer(data, np.uint8), 6, len(data)) != crc:
-        raise DamagedFile("the checksum is wrong", 2)
-    if len(data) != _SNAPSHOT.size + count * _PRODUCER.size:
-        raise DamagedFile(f"{count} producers do not take {len(data)} bytes", 6)
-    return [ProducerEntry(*one) for one in _PRODUCER.iter_unpack(data[_SNAPSHOT.size :])]

@@ -375,6 +375,12 @@ DAMAGES: dict[str, tuple[Damage, str, int | None, str]] = {
         0,
         "begins at 20 in the log, not at 21",
     ),
+    "transaction leaves another stable offset": (
+        written(f"{SECOND}.txnindex", struct.pack(">hqqqq", 0, 8, 20, 24, 22)),
+        f"{SECOND}.txnindex",
+        0,
+        "leaves 25 as the last stable offset, not 22",
+    ),
     "transaction is not in the log": (
         appended(f"{SECOND}.txnindex", struct.pack(">hqqqq", 0, 9, 25, 27, 28)),
         f"{SECOND}.txnindex",
@@ -396,8 +402,8 @@ DAMAGES: dict[str, tuple[Damage, str, int | None, str]] = {
     "snapshot checksum": (
         lambda folder: edit(folder / f"{SECOND}.snapshot", 20, b"\xff"),
         f"{SECOND}.snapshot",
-        2,
-        "the checksum is wrong",
+        0,
+        "the snapshot is damaged: its checksum is wrong",
     ),
     "snapshot epoch": (
         written(f"{SECOND}.snapshot", snapshot((7, 2, 19, 19, 1, 1019, -1, -1))),

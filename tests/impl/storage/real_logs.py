@@ -16,8 +16,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from impl.producer_state import decode
 from impl.storage.codecs import NAMES
-from impl.storage.indexes import read_aborted, read_offset_index, read_snapshot, read_time_index
+from impl.storage.indexes import read_aborted, read_offset_index, read_time_index
 from impl.storage.scan import APPEND_TIME, CODEC, CONTROL, DELETE_HORIZON, TRANSACTIONAL
 from impl.storage.segment import Segment
 from spec.storage.control_records import read_control_type, read_marker
@@ -265,9 +266,9 @@ def dump_aborted(file: Path) -> Iterator[str]:
 
 
 def dump_snapshot(file: Path) -> Iterator[str]:
-    for one in read_snapshot(file.read_bytes()):
+    for one in decode(file.read_bytes()):
         line = (
-            f"producerId: {one.producer_id} producerEpoch: {one.epoch} "
+            f"producerId: {one.producer} producerEpoch: {one.epoch} "
             f"coordinatorEpoch: {one.coordinator_epoch} "
             f"currentTxnFirstOffset: {optional(one.transaction_start)} "
             f"lastTimestamp: {one.timestamp} "
