@@ -291,10 +291,14 @@ def kafka_answers(calls: Sequence[str]) -> list[str]:
     return answers
 
 
+def drawn(name: str, count: int, seed: int) -> list[str]:
+    """Random calls of a kind; a larger count begins with the same ones."""
+    return [KINDS[name].draw(Random(f"{seed} {name} {number}")) for number in range(count)]
+
+
 def compare(name: str, count: int, seed: int) -> tuple[int, list[tuple[str, str]]]:
     """How many answers to random calls of a kind differ, and the calls with Kafka's answers."""
-    kind = KINDS[name]
-    calls = [kind.draw(Random(f"{seed} {name} {number}")) for number in range(count)]
+    kind, calls = KINDS[name], drawn(name, count, seed)
     cases = list(zip(calls, kafka_answers(calls), strict=True))
     different = 0
     for call, kafkas in cases:
