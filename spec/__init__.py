@@ -10,6 +10,7 @@ Pure functions, which you may call from your own tests:
 - `coordinator`, `messages`: a group's coordinator, and the requests that it answers
 - `storage`: segments and their indexes, retention, compaction and recovery of a log on disk
 - `consumer`: a consumer's subscription, positions, offset resets and rebalance listener
+- `producer`: a producer's partitions, batches and settings, and what a broker keeps of producers
 
 Models, which `kspec check` explores:
 
@@ -20,6 +21,7 @@ Models, which `kspec check` explores:
 - `group`: a consumer group, its coordinator and its members
 - `offsets_topic`: what a coordinator writes, and what compaction and retention leave of it
 - `log_recovery`: what a crash leaves of a log's files, and what the broker serves after it
+- `transactions`: a consume-transform-produce loop, its coordinator and its late requests
 - `delivery`: the ways of committing, and which records each skips or processes twice
 
 What all of them are made of:
@@ -56,9 +58,11 @@ MODULES = (
     "offsets_topic",
     "partition",
     "placement",
+    "producer",
     "replication",
     "serving",
     "storage",
+    "transactions",
     "vocabulary",
     "watermarks",
 )
