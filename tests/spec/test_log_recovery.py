@@ -31,11 +31,9 @@ def test_the_counts_at_the_default_bounds() -> None:
     assert verdict.silent_rules == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ["kafka-3.7", "kafka-3.8", "index-trusted", "segments-apart"])
 def test_every_fault_has_its_shortest_counterexample(name: str) -> None:
     said = LOG_RECOVERY.variant(name).violates
-    if not said:
-        return
     found = explore(LOG_RECOVERY.system(name).with_properties([*said])).violations
     assert found
     assert all(said[v.name].states == v.states for v in found)
@@ -90,7 +88,7 @@ def test_recovery_is_that_of_the_functions() -> None:
     """From every state after a crash, the rule and `spec.storage.recovery.load` agree."""
     compared = 0
     for state in states_of(LOG_RECOVERY.system()):
-        after = broker_recovers_log.attempt(state, {})
+        after = broker_recovers_log.attempt(state, ())
         if not isinstance(after, StoredLog):
             continue
         found = FoundLog(

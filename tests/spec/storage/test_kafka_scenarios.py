@@ -16,6 +16,7 @@ import pytest
 from spec.storage import cleaning, compaction, recovery, retention, segments
 from tests.spec.storage.kafka import logs, scenarios
 from tests.spec.storage.kafka import segments as segment_scenarios
+from tests.spec.storage.kafka.java import LOGS
 
 CASES: dict[str, list[list[list[str]]]] = json.loads(scenarios.CASES.read_text("utf-8"))
 
@@ -111,7 +112,7 @@ STALE_EPOCH = (
 def test_a_truncated_epoch_returns_in_kafka_as_in_the_model() -> None:
     """Kafka 4.1 says that epoch 1 began at offset 1, where the only batch is of epoch 0."""
     commands = [segment_scenarios.command_of(line) for line in STALE_EPOCH]
-    [kafka] = scenarios.played("4.1.0", scenarios.LOGS, [commands])
+    [kafka] = scenarios.played("4.1.0", LOGS, [commands])
     _, epochs, *_, dumped = kafka[-1].split()
     assert epochs == "0:0,1:1"
     assert [word.split("|")[4] for word in dumped.partition("=")[2].split("+")] == ["0", "0"]
