@@ -163,6 +163,11 @@ class ProducerState:
             return
         if isinstance(batch, EndMarker) or not batch.is_transactional:
             return
+        if self.rules.epoch_before_verification:
+            entry = self.producers.get(batch.producer)
+            is_current = entry is None or batch.epoch >= entry.epoch
+            error = ProducerError.INVALID_PRODUCER_EPOCH
+            yield Check("producer epoch is not older", is_current, error)
         known = self.verifications.get(batch.producer)
         is_verified = known is not None and known.guard == guard
         yield Check(

@@ -217,13 +217,14 @@ class TransactionLog:
             state = state.end_verification(batch).update(append)
             for completed in append.completed:
                 state = state.complete(completed)
+        state = attrs.evolve(state, end=end).take_snapshot()
         high_watermark = min(self.high_watermark, end)
         return attrs.evolve(
             self,
             batches=batches,
             end=end,
             high_watermark=high_watermark,
-            state=attrs.evolve(state, end=end).advance_high_watermark(high_watermark),
+            state=state.advance_high_watermark(high_watermark),
             aborted=tuple(t for t in self.aborted if t.last_offset < end),
         )
 
