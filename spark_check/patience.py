@@ -8,10 +8,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-REGISTER_SECONDS = 20
-"""Seconds for a standalone master to accept an application, and for its workers to register."""
+REGISTER_SECONDS = 120
+"""Seconds for a standalone master to accept an application."""
 WORKERS_SECONDS = 180
-"""Seconds for other clusters, which start machines or containers first."""
+"""Seconds for workers to register, and for other clusters, which start machines or containers."""
 
 
 def within(seconds: float, work: Callable[[], T], slow: Callable[[], bool] | None = None) -> T:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from checkers.bundle import code_version, write_bundle
 from checkers.start import PACKAGES
-from spark_check.patience import REGISTER_SECONDS, WORKERS_SECONDS, within
+from spark_check.patience import WORKERS_SECONDS, within
 from spec.core import SpecError
 
 if TYPE_CHECKING:
@@ -75,8 +75,6 @@ def assert_workers(spark: SparkSession, folder: Path | None) -> None:
 def ask_workers(spark: SparkSession, folder: Path | None) -> list[tuple[str, bool]]:
     """The reports of the workers; SpecError if there are none."""
     context = spark.sparkContext
-    master = context.master or ""
-    seconds = REGISTER_SECONDS if master.startswith("spark://") else WORKERS_SECONDS
 
     def answers() -> list[Any]:
         context.setJobGroup("kspec", "kspec: asking the workers for their Python", True)
@@ -90,12 +88,14 @@ def ask_workers(spark: SparkSession, folder: Path | None) -> list[tuple[str, boo
         return len(context._jsc.sc().statusTracker().getExecutorInfos()) > 1
 
     try:
-        return [(row.versions, row.sees) for row in within(seconds, answers, some_have_come)]
+        return [
+            (row.versions, row.sees) for row in within(WORKERS_SECONDS, answers, some_have_come)
+        ]
     except TimeoutError:
         context.cancelAllJobs()
         raise SpecError(
-            f"{master} provided no workers in {seconds} seconds: are there any with free cores and "
-            "enough memory (spark.executor.memory)?"
+            f"{context.master} provided no workers in {WORKERS_SECONDS} seconds: are there any "
+            "with free cores and enough memory (spark.executor.memory)?"
         ) from None
 
 

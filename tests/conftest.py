@@ -27,7 +27,7 @@ settings.register_profile(
 )
 settings.load_profile("kspec")
 if SEED:
-    hypothesis.core.global_force_seed = random.Random(SEED).getrandbits(64)
+    hypothesis.core.global_force_seed = random.Random(SEED).getrandbits(64)  # type: ignore[assignment]
 
 NO_CONSTANTS = Constants()
 

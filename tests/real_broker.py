@@ -6,13 +6,14 @@ Skipped with a reason where Java or Maven is missing, or the jars can be neither
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def classpath(version: str = KAFKA, artifact: str = "kafka_2.13") -> str:
         for offline in (["-o"], []):
             try:
                 ran = subprocess.run(
-                    [*command, *offline], cwd=folder, capture_output=True, text=True, timeout=300
+                    [*command, *offline], cwd=folder, capture_output=True, text=True, timeout=600
                 )
             except subprocess.TimeoutExpired:
                 break
@@ -77,11 +78,12 @@ def classpath(version: str = KAFKA, artifact: str = "kafka_2.13") -> str:
 
 
 def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody listens at, and that the system gives to no one who asks for any."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager
@@ -133,7 +135,7 @@ def real_broker(
 
 def wait_for(port: int, process: subprocess.Popen[bytes], output: Path) -> None:
     """Wait until the broker listens."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise RuntimeError(f"the broker ended: {output.read_text()[-2000:]}")

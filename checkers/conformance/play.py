@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -64,6 +64,19 @@ MOST_WORLDS = 2_000
 
 
 @attrs.frozen
+class Clock:
+    """The time by which the broker's timers expire."""
+
+    now: Callable[[], float] = time.monotonic
+    """The time in seconds."""
+    sleep: Callable[[float], None] = time.sleep
+    """Let seconds pass."""
+
+
+REAL = Clock()
+
+
+@attrs.frozen
 class Difference:
     """Where a broker differs from the specification."""
 
@@ -110,9 +123,10 @@ class Played:
 class Player:
     """Plays histories, one after the other, on connections that it keeps."""
 
-    def __init__(self, broker: Broker, settings: Settings) -> None:
+    def __init__(self, broker: Broker, settings: Settings, clock: Clock = REAL) -> None:
         self.broker = broker
         self.settings = settings
+        self.clock = clock
         self.patience = PATIENCE
         self.idle: dict[Address, list[Connection]] = {}
 
@@ -179,10 +193,10 @@ class Game:
     def step(self, at: int, step: Step) -> Difference | None:
         """Play one step; the difference, if the broker differs."""
         asks: tuple[Ask, ...] = ()
-        begin = time.monotonic()
+        begin = self.player.clock.now()
         try:
             if isinstance(step, Pause):
-                time.sleep(self.pause(step))
+                self.player.clock.sleep(self.pause(step))
             else:
                 asks = step.asks
                 self.send(asks)
@@ -196,7 +210,7 @@ class Game:
         """How long a pause takes, in seconds."""
         if step.milliseconds:
             return step.milliseconds / 1000
-        now = time.monotonic()
+        now = self.player.clock.now()
         clocks = (c for world in self.worlds for c in world.clocks)
         ends = (c.latest - now for c in clocks if c.timer.kind == "initial delay")
         return max(0.0, *ends, 0.0)
@@ -239,16 +253,17 @@ class Game:
         before = self.worlds
         observed: dict[Ask, AnyResponse] = {}
         deadline = time.monotonic() + self.player.patience
-        worlds, last = possible(before, asks, Moment(begin, time.monotonic())), time.monotonic()
+        last = self.player.clock.now()
+        worlds = possible(before, asks, Moment(begin, last))
         agreed: float | None = None
         described: Described | None = None
         rounds = looks = 0
         while True:
             rounds += 1
             self.receive(observed)
-            now = time.monotonic()
-            if now - last > 0.01 and has_near_timer(before, now, self.player.patience):
-                worlds, last = possible(before, asks, Moment(begin, now)), now
+            now, then = time.monotonic(), self.player.clock.now()
+            if then - last > 0.01 and has_near_timer(before, then, self.player.patience):
+                worlds, last = possible(before, asks, Moment(begin, then)), then
             agreeing = all_that(agrees(world, observed) for world in worlds)
             if agreeing:
                 agreed = agreed or now
@@ -266,7 +281,7 @@ class Game:
                         return None
                     if found:
                         continue
-            elif not has_near_timer(before, now, self.player.patience) and not any(
+            elif not has_near_timer(before, then, self.player.patience) and not any(
                 may_agree(world, observed) for world in worlds
             ):
                 break

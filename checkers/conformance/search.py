@@ -15,7 +15,7 @@ from checkers.conformance.broker import Broker
 from checkers.conformance.generate import write_history
 from checkers.conformance.guards import Coverage
 from checkers.conformance.history import Ask, Pause, Send, Step
-from checkers.conformance.play import PATIENCE, Difference, Played, Player
+from checkers.conformance.play import PATIENCE, REAL, Clock, Difference, Played, Player
 from checkers.shrink import shrink
 from spec.core import evolve
 from spec.messages import JAVA, SCALA, Settings
@@ -75,6 +75,7 @@ class Search:
     length: int
     workers: int
     progress: Callable[[str], None]
+    clock: Clock = REAL
     groups: Iterator[int] = attrs.field(init=False, factory=lambda: iter(range(10**9)))
     players: list[Player] = attrs.field(init=False, factory=list)
     mine: local = attrs.field(init=False, factory=local)
@@ -82,7 +83,7 @@ class Search:
     def player(self) -> Player:
         """The player of this thread."""
         if not hasattr(self.mine, "player"):
-            self.mine.player = Player(self.broker.another(), self.settings)
+            self.mine.player = Player(self.broker.another(), self.settings, self.clock)
             self.players.append(self.mine.player)
         player: Player = self.mine.player
         return player

@@ -34,6 +34,7 @@ from spec.coordinator.admin import (
     refuse_deletion_of_one,
     refuse_offset_deletion,
 )
+from spec.coordinator.clock import duration, renewed_by, starts
 from spec.coordinator.membership import replacement_stored, with_new_id
 from spec.coordinator.rebalance import assignments_stored, join_response, select_protocol
 from spec.coordinator.requests import handler_of
@@ -44,8 +45,6 @@ from spec.messages import (
     NO_MEMBER_ID,
     Error,
     GroupState,
-    Heartbeat,
-    HeartbeatResponse,
     JoinGroup,
     JoinGroupResponse,
     LeaveGroupResponse,
@@ -90,8 +89,6 @@ class World:
     """The writes in progress, oldest first."""
     clocks: tuple[Clock, ...] = ()
     """The armed timers."""
-    pending_timeouts: tuple[tuple[str, int], ...] = ()
-    """The session timeout of each pending member, in milliseconds."""
     emptied_as: str | None = None
     """The protocol type with which the group last became empty."""
     partition: Partition = NEW
@@ -179,6 +176,9 @@ def by_itself(world: World, moment: Moment) -> Iterator[World]:
 def expire(world: World, timer: Timer, moment: Moment) -> Iterator[World]:
     """The worlds after a timer has expired."""
     stopped = evolve(world, clocks=tuple(c for c in world.clocks if c.timer != timer))
+    if timer not in armed(world.group):  # the session of a member whose request is parked
+        yield stopped
+        return
     for group in orders(world.group):
         yield from after(stopped, fire(group, timer), moment)
 
@@ -361,60 +361,23 @@ def delete_offsets(world: World, ask: Ask, request: OffsetDelete) -> World:
 def with_clocks(before: World, changed: World, moment: Moment, ask: Ask | None) -> World:
     """The world with its timers: new ones start, and those that have no effect any more stop."""
     group = changed.group
-    pending = dict(before.pending_timeouts)
-    if ask is not None and isinstance(ask.request, JoinGroup):
-        pending[ask.symbol] = ask.request.session_timeout
-    pending = {m: timeout for m, timeout in pending.items() if m in group.pending}
+    request: Any = None if ask is None else ask.request
     running = {clock.timer: clock for clock in changed.clocks}
-    new_round = group.generation != before.group.generation
+    sessions = {Timer("session", member.id) for member in group.members}
+    renewed = renewed_by(before.group, request)
     clocks = []
-    for timer in sorted(armed(group)):
-        duration = duration_of(timer, group, pending) / 1000
-        begin, end = moment.begin + duration, moment.end + duration + SLACK
-        clock = running.get(timer)
-        if clock is None or (new_round and timer.kind in ("join", "sync", "session")):
-            clock = Clock(timer, begin, end)
-        elif timer.kind == "session" and touches(before, changed, ask, timer.member):
-            clock = Clock(timer, begin if renews(ask, changed) else clock.earliest, end)
-        clocks.append(clock)
+    for timer in sorted(armed(group) | sessions):
+        if timer == renewed or starts(timer, before.group, group, running):
+            length = duration(timer, before.group, group, request) / 1000
+            clocks.append(Clock(timer, moment.begin + length, moment.end + length + SLACK))
+        elif timer in running:
+            clocks.append(running[timer])
     is_empty = group.state is GroupState.EMPTY
     return evolve(
         changed,
         clocks=tuple(clocks),
-        pending_timeouts=tuple(sorted(pending.items())),
         emptied_as=group.protocol_type if is_empty else changed.emptied_as,
     )
-
-
-def duration_of(timer: Timer, group: Group, pending: Mapping[str, int]) -> int:
-    """How long a timer runs, in milliseconds."""
-    settings = group.settings
-    if timer.kind == "initial delay":
-        return settings.initial_rebalance_delay
-    if timer.kind in ("join", "sync"):
-        return group.rebalance_timeout
-    member = group.member(timer.member)
-    if member is None:
-        return pending.get(timer.member, 0)
-    return settings.new_member_timeout if member.is_new else member.session_timeout
-
-
-def renews(ask: Ask | None, changed: World) -> bool:
-    """Whether the request is a Heartbeat that has certainly restarted a session timer."""
-    if ask is None or not isinstance(ask.request, Heartbeat):
-        return False
-    restarting = (Error.NONE, Error.REBALANCE_IN_PROGRESS)
-    return any(
-        asked is ask and isinstance(response, HeartbeatResponse) and response.error in restarting
-        for asked, response in changed.sent
-    )
-
-
-def touches(before: World, changed: World, ask: Ask | None, member: str) -> bool:
-    """Whether something may have restarted the member's session timer."""
-    if ask is not None and getattr(ask.request, "member", None) == member:
-        return True
-    return before.group.member(member) != changed.group.member(member)
 
 
 # -- comparison -------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 The text between a line `<!-- rules of MODEL -->` and the next `<!-- end -->` is the rules of that
 model, variant by variant, each with its docstring and its guards; `properties`, `bounds`,
-`simplifications` and `failing variants` work alike. A test compares, and fails until this was run.
+`simplifications`, `failing variants` and `guarantees` work alike. A test compares, and fails until
+this was run.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from checkers.cli.models import remark
 from checkers.models.find import find_model
 from checkers.mutation.equivalent import equivalent_mutants
-from spec.core import Model, Rule
+from spec.core import Model, Rule, Violated
 
 PLACE = re.compile(r"^<!-- ([a-z ]+) of (\S+) -->\n((?:(?!<!-- ).*\n)*)<!-- end -->$", re.MULTILINE)
 SIMPLIFICATION = re.compile(r"Simplification: (.+?\.)(?= Kafka:|$)", re.DOTALL)
@@ -108,12 +109,29 @@ def failing_variants_of(model: Model[Any]) -> Iterator[str]:
             yield f"| `{variant.name}` | {name} | {expected.states} | {bounds} |"
 
 
+def guarantees_of(model: Model[Any]) -> Iterator[str]:
+    """The table of its variants by its properties: which holds, and which is violated."""
+    yield "| variant | " + " | ".join(f"`{prop.name}`" for prop in model.properties) + " |"
+    yield "|---" * (len(model.properties) + 1) + "|"
+    for variant in model.variants:
+        cells = (guarantee(variant.violates.get(prop.name)) for prop in model.properties)
+        yield f"| `{variant.name}` | " + " | ".join(cells) + " |"
+
+
+def guarantee(expected: Violated | None) -> str:
+    """Whether a property holds, or the number of states of the shortest counterexample."""
+    if expected is None:
+        return "holds"
+    return f"violated in {expected.states}" if expected.states else "never true"
+
+
 LISTS: Mapping[str, Callable[[Model[Any]], Iterator[str]]] = {
     "rules": rules_of,
     "properties": properties_of,
     "bounds": bounds_of,
     "simplifications": simplifications_of,
     "failing variants": failing_variants_of,
+    "guarantees": guarantees_of,
 }
 
 

@@ -10,7 +10,7 @@ Simplification: writes to the offsets topic succeed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TypeAlias
 
 from spec.coordinator.offsets import commit
@@ -60,7 +60,7 @@ def deadlines_after(
     return found
 
 
-def starts(timer: Timer, before: Group, after: Group, deadlines: Deadlines) -> bool:
+def starts(timer: Timer, before: Group, after: Group, running: Container[Timer]) -> bool:
     """Whether a timer starts, or starts again.
 
     A generation restarts the timers of its members, and an answered SyncGroup that of its sender.
@@ -73,7 +73,7 @@ def starts(timer: Timer, before: Group, after: Group, deadlines: Deadlines) -> b
         is_synced = was is not None and was.awaiting_sync is not None and not is_now.awaiting_sync
         return was is None or is_synced or after.generation != before.generation
     begins = timer.kind == "sync" and after.generation != before.generation
-    return begins or timer not in deadlines
+    return begins or timer not in running
 
 
 def renewed_by(group: Group, request: Request | None) -> Timer | None:

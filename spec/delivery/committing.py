@@ -1,17 +1,10 @@
-"""How a member commits: commitSync, commitAsync, and the client's automatic commit."""
+"""How an application commits: commitSync, in a listener, within a batch, and commitAsync."""
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, limit, replaced, rule
+from spec.core import Step, evolve, replaced, rule
 from spec.delivery.member import reads_partition
-from spec.delivery.state import (
-    Delivery,
-    PartitionProgress,
-    batches,
-    members,
-    partitions,
-    partitions_read,
-)
+from spec.delivery.state import Delivery, PartitionProgress, members, partitions
 
 
 def has_processed_uncommitted(
@@ -38,7 +31,8 @@ def member_commits(s: Delivery, member: int, partition: int) -> Step[Delivery]:
     """
     progress = yield from has_processed_uncommitted(s, member, partition)
     accepted = s.owns(member, partition)
-    return s.with_commit_answered(member, partition, progress, accepted=accepted)
+    offset = progress.position
+    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
 
 
 @rule(by="member", member=members, partition=partitions)
@@ -48,22 +42,23 @@ def member_commits_unfenced(s: Delivery, member: int, partition: int) -> Step[De
     Not in Kafka: `ClassicGroup.validateOffsetCommit` checks both.
     """
     progress = yield from has_processed_uncommitted(s, member, partition)
-    return s.with_commit_answered(member, partition, progress, accepted=True)
+    offset = progress.position
+    return s.with_commit_answered(member, partition, progress, offset, accepted=True)
 
 
 @rule(by="member", member=members, partition=partitions)
 def member_commits_on_revocation(s: Delivery, member: int, partition: int) -> Step[Delivery]:
     """A rebalance revokes a partition, and the member commits its position first.
 
-    The application's listener does so in onPartitionsRevoked, or the automatic commit does.
-    Kafka: `ConsumerCoordinator.onJoinPrepare`.
+    The application's listener does so in onPartitionsRevoked, or the automatic commit does. Commits
+    that were in flight arrive before it, or fail. Kafka: `ConsumerCoordinator.onJoinPrepare`.
     """
     yield "member owns the partition", s.owns(member, partition)
     yield "member is running", member not in s.crashed
     yield "every fetched record is processed", s.has_processed_all(member)
     progress = s.progress_of(member, partition)
     assert progress is not None, "an owner that is running reads the partition"
-    committed = s.with_request(partition, progress.position)
+    committed = s.with_request(partition, progress.position).with_in_flight(partition, ())
     committed = committed.with_committed(partition, progress.position)
     return committed.without_owner(member, partition)
 
@@ -77,74 +72,60 @@ def member_commits_before_processing(s: Delivery, member: int, partition: int) -
     progress = yield from reads_partition(s, member, partition)
     yield "position is beyond the last commit", progress.position > progress.committed
     accepted = s.owns(member, partition)
-    return s.with_commit_answered(member, partition, progress, accepted=accepted)
+    offset = progress.position
+    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
 
 
-# -- automatic commit -------------------------------------------------------------------------
+# -- within a batch ---------------------------------------------------------------------------
 
 
-def due(s: Delivery) -> tuple[bool, bool]:
-    """Whether `auto.commit.interval.ms` has passed; a failed automatic commit counts as not due."""
-    return (False, True)
+def has_processed_new_record(s: Delivery, consumer: int, partition: int) -> Step[PartitionProgress]:
+    """The guard that the consumer has processed a record beyond its last commit."""
+    progress = yield from reads_partition(s, consumer, partition)
+    yield "a record is processed since the last commit", progress.processed > progress.committed
+    return progress
 
 
-def with_positions_committed(s: Delivery, member: int) -> Delivery:
-    """The member commits its position in every partition that it reads and owns."""
-    for partition, progress in partitions_read(s, member):
-        if progress.position > progress.committed and s.owns(member, partition):
-            s = s.with_commit_answered(member, partition, progress, accepted=True)
-    return s
+@rule(by="member", member=members, partition=partitions)
+def member_commits_processed(s: Delivery, member: int, partition: int) -> Step[Delivery]:
+    """The application commits the offset after the last processed record (commitSync with offsets).
+
+    It may do so within a batch. With worker threads, every record before that offset is processed.
+    Kafka: `ConsumerCoordinator.commitOffsetsSync`.
+    """
+    progress = yield from has_processed_new_record(s, member, partition)
+    accepted = s.owns(member, partition)
+    offset = progress.processed
+    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
 
 
-def polls_after_auto_commit(
-    s: Delivery, member: int, partition: int, records: int, due: bool
-) -> Delivery:
-    """A poll first commits, if the automatic commit is due, and then returns the next records."""
-    committed = with_positions_committed(s, member) if due else s
-    progress = committed.progress_of(member, partition)
-    assert progress is not None, "a commit that is accepted leaves the partition with the member"
-    return committed.with_fetched(member, partition, progress, records)
-
-
-@rule(by="member", member=members, partition=partitions, records=batches, due=due)
-def member_polls_and_auto_commits(
-    s: Delivery, member: int, partition: int, records: int, due: bool
+@rule(by="member", member=members, partition=partitions)
+def member_commits_position_within_batch(
+    s: Delivery, member: int, partition: int
 ) -> Step[Delivery]:
-    """A poll commits the records of the poll before, if that is due, and returns the next ones.
+    """The application calls commitSync without offsets before it has processed the whole batch.
 
-    Kafka: `ConsumerCoordinator.maybeAutoCommitOffsetsAsync`, called by poll. The commit is
-    asynchronous and not retried; one that is lost looks like one that was not due.
+    Kafka: `KafkaConsumer.commitSync` commits `SubscriptionState.allConsumed`, the positions.
     """
-    yield "member owns the partition", s.owns(member, partition)
-    progress = yield from reads_partition(s, member, partition)
-    yield "every fetched record is processed", s.has_processed_all(member)
-    yield limit("the partition has more records"), progress.position + records <= s.bounds.records
-    return polls_after_auto_commit(s, member, partition, records, due)
+    progress = yield from has_processed_new_record(s, member, partition)
+    accepted = s.owns(member, partition)
+    offset = progress.position
+    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
 
 
-@rule(by="member", member=members, partition=partitions, records=batches, due=due)
-def member_polls_while_processing(
-    s: Delivery, member: int, partition: int, records: int, due: bool
+@rule(by="member", member=members, partition=partitions)
+def member_commits_offset_of_last_record(
+    s: Delivery, member: int, partition: int
 ) -> Step[Delivery]:
-    """The same, while another thread still processes the records of earlier polls.
+    """The application commits the offset of the last processed record, which is one too low.
 
-    Kafka: `ConsumerCoordinator.maybeAutoCommitOffsetsAsync`, called by poll.
+    Kafka: `OffsetAndMetadata`, whose offset is that of the next record to read.
     """
-    yield "member owns the partition", s.owns(member, partition)
     progress = yield from reads_partition(s, member, partition)
-    yield limit("the partition has more records"), progress.position + records <= s.bounds.records
-    return polls_after_auto_commit(s, member, partition, records, due)
-
-
-@rule(by="client", member=members)
-def client_commits_by_timer(s: Delivery, member: int) -> Step[Delivery]:
-    """Every five seconds the client commits the position, whether or not records are processed.
-
-    Not in Kafka: poll alone calls `ConsumerCoordinator.maybeAutoCommitOffsetsAsync`.
-    """
-    new = any(read.position > read.committed for _, read in partitions_read(s, member))
-    yield "position is beyond the last commit", new
-    return with_positions_committed(s, member)
+    offset = progress.processed - 1
+    yield "last record is beyond the last commit", offset > progress.committed
+    accepted = s.owns(member, partition)
+    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
 
 
 # -- commitAsync ------------------------------------------------------------------------------
@@ -160,7 +141,7 @@ def member_commits_async(s: Delivery, member: int, partition: int) -> Step[Deliv
     requested = s.with_request(partition, progress.position)
     if not s.owns(member, partition):
         return requested.with_rejection(member)
-    sent = requested.with_commit_sent(member, partition, progress)
+    sent = requested.with_commit_sent(member, partition, progress, progress.position)
     return sent.with_in_flight_added(partition, progress.position)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec.core import Claims, always
+from spec.core import Claims, always, reachable
 from spec.delivery.state import Delivery, partitions, partitions_read
 
 
@@ -38,10 +38,14 @@ def CommittedRecordsAreProcessed(s: Delivery) -> Claims:
 
 @always
 def RecordsAreProcessedInOrder(s: Delivery) -> Claims:
-    """A consumer with a fetched record has processed the uncommitted ones before it."""
+    """A consumer with a fetched record has processed the uncommitted ones before it.
+
+    No worker thread of the consumer has processed a later one.
+    """
     for consumer in range(len(s.progress)):
         for partition, read in partitions_read(s, consumer):
             if not read.is_processed:
+                yield record_at(read.processed, partition), not read.ahead
                 for offset in range(read.committed, read.processed):
                     yield record_at(offset, partition), s.processed[partition][offset] > 0
 
@@ -83,6 +87,12 @@ def NoCommitIsRejected(s: Delivery) -> Claims:
     yield "group", not s.commit_rejected
 
 
+@reachable
+def GroupPassesEveryRecord(s: Delivery) -> bool:
+    """The group can commit every record of its partitions, so that its lag becomes 0."""
+    return all(offset == s.bounds.records for offset in s.committed)
+
+
 PROPERTIES = (
     CommittedRecordsAreProcessed,
     RecordsAreProcessedInOrder,
@@ -91,4 +101,5 @@ PROPERTIES = (
     CommittedOffsetNeverDecreases,
     CommittedOffsetWasRequested,
     NoCommitIsRejected,
+    GroupPassesEveryRecord,
 )

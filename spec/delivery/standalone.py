@@ -49,4 +49,5 @@ def standalone_commits(s: Delivery, partition: int) -> Step[Delivery]:
     Kafka: `ClassicGroup.validateOffsetCommit`.
     """
     progress = yield from has_processed_uncommitted(s, standalone(s), partition)
-    return s.with_commit_answered(standalone(s), partition, progress, accepted=not s.group)
+    offset = progress.position
+    return s.with_commit_answered(standalone(s), partition, progress, offset, accepted=not s.group)

@@ -44,6 +44,8 @@ class PartitionProgress:
     """The next record to process; those from here up to the position are fetched."""
     committed: int
     """The offset that the consumer committed last, or began at."""
+    ahead: frozenset[int] = frozenset()
+    """Records after the next one to process that worker threads have already processed."""
 
     @property
     def is_processed(self) -> bool:
@@ -65,11 +67,14 @@ class Delivery:
     """For each consumer, the standalone one last, its progress in each partition; None where it
     does not read the partition."""
     committed: PerPartition[int]
-    """The committed offset of each partition, at which its next owner begins."""
+    """The committed offset of each partition, at which its next owner begins. With an external
+    store, the offset that is stored there."""
     in_flight: PerPartition[tuple[int, ...]]
     """For each partition, commits in flight that the coordinator would still accept."""
     failed: PerPartition[tuple[int, ...]]
     """For each partition, commits whose callback received an error."""
+    rejoining: frozenset[Member]
+    """Members that have sent the automatic commit with which a rebalance begins for them."""
     processed: PerPartition[tuple[int, ...]]
     """Ghost: how often each record was processed, where 2 stands for two or more."""
     requested: PerPartition[frozenset[int]]
@@ -109,7 +114,12 @@ class Delivery:
     def without_progress(self, consumer: int) -> Delivery:
         """The consumer stops reading every partition."""
         nothing = (None,) * self.bounds.partitions
-        return evolve(self, progress=replaced(self.progress, consumer, nothing))
+        s = self.without_rejoining(consumer)
+        return evolve(s, progress=replaced(s.progress, consumer, nothing))
+
+    def without_rejoining(self, member: int) -> Delivery:
+        """The member waits for no automatic commit."""
+        return evolve(self, rejoining=self.rejoining - {member})
 
     def with_fetched(
         self, consumer: int, partition: int, progress: PartitionProgress, records: int
@@ -128,6 +138,18 @@ class Delivery:
         s = evolve(self, processed=replaced(self.processed, partition, times))
         return s.with_progress(consumer, partition, evolve(progress, processed=record + 1))
 
+    def with_record_processed_ahead(
+        self, consumer: int, partition: int, progress: PartitionProgress, record: int
+    ) -> Delivery:
+        """A worker has processed a fetched record, perhaps before the records that precede it."""
+        times = self.processed[partition]
+        times = replaced(times, record, min(times[record] + 1, 2))
+        s = evolve(self, processed=replaced(self.processed, partition, times))
+        done, ahead = progress.processed, progress.ahead | {record}
+        while done in ahead:
+            ahead, done = ahead - {done}, done + 1
+        return s.with_progress(consumer, partition, evolve(progress, processed=done, ahead=ahead))
+
     # -- ownership --------------------------------------------------------------------------------
 
     def with_owner(self, member: int, partition: int) -> Delivery:
@@ -144,7 +166,15 @@ class Delivery:
 
     def without_member(self, member: int) -> Delivery:
         """The member is removed and its partitions are freed; it receives no notice."""
-        s = evolve(self, group=self.group - {member}, no_member_removed=False)
+        return evolve(self.with_partitions_freed(member), no_member_removed=False)
+
+    def with_member_left(self, member: int) -> Delivery:
+        """The member leaves the group and stops reading."""
+        return self.with_partitions_freed(member).without_progress(member)
+
+    def with_partitions_freed(self, member: int) -> Delivery:
+        """The member is no longer in the group, and its partitions have no owner."""
+        s = evolve(self.without_rejoining(member), group=self.group - {member})
         for partition in range(self.bounds.partitions):
             if s.owns(member, partition):
                 s = s.without_pending_commits(partition)
@@ -172,21 +202,26 @@ class Delivery:
         return evolve(self.without_progress(consumer), commit_rejected=True)
 
     def with_commit_sent(
-        self, consumer: int, partition: int, progress: PartitionProgress
+        self, consumer: int, partition: int, progress: PartitionProgress, offset: int
     ) -> Delivery:
-        """The consumer remembers that it committed its position."""
-        sent = evolve(progress, committed=progress.position)
-        return self.with_progress(consumer, partition, sent)
+        """The consumer remembers that it committed the offset."""
+        return self.with_progress(consumer, partition, evolve(progress, committed=offset))
 
     def with_commit_answered(
-        self, consumer: int, partition: int, progress: PartitionProgress, *, accepted: bool
+        self,
+        consumer: int,
+        partition: int,
+        progress: PartitionProgress,
+        offset: int,
+        *,
+        accepted: bool,
     ) -> Delivery:
-        """The consumer commits its position and waits for the response."""
-        s = self.with_request(partition, progress.position)
+        """The consumer commits the offset and waits for the response."""
+        s = self.with_request(partition, offset)
         if not accepted:
             return s.with_rejection(consumer)
-        s = s.with_committed(partition, progress.position)
-        return s.with_commit_sent(consumer, partition, progress)
+        s = s.with_committed(partition, offset)
+        return s.with_commit_sent(consumer, partition, progress, offset)
 
     def with_in_flight(self, partition: int, offsets: Iterable[int]) -> Delivery:
         """These are the partition's commits in flight."""
@@ -217,6 +252,7 @@ def initial(bounds: Bounds) -> list[Delivery]:
             committed=(0,) * each,
             in_flight=((),) * each,
             failed=((),) * each,
+            rejoining=frozenset(),
             processed=((0,) * bounds.records,) * each,
             requested=(frozenset(),) * each,
             highest=(0,) * each,
@@ -243,6 +279,11 @@ def standalone(s: Delivery) -> int:
 def partitions(s: Delivery) -> range:
     """Every partition."""
     return range(s.bounds.partitions)
+
+
+def records(s: Delivery) -> range:
+    """Every record of a partition."""
+    return range(s.bounds.records)
 
 
 def batches(s: Delivery) -> range:

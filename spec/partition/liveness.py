@@ -39,6 +39,7 @@ FAIR = (
     kraft.controller_commits_eligible_isr,
     kraft.controller_refuses_isr,
     elr.controller_commits_isr_and_elr,
+    faults.follower_truncates_to_unnamed_epoch_end,
     faults.leader_counts_fetch_at_hw,
     faults.follower_fetches_and_joins_at_hw,
     faults.leader_counts_fetch_of_fenced,

@@ -68,7 +68,7 @@ def shell(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
             capture_output=True,
             text=True,
             cwd=tmp_path,
-            timeout=300,
+            timeout=1800,
             check=False,
         )
 

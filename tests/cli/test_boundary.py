@@ -31,7 +31,7 @@ from tests.cli.conftest import Kspec, Ran
 from traces.source import MOST_LEVELS
 
 ROOT = Path(__file__).parents[2]
-fuzz = settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+fuzz = settings(max_examples=30, suppress_health_check=list(HealthCheck))
 
 
 def assert_refused(ran: Ran) -> None:
@@ -313,7 +313,7 @@ def in_a_terminal(columns: int, *arguments: str) -> str:
         if not some:
             break
         printed += some
-    running.wait(timeout=300)
+    running.wait(timeout=1800)
     os.close(ours)
     return printed.decode().replace("\r\n", "\n")
 

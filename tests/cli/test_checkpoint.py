@@ -149,7 +149,7 @@ def test_pyarrow_is_imported_only_for_checkpoints() -> None:
         "sys.exit('pyarrow' in sys.modules)"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, check=False, timeout=120
+        [sys.executable, "-c", code], capture_output=True, check=False, timeout=1800
     )
     assert ran.returncode == 0
 
@@ -174,7 +174,7 @@ def start(*arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 def finish(*arguments: str) -> dict[str, Any]:
     with start(*arguments) as process:
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=1800)
     assert err == ""
     record: dict[str, Any] = json.loads(out)
     return record
@@ -190,7 +190,7 @@ def test_a_run_killed_ten_times_has_the_same_result(tmp_path: Path, chance: rand
         folder = tmp_path / str(attempt)
         for option in ["--checkpoint", "--resume"][: 1 + attempt % 2]:
             with start(*LARGER, option, str(folder), "--workers", str(1 + attempt % 2)) as process:
-                while not folder.exists():
+                while not folder.exists() and process.poll() is None:
                     time.sleep(0.01)
                 time.sleep(chance.uniform(0, seconds))
                 process.kill()
@@ -207,10 +207,11 @@ def test_a_signal_ends_a_run_with_its_result_so_far(
     larger = ("--set", "max_epoch=4", "--set", "log_size=3", "--set", "max_records=3")
     bounds = ("replication", *larger, "--json")  # no machine is done with that in four seconds
     folder = tmp_path / "run"
+    finish(*bounds, "--max-depth", "2")  # so the kernel is compiled
     with start(*bounds, *(["--checkpoint", str(folder)] if keep else [])) as process:
         wait_until_it_has_worked(process.pid, seconds=4)
         process.send_signal(number)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=1800)
     record = json.loads(out)
     assert (process.returncode, err) == (4, "")
     assert (record["verdict"], record["stopped_by"]) == ("inconclusive", "interrupted")

@@ -107,7 +107,7 @@ def test_ctrl_c_ends_a_mutation_and_its_workers_with_what_was_found(tmp_path: Pa
     for worker in workers:
         wait_until_it_has_worked(int(worker), seconds=1)
     os.killpg(running.pid, signal.SIGINT)
-    said, complained = running.communicate(timeout=60)
+    said, complained = running.communicate(timeout=600)
     assert (running.returncode, complained) == (4, "")
     assert "Inconclusive, interrupted: " in said
     with pytest.raises(ProcessLookupError):

@@ -44,7 +44,7 @@ def test_it_prints_where_it_listens_and_ends_with_a_signal(number: int) -> None:
         port = int(text.split(":")[1].split(".")[0])
         socket.create_connection(("127.0.0.1", port)).close()
         process.send_signal(number)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=600) == 0
         assert process.communicate() == ("", "")
 
 

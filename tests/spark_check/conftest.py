@@ -37,10 +37,10 @@ class Cluster:
         worker.wait()
 
     def start_a_worker(self) -> None:
-        """Start another one."""
-        self.workers.append(
-            start(self.folder, f"worker-{time.time_ns()}", "worker.Worker", "-c", "1", self.master)
-        )
+        """Start another one, and wait until the master knows it."""
+        name = f"worker-{time.time_ns()}"
+        self.workers.append(start(self.folder, name, "worker.Worker", "-c", "1", self.master))
+        wait_for(self.folder / f"{name}.log", "(Successfully registered with master)")
 
 
 def start(folder: Path, name: str, what: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -61,7 +61,8 @@ def start(folder: Path, name: str, what: str, *arguments: str) -> subprocess.Pop
 
 def wait_for(log: Path, pattern: str) -> str:
     """What is said in a file, once it is."""
-    for _ in range(600):
+    deadline = time.monotonic() + 600
+    while time.monotonic() < deadline:
         found = re.search(pattern, log.read_text())
         if found:
             return found[1]
@@ -81,8 +82,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield running
     finally:
         for process in [*running.workers, master]:
-            process.terminate()
-            process.wait(20)
+            process.kill()
+            process.wait()
 
 
 @pytest.fixture(scope="session")

@@ -45,7 +45,7 @@ def test_a_worker_without_packages_runs_from_the_bundle(
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=1800,
         cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 4, done.stderr  # what --max-depth ended is inconclusive

@@ -62,7 +62,7 @@ def start(
 
 def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
     """What an exploration answers."""
-    out, err = process.communicate(timeout=600)
+    out, err = process.communicate(timeout=1800)
     assert (process.returncode, err) == (0, "")
     record: dict[str, Any] = json.loads(out)
     return record
@@ -75,7 +75,7 @@ def kspec(*arguments: str) -> dict[str, Any]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=1800,
     )
     assert done.stderr == ""
     record: dict[str, Any] = json.loads(done.stdout)
@@ -206,7 +206,7 @@ def test_a_checkpoint_is_exported_as_a_table(spark_submit: list[str], tmp_path: 
         capture_output=True,
         text=True,
         check=True,
-        timeout=120,
+        timeout=1800,
         cwd=tmp_path,
     )
     assert f"Written: out.parquet, {found['distinct']:,} states with " in done.stdout
@@ -227,7 +227,7 @@ def test_spark_submit_runs_it_on_a_cluster(
         capture_output=True,
         text=True,
         check=False,
-        timeout=600,
+        timeout=1800,
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr

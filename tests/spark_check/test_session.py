@@ -8,7 +8,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,11 @@ from spark_check.needs import assert_answers, assert_java
 from spec.core import SpecError
 
 SCRIPT = """
-from spark_check.session import session
+import os
+from spark_check import session as sessions
 from spec.core import SpecError
+sessions.REGISTER_SECONDS = int(os.environ.get("KSPEC_TEST_SECONDS", sessions.REGISTER_SECONDS))
+session = sessions.session
 try:
     with session({master!r}, "test") as spark:
         print(spark.range(7, numPartitions=2).mapInArrow({function}, "id long").count())
@@ -116,30 +118,27 @@ def test_spark_errors_are_reduced_to_one_line(told: str, line: str) -> None:
 # -- with Spark -----------------------------------------------------------------------------------
 
 
-def ran(
-    master: str, function: str = "lambda rows: rows", **environment: str
-) -> tuple[str, str, float]:
-    """The output of a script that starts a session and counts seven rows, and its duration."""
-    begun = time.perf_counter()
+def ran(master: str, function: str = "lambda rows: rows", **environment: str) -> tuple[str, str]:
+    """The output of a script that starts a session and counts seven rows."""
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", SCRIPT.format(master=master, function=function)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=1800,
         check=True,
         env=os.environ | environment,
     )
-    return done.stdout, done.stderr, time.perf_counter() - begun
+    return done.stdout, done.stderr
 
 
 @pytest.mark.slow
 def test_a_session_prints_nothing() -> None:
-    assert ran("local[2]")[:2] == ("7\n", "")
+    assert ran("local[2]") == ("7\n", "")
 
 
 @pytest.mark.slow
 def test_another_python_on_the_workers_is_rejected(tmp_path: Path) -> None:
-    said, heard, _ = ran("local[2]", PYSPARK_PYTHON="/no/python")
+    said, heard = ran("local[2]", PYSPARK_PYTHON="/no/python")
     assert (said.count("\n"), heard) == (1, "")
     assert said.startswith("the workers have no /no/python")
     other = tmp_path / "python"  # the same Python, with another version
@@ -150,7 +149,7 @@ def test_another_python_on_the_workers_is_rejected(tmp_path: Path) -> None:
     )
     other.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec {sys.executable} "$@"\n')
     other.chmod(0o755)
-    said, heard, _ = ran("local[2]", PYSPARK_PYTHON=str(other))
+    said, heard = ran("local[2]", PYSPARK_PYTHON=str(other))
     assert (said.count("\n"), heard) == (1, "")
     assert said.startswith("the workers have Python 3.99, and the driver 3.")
 
@@ -159,13 +158,12 @@ def test_another_python_on_the_workers_is_rejected(tmp_path: Path) -> None:
 def test_a_silent_master_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         master = f"spark://127.0.0.1:{silent.getsockname()[1]}"
-        said, heard, seconds = ran(master)
+        said, heard = ran(master, KSPEC_TEST_SECONDS="5")
     assert said == f"no master answers at {master}: it accepts no applications\n"
     assert heard == ""
-    assert seconds < 60
 
 
 @pytest.mark.slow
 def test_an_error_of_a_task_is_reported_verbatim() -> None:
     function = "lambda rows: (_ for _ in ()).throw(SpecError('file x is damaged'))"
-    assert ran("local[2]", function)[:2] == ("file x is damaged\n", "")
+    assert ran("local[2]", function) == ("file x is damaged\n", "")

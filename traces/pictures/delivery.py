@@ -16,6 +16,7 @@ WORDS = {
     "r0 ✓": "record 0 was processed once; ✓✓: more than once",
     "position": "the next record that a poll returns to this consumer",
     "r0 fetched": "a poll returned record 0 to this consumer, and it is not processed yet",
+    "rejoining": "the client has sent its automatic commit, and then joins the next generation",
 }
 
 
@@ -74,9 +75,16 @@ def consumer_lane(s: Delivery, consumer: int) -> Lane:
             cells += [
                 Cell(f"r{offset} fetched{which}", partition)
                 for offset in range(read.processed, read.position)
+                if offset not in read.ahead
             ]
-    outside = consumer != standalone(s) and consumer not in s.group
-    return Lane(name, "not in group" if outside else "", facts, cells, place=f"consumer {consumer}")
+    return Lane(name, role_of(s, consumer), facts, cells, place=f"consumer {consumer}")
+
+
+def role_of(s: Delivery, consumer: int) -> str:
+    """What is special about a consumer that runs."""
+    if consumer in s.rejoining:
+        return "rejoining"
+    return "not in group" if consumer != standalone(s) and consumer not in s.group else ""
 
 
 def name_of(s: Delivery, consumer: int) -> str:
@@ -84,16 +92,23 @@ def name_of(s: Delivery, consumer: int) -> str:
     return "standalone" if consumer == standalone(s) else f"member {consumer}"
 
 
+REVOCATIONS = (
+    "coordinator_revokes_partition",
+    "member_commits_on_revocation",
+    "member_cancels_workers",
+)
+
+
 def arrows(taken: Taken) -> list[Arrow]:
     """The messages of this step."""
     member = f"member {taken.choices['member']}" if "member" in taken.choices else "standalone"
     partition = f"partition {taken.choices.get('partition', 0)}"
-    revoked = ("coordinator_revokes_partition", "member_commits_on_revocation")
-    if taken.rule in ("coordinator_assigns_partition", *revoked):
-        verb = "revoked" if taken.rule in revoked else "assigned"
-        return [Arrow(GROUP, member, f"{partition} {verb}")]
+    if "assigns" in taken.rule and member != "standalone":
+        return [Arrow(GROUP, member, f"{partition} assigned")]
+    if taken.rule in REVOCATIONS:
+        return [Arrow(GROUP, member, f"{partition} revoked")]
     if "polls" in taken.rule:
         return [Arrow(partition, member, f"{taken.choices['records']} record(s)")]
-    if "commits" in taken.rule:
+    if "commit" in taken.rule and not taken.rule.startswith(("coordinator", "network")):
         return [Arrow(member, GROUP, "commit")]
     return []

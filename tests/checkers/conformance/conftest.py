@@ -9,6 +9,7 @@ import pytest
 
 from checkers.conformance.broker import Broker
 from checkers.conformance.connection import Address
+from checkers.conformance.play import REAL, Clock
 from checkers.conformance.search import Search, Searched
 from checkers.conformance.security import Security
 from impl.broker import BrokerSettings, EmbeddedBroker
@@ -19,12 +20,33 @@ NUMBERS = count()
 SearchIt = Callable[..., Searched]
 
 
+SETTINGS = BrokerSettings(initial_rebalance_delay=0, max_group_size=4, min_session_timeout=100)
+
+
 @pytest.fixture(scope="session")
 def embedded() -> Iterator[str]:
     """The address of an embedded broker without an initial delay."""
-    settings = BrokerSettings(initial_rebalance_delay=0, max_group_size=4, min_session_timeout=100)
-    with EmbeddedBroker(settings) as broker:
+    with EmbeddedBroker(SETTINGS) as broker:
         yield broker.bootstrap
+
+
+@pytest.fixture
+def timeless() -> Iterator[tuple[str, Clock]]:
+    """The address of an embedded broker, and its clock, which moves only when a history pauses."""
+    with EmbeddedBroker(SETTINGS, virtual_clock=True) as broker:
+        passed = 0
+
+        def sleep(seconds: float) -> None:
+            nonlocal passed
+            milliseconds = round(seconds * 1000)
+            passed += milliseconds
+            broker.advance(milliseconds)
+
+        def now() -> float:
+            broker.advance(0)  # a delay of no length ends as well
+            return passed / 999.999  # a little fast: rounding makes no timer expire too early
+
+        yield broker.bootstrap, Clock(now, sleep)
 
 
 @pytest.fixture
@@ -39,11 +61,13 @@ def search_it() -> Iterator[SearchIt]:
         seed: int = 1,
         profiles: tuple[str, ...] = (),
         most: int = 10,
+        clock: Clock = REAL,
+        workers: int = 2,
     ) -> Searched:
         prefix = f"test-{next(NUMBERS)}"
         broker = Broker(Address.parse(address), Security(), prefix)
         broker.create_topic()
-        found = Search(broker, broker.settings({}), seed, 40, 2, lambda text: None)
+        found = Search(broker, broker.settings({}), seed, 40, workers, lambda text: None, clock)
         open_searches.append(found)
         return found.run(profiles or ("group", "offsets"), histories, most)
 

@@ -50,7 +50,7 @@ def kafka_python_produces(bootstrap: str, values: Sequence[bytes]) -> None:
     producer = KafkaProducer(bootstrap_servers=bootstrap, linger_ms=5)
     try:
         for future in [producer.send(TOPIC, value, key=value) for value in values]:
-            future.get(timeout=60)
+            future.get(timeout=600)
     finally:
         producer.close()
 
@@ -145,7 +145,7 @@ def confluent_kafka_produces(bootstrap: str, values: Sequence[bytes]) -> None:
     )
     for value in values:
         producer.produce(TOPIC, value, key=value, on_delivery=on_delivery)
-    assert producer.flush(30) == 0
+    assert producer.flush(600) == 0
     assert not problems
 
 

@@ -34,7 +34,7 @@ pytestmark = [
 PARTITIONS = 6
 
 
-def wait_until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def wait_until(holds: Callable[[], bool], what: str, seconds: float = 600) -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not holds():
@@ -71,7 +71,7 @@ class Member:
     def stop(self) -> None:
         """Let it leave the group; an exception of its client fails the test."""
         self._stop.set()
-        self._thread.join(60)
+        self._thread.join(600)
         assert not self._thread.is_alive()
         if self._problem is not None:
             raise self._problem
@@ -218,8 +218,8 @@ def console_consumer(tools: list[str], broker: EmbeddedBroker) -> Iterator[list[
         yield lines
     finally:
         process.terminate()  # it commits and leaves the group
-        process.wait(60)
-        thread.join(60)
+        process.wait(600)
+        thread.join(600)
         output.close()
 
 
@@ -228,7 +228,7 @@ def tool(
 ) -> str:
     """The output of one of Kafka's tools."""
     command = [*tools, name, "--bootstrap-server", broker.bootstrap, *arguments]
-    ran = subprocess.run(command, input=say, capture_output=True, text=True, timeout=300)
+    ran = subprocess.run(command, input=say, capture_output=True, text=True, timeout=600)
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
 

@@ -54,7 +54,7 @@ def test_the_fixtures_work_in_another_project(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         env={"PYTHONPATH": str(ROOT)},
     )
     assert "6 passed, 1 error" in ran.stdout, ran.stdout

@@ -28,13 +28,13 @@ def test_many_long_histories_agree() -> None:
 
 
 @given(HISTORIES)
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, suppress_health_check=list(HealthCheck))
 def test_short_histories_agree(history: list[Any]) -> None:
     live(history)
 
 
 @pytest.mark.slow
 @given(HISTORIES)
-@settings(max_examples=1_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=1_000, suppress_health_check=list(HealthCheck))
 def test_many_short_histories_agree(history: list[Any]) -> None:
     live(history)

@@ -59,7 +59,7 @@ def browser() -> Iterator[Browser]:
 def tab(browser: Browser) -> Iterator[Page]:
     """One tab for all tests: opening another takes longer than a test."""
     with browser.new_context() as context:
-        context.set_default_timeout(60_000)
+        context.set_default_timeout(600_000)
         yield context.new_page()
 
 

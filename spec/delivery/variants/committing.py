@@ -1,9 +1,9 @@
-"""The commit strategies, as variants: each with the properties that it violates."""
+"""Variants that differ in when and how the application commits, closes, and handles exceptions."""
 
 from __future__ import annotations
 
 from spec.core import Variant, Violated
-from spec.delivery import committing, coordinator, member, standalone
+from spec.delivery import closing, committing, coordinator, member, standalone
 from spec.delivery.state import Delivery
 
 GROUP_RULES = (
@@ -124,54 +124,110 @@ COMMIT_ASYNC_REPEATED = COMMIT_ASYNC.derive(
     },
 )
 
-AUTO_COMMIT = LISTENER.derive(
-    "auto-commit",
-    replace={member.member_polls: committing.member_polls_and_auto_commits},
-    remove=(committing.member_commits,),
+COMMIT_ASYNC_CLOSE = COMMIT_ASYNC.derive(
+    "commit-async-close",
+    replace={coordinator.coordinator_revokes_partition: closing.member_closes},
     why=(
-        "enable.auto.commit=true: poll commits the records of the poll before, which are "
-        "processed by then. The client also commits before a partition is revoked."
+        "commitAsync, and close without a last commit. Partitions move only when a member closes, "
+        "and still the next owner repeats the records of a commit that was lost."
     ),
     violates={
         "RecordsAreProcessedAtMostOnce": Violated(states=8),
+        "RebalanceRepeatsNoRecord": Violated(states=8),
+        "NoCommitIsRejected": Violated(states=6),
     },
 )
 
-AUTO_COMMIT_BY_THE_CLOCK = AUTO_COMMIT.derive(
-    "auto-commit-by-the-clock",
-    replace={committing.member_polls_and_auto_commits: member.member_polls},
-    add=(committing.client_commits_by_timer,),
+ASYNC_THEN_SYNC = COMMIT_ASYNC_CLOSE.derive(
+    "async-then-sync",
+    replace={closing.member_closes: closing.member_commits_and_closes},
     why=(
-        "The automatic commit as it is often described: every five seconds, the position. Java's "
-        "client does not do so: it would skip records that are not processed yet."
+        "commitAsync in the loop and commitSync before close: commitSync is retried, so a member "
+        "that closes leaves nothing to repeat."
     ),
     violates={
-        "CommittedRecordsAreProcessed": Violated(states=5),
         "RecordsAreProcessedAtMostOnce": Violated(states=8),
+        "NoCommitIsRejected": Violated(states=6),
     },
 )
 
-AUTO_COMMIT_EXCEPTION = AUTO_COMMIT.derive(
-    "auto-commit-exception",
-    add=(member.member_skips_failed_record,),
-    why="Processing fails, the loop continues, and the next poll commits the failed record.",
-    violates={
-        "CommittedRecordsAreProcessed": Violated(states=5),
-        "RecordsAreProcessedInOrder": Violated(states=5),
-        "RecordsAreProcessedAtMostOnce": Violated(states=8),
-    },
-)
-
-AUTO_COMMIT_THREAD = AUTO_COMMIT.derive(
-    "auto-commit-thread",
-    replace={committing.member_polls_and_auto_commits: committing.member_polls_while_processing},
+COMMIT_IN_FINALLY = ASYNC_THEN_SYNC.derive(
+    "commit-in-finally",
+    add=(closing.member_fails_and_commits_position,),
     why=(
-        "Another thread processes the records, and the next poll does not wait for it: it "
-        "commits records that are not processed yet."
+        "The usual form of it: commitSync in a finally block, which also runs after an exception. "
+        "It commits the position, which is beyond the failed record: the record is skipped."
     ),
     violates={
-        "CommittedRecordsAreProcessed": Violated(states=5),
+        "CommittedRecordsAreProcessed": Violated(states=4),
         "RecordsAreProcessedAtMostOnce": Violated(states=8),
+        "NoCommitIsRejected": Violated(states=6),
+    },
+)
+
+COMMIT_PROCESSED_IN_FINALLY = ASYNC_THEN_SYNC.derive(
+    "commit-processed-in-finally",
+    add=(closing.member_fails_and_commits_processed,),
+    why="The finally block commits the offsets after the records that were processed.",
+    violates={
+        "RecordsAreProcessedAtMostOnce": Violated(states=8),
+        "NoCommitIsRejected": Violated(states=6),
+    },
+)
+
+ASYNC_LISTENER = COMMIT_ASYNC.derive(
+    "async-listener",
+    replace={coordinator.coordinator_revokes_partition: committing.member_commits_on_revocation},
+    add=(closing.member_commits_and_closes,),
+    why=(
+        "commitAsync in the loop, and commitSync in onPartitionsRevoked, which close calls as "
+        "well: neither a rebalance nor a close repeats a record."
+    ),
+    violates={
+        "RecordsAreProcessedAtMostOnce": Violated(states=8),
+        "NoCommitIsRejected": Violated(states=6),
+    },
+)
+
+COMMIT_WITHIN_BATCH = LISTENER.derive(
+    "commit-within-batch",
+    replace={committing.member_commits: committing.member_commits_processed},
+    why=(
+        "commitSync with the offset after the last processed record, within the batch: after a "
+        "crash, fewer records are repeated."
+    ),
+    violates={
+        "RecordsAreProcessedAtMostOnce": Violated(states=8),
+        "NoCommitIsRejected": Violated(states=6),
+    },
+)
+
+COMMIT_POSITION_WITHIN_BATCH = COMMIT_WITHIN_BATCH.derive(
+    "commit-position-within-batch",
+    replace={committing.member_commits_processed: committing.member_commits_position_within_batch},
+    why=(
+        "commitSync without offsets, within the batch: it commits the position, which is beyond "
+        "the records of the batch that are not processed yet."
+    ),
+    violates={
+        "CommittedRecordsAreProcessed": Violated(states=7),
+        "RecordsAreProcessedAtMostOnce": Violated(states=8),
+        "NoCommitIsRejected": Violated(states=6),
+    },
+)
+
+COMMIT_OFFSET_OF_LAST_RECORD = COMMIT_SYNC.derive(
+    "commit-offset-of-last-record",
+    replace={committing.member_commits: committing.member_commits_offset_of_last_record},
+    why=(
+        "The offset of the last processed record, instead of the one after it: the last record is "
+        "repeated by each new owner, and the lag never becomes 0."
+    ),
+    violates={
+        "RecordsAreProcessedAtMostOnce": Violated(states=8),
+        "RebalanceRepeatsNoRecord": Violated(states=8),
+        "NoCommitIsRejected": Violated(states=8),
+        "GroupPassesEveryRecord": Violated(states=0),
     },
 )
 
@@ -232,10 +288,14 @@ VARIANTS = (
     COMMIT_ASYNC,
     COMMIT_ASYNC_OUT_OF_ORDER,
     COMMIT_ASYNC_REPEATED,
-    AUTO_COMMIT,
-    AUTO_COMMIT_BY_THE_CLOCK,
-    AUTO_COMMIT_EXCEPTION,
-    AUTO_COMMIT_THREAD,
+    COMMIT_ASYNC_CLOSE,
+    ASYNC_THEN_SYNC,
+    COMMIT_IN_FINALLY,
+    COMMIT_PROCESSED_IN_FINALLY,
+    ASYNC_LISTENER,
+    COMMIT_WITHIN_BATCH,
+    COMMIT_POSITION_WITHIN_BATCH,
+    COMMIT_OFFSET_OF_LAST_RECORD,
     EXCEPTION,
     EXCEPTION_AND_SEEK,
     STANDALONE,

@@ -1,0 +1,7 @@
+"""The commit strategies, as variants: each with the properties that it violates."""
+
+from __future__ import annotations
+
+from spec.delivery.variants import auto_commit, committing, processing
+
+VARIANTS = (*committing.VARIANTS, *auto_commit.VARIANTS, *processing.VARIANTS)
