@@ -9,6 +9,7 @@ Pure functions, which you may call from your own tests:
 - `assignors`: the partitions that each member of a group gets
 - `coordinator`, `messages`: a group's coordinator, and the requests that it answers
 - `consumer`: a consumer's subscription, positions, offset resets and rebalance listener
+- `producer`: a producer's partitions, batches and settings, and what a broker keeps of producers
 
 Models, which `kspec check` explores:
 
@@ -53,6 +54,7 @@ MODULES = (
     "offsets_topic",
     "partition",
     "placement",
+    "producer",
     "replication",
     "serving",
     "vocabulary",
