@@ -19,6 +19,7 @@ Models, which `kspec check` explores:
 - `watermarks`: how a leader and its followers learn what is committed
 - `group`: a consumer group, its coordinator and its members
 - `offsets_topic`: what a coordinator writes, and what compaction and retention leave of it
+- `transactions`: a consume-transform-produce loop, its coordinator and its late requests
 - `delivery`: the ways of committing, and which records each skips or processes twice
 
 What all of them are made of:
@@ -57,6 +58,8 @@ MODULES = (
     "producer",
     "replication",
     "serving",
+    "storage",
+    "transactions",
     "vocabulary",
     "watermarks",
 )
