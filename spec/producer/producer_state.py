@@ -4,7 +4,7 @@ The leader and every follower build it from the log, so that a new leader recogn
 It is kept in memory, and written to a snapshot when a segment is full and when the broker shuts
 down; after a restart or a truncation the latest snapshot is loaded, and the log is read from there.
 
-Kafka: `ProducerStateManager`, and what `UnifiedLog` does with it.
+Kafka: `ProducerStateManager`, and what `UnifiedLog` does with it [4.2.0].
 """
 
 from __future__ import annotations

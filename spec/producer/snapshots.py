@@ -7,8 +7,8 @@
         timestamp int64, coordinator epoch int32, first offset of the open transaction int64
 
 All numbers are big-endian; -1 stands for what is missing. Kafka:
-`ProducerStateManager.writeSnapshot`, `ProducerSnapshot.json`. The order of the entries is that of a
-Java HashMap, which nothing depends on; here it is the order given.
+`ProducerStateManager.writeSnapshot`, `ProducerSnapshot.json` [4.2.0]. The order of
+the entries is that of a Java HashMap, which nothing depends on; here it is the order given.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ range, and the consumer leaves out their records (`spec.producer.read_committed`
     >>> log.last_stable_offset, log.aborted_between(0, 4)
     (4, (AbortedTransaction(producer=7, first_offset=0, last_offset=3, last_stable_offset=4),))
 
-Kafka: `UnifiedLog`, `TransactionIndex` (KIP-98).
+Kafka: `UnifiedLog`, `TransactionIndex` [4.2.0] (KIP-98).
 """
 
 from __future__ import annotations
