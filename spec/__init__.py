@@ -14,6 +14,7 @@ Models, which `kspec check` explores:
 
 - `partition`: one partition as Kafka runs it, fetch by fetch and version by version
 - `replication`: leader, followers, ISR, high watermark and truncation of one partition
+- `idempotence`: one producer and one partition, with retries, sequence numbers and epochs
 - `watermarks`: how a leader and its followers learn what is committed
 - `group`: a consumer group, its coordinator and its members
 - `offsets_topic`: what a coordinator writes, and what compaction and retention leave of it
@@ -42,6 +43,7 @@ MODULES = (
     "delivery",
     "durability",
     "group",
+    "idempotence",
     "in_sync",
     "java",
     "leader_epochs",

@@ -60,10 +60,20 @@ BUILT_IN = {
         "traces.pictures.offsets_topic:picture",
         "checkers.mutation.baselines.offsets_topic:BASELINE",
     ),
+    "idempotence": BuiltIn(
+        "spec.idempotence:IDEMPOTENCE",
+        "traces.pictures.idempotence:picture",
+        "checkers.mutation.baselines.idempotence:BASELINE",
+    ),
     "delivery": BuiltIn(
         "spec.delivery:DELIVERY",
         "traces.pictures.delivery:picture",
         "checkers.mutation.baselines.delivery:BASELINE",
+    ),
+    "transactions": BuiltIn(
+        "spec.transactions:TRANSACTIONS",
+        "traces.pictures.transactions:picture",
+        "checkers.mutation.baselines.transactions:BASELINE",
     ),
     "watermarks": BuiltIn(
         "spec.watermarks:WATERMARKS",

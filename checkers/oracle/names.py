@@ -26,14 +26,38 @@ from spec.messages import (
     SyncGroup,
     SyncGroupResponse,
 )
+from spec.producer.entries import (
+    BatchMetadata,
+    DataBatch,
+    EndMarker,
+    ProducerEntry,
+    Verification,
+)
 from spec.producer.settings import ProducerSettings
+from spec.producer.stable_offset import AbortedTransaction
 from spec.vocabulary import Member
 
+PRODUCER = {"producer": "producerId", "epoch": "producerEpoch"}
 MEMBER = {"member": "memberId", "instance": "groupInstanceId"}
 
 NAMES: Mapping[Any, Mapping[str, str | None]] = {
     EpochEntry: {"start": "startOffset"},
     EpochEnd: {"epoch": "leaderEpoch", "offset": "endOffset"},
+    DataBatch: {
+        **PRODUCER,
+        "first_sequence": "baseSequence",
+        "first_offset": "baseOffset",
+        "timestamp": "maxTimestamp",
+    },
+    EndMarker: {**PRODUCER, "first_offset": "offset"},
+    BatchMetadata: {"last_sequence": "lastSeq"},
+    ProducerEntry: {
+        **PRODUCER,
+        "batches": "batchMetadata",
+        "transaction_start": "currentTxnFirstOffset",
+    },
+    AbortedTransaction: {"producer": "producerId"},
+    Verification: {"bumps_epochs": "supportsEpochBump", "started": "timestamp"},
     JoinGroup: {
         **MEMBER,
         "session_timeout": "sessionTimeoutMs",

@@ -12,6 +12,7 @@ import json
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -42,9 +43,11 @@ ORACLES: Mapping[str, str] = {
     "positions": "the fetch position of a consumer: reset, validation, truncation",
     "producer": "when a producer sends a batch, and which settings take effect",
     "reset": "the offsets that kafka-consumer-groups --reset-offsets chooses",
+    "sequences": "whether a partition accepts a producer's batch, or a transaction marker",
+    "stable-offset": "the last stable offset, aborted transactions, and what is read of them",
     "watermarks": "how high watermarks advance",
 }
-"""The oracles, each with a summary. Its module in this folder has the same name."""
+"""The oracles, each with a summary. Its module in this folder has the same name (`module_of`)."""
 
 VERSION = 1
 """The version of requests and answers; it is the end of a schema's `$id`."""
@@ -112,8 +115,13 @@ def oracle_of(*functions: Callable[..., Any]) -> Oracle:
 def find_oracle(name: str) -> Oracle:
     """A new oracle of this name."""
     look_up("oracle", name, ORACLES)
-    made: Oracle = import_module(f"checkers.oracle.{name}").oracle()
+    made: Oracle = module_of(name).oracle()
     return made
+
+
+def module_of(name: str) -> ModuleType:
+    """The module of an oracle."""
+    return import_module(f"checkers.oracle.{name.replace('-', '_')}")
 
 
 # -- lines ----------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ the fields of a request and of its answer; one of `group` is a history, a list o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 from checkers.oracle.draws import Draw
@@ -18,6 +17,7 @@ from checkers.oracle.questions import (
     as_line,
     definitions_of,
     find_oracle,
+    module_of,
     request_schema,
     result_of,
 )
@@ -40,7 +40,7 @@ def vectors(name: str, count: int, seed: int) -> Iterator[dict[str, Any]]:
         for number in range(count):
             yield {"id": number, "steps": history(Draw(seed, number))}
         return
-    drawn = import_module(f"checkers.oracle.{name}").drawn
+    drawn = module_of(name).drawn
     for number in range(count):
         method, params = drawn(Draw(seed, number))
         asked = {"id": number, "method": method, "params": params}

@@ -119,7 +119,8 @@ def client_commits_stored_offsets(s: Delivery, member: int) -> Step[Delivery]:
 def client_commits_before_rejoining(s: Delivery, member: int) -> Step[Delivery]:
     """A rebalance has begun: in the next poll, the client sends a commit of its positions.
 
-    The coordinator still accepts it. Kafka: `ConsumerCoordinator.onJoinPrepare` (since 3.2.1).
+    The coordinator still accepts it. Kafka: `ConsumerCoordinator.onJoinPrepare` (since 3.2.0; up to
+    3.1, it calls commitSync).
     """
     yield "member owns a partition", member in s.owners
     yield "member is running", member not in s.crashed
@@ -164,8 +165,7 @@ def client_repeats_commit(s: Delivery, member: int, partition: int) -> Step[Deli
 def client_rejoins(s: Delivery, member: int) -> Step[Delivery]:
     """The commit is answered: the client gives up its partitions, and joins the new generation.
 
-    Kafka: `ConsumerCoordinator.onJoinPrepare` (since 3.2.1; up to 3.1, commitSync has the same
-    effect). Simplification: with a cooperative assignor, only some partitions are revoked.
+    Kafka: `ConsumerCoordinator.onJoinPrepare` (since 3.2.1). Simplification: with a cooperative assignor, only some partitions are revoked.
     """
     yield "member is rejoining", member in s.rejoining
     yield "every fetched record is processed", s.has_processed_all(member)

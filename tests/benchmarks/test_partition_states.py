@@ -9,17 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.partition_states import CASES, Case, run_rumur
+from benchmarks.partition_states import PEER
 from benchmarks.peers import rumur
+from benchmarks.state_counts import Case
 from checkers.models.find import find_model
 from tests.known import explore_learned
 
 PARTITION = find_model("partition")
-NAMES = [f"{case.variant}-{'-'.join(case.bounds) or 'default'}" for case in CASES]
+NAMES = [f"{case.variant}-{'-'.join(case.bounds) or 'default'}" for case in PEER.cases]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@pytest.mark.parametrize("case", PEER.cases, ids=NAMES)
 def test_kspec_finds_these_states(case: Case) -> None:
     system = PARTITION.system(case.variant, dict(case.bounds)).with_properties([])
     verdict = explore_learned(system)
@@ -28,9 +29,9 @@ def test_kspec_finds_these_states(case: Case) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not rumur.is_here(), reason=f"needs rumur: {rumur.HOW_TO_GET}")
-@pytest.mark.parametrize("case", CASES, ids=NAMES)
+@pytest.mark.parametrize("case", PEER.cases, ids=NAMES)
 def test_rumur_finds_these_states(case: Case, tmp_path: Path) -> None:
-    found = run_rumur(case, 1, tmp_path)
+    found = PEER.run_rumur(case, 1, tmp_path)
     assert (found.distinct, found.generated) == (case.distinct, case.generated)
 
 
@@ -44,7 +45,7 @@ def test_the_murphi_model_gets_every_bound() -> None:
 
 def test_the_page_has_these_counts() -> None:
     page = (Path(__file__).parents[2] / "docs" / "partition.md").read_text("utf-8")
-    for case in CASES:
+    for case in PEER.cases:
         bounds = " ".join(f"{name}={value}" for name, value in case.bounds.items())
         row = f"| `{case.variant}` | {bounds} | {case.distinct:,} | {case.generated - 1:,} |"
         assert row.replace("|  |", "| |") in page

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,15 @@ import pytest
 
 from checkers.oracle import questions
 from checkers.oracle.draws import Draw
-from checkers.oracle.questions import ORACLES, Oracle, answer, as_line, find_oracle, json_schema
+from checkers.oracle.questions import (
+    ORACLES,
+    Oracle,
+    answer,
+    as_line,
+    find_oracle,
+    json_schema,
+    module_of,
+)
 
 CASES = Path(__file__).parents[2] / "cases"
 FUNCTIONS = tuple(name for name in ORACLES if name != "group")
@@ -147,7 +154,7 @@ def test_requests_and_answers_are_valid(name: str) -> None:
     schema = json_schema(name)
     jsonschema.Draft202012Validator.check_schema(schema)
     valid = jsonschema.Draft202012Validator(schema)
-    oracle, drawn = find_oracle(name), import_module(f"checkers.oracle.{name}").drawn
+    oracle, drawn = find_oracle(name), module_of(name).drawn
     methods = set()
     for number in range(60):
         method, params = drawn(Draw(3, number))
@@ -241,7 +248,7 @@ def mutated(value: Any, draw: Draw) -> Any:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_any_request_is_answered(name: str) -> None:
-    oracle, drawn = find_oracle(name), import_module(f"checkers.oracle.{name}").drawn
+    oracle, drawn = find_oracle(name), module_of(name).drawn
     outcomes: set[str] = set()
     for number in range(300):
         draw = Draw(4, number)

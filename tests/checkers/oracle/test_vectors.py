@@ -24,6 +24,8 @@ DIGESTS = {
     "positions": "8849e5750ecec8ca",
     "producer": "db49bf5f5d9afc32",
     "reset": "e226c8e24168dfd1",
+    "sequences": "2d397ea5199120b3",
+    "stable-offset": "5d09682b89391687",
     "watermarks": "cffdb970150ed608",
 }
 """Of 200 vectors with seed 1: published vectors stay as they are."""

@@ -1,0 +1,77 @@
+"""Failures: connections are lost, and other brokers are elected.
+
+What cannot be observed before an election is chosen at the election: how much of the log the new
+leader has. It has at least what was acknowledged, since acks=all and no election is unclean.
+"""
+
+from __future__ import annotations
+
+from spec.core import Guarded, Step, appended, evolve, limit, rule
+from spec.idempotence.leader import next_request
+from spec.idempotence.producer import with_retry
+from spec.idempotence.state import Answer, Exchange, Phase, Request, Term, offsets, terms
+
+
+def disconnected(s: Exchange, term: int) -> Guarded[tuple[Exchange, tuple[Request, ...]]]:
+    """A connection is lost; the requests that were in flight, and the state without them.
+
+    The leader may still handle the request that it has received. It receives the next one only
+    when it has answered (`SocketServer`), so the others are lost.
+    """
+    yield limit("a lost connection remains"), s.disconnects < s.bounds.disconnects
+    requests = s.connections[term]
+    yield "a request is in flight", bool(requests)
+    received = next_request(s, term) if term == s.term else None
+    late = s.late if received is None else appended(s.late, received)
+    s = evolve(s, disconnects=s.disconnects + 1, late=late)
+    return s.with_requests(term, ()), requests
+
+
+@rule(by="network", term=terms)
+def connection_is_lost(s: Exchange, term: Term) -> Step[Exchange]:
+    """A connection is lost, with the responses on it: the producer will send each batch again.
+
+    Kafka: `NetworkClient.processDisconnection`, `Sender.handleProduceResponse` with
+    NETWORK_EXCEPTION, or REQUEST_TIMED_OUT after request.timeout.ms.
+    """
+    s, lost = yield from disconnected(s, term)
+    for request in lost:
+        if s.batches[request.record].phase is Phase.SENT:
+            s = with_retry(s, request.record)
+    return s
+
+
+def elected(s: Exchange, end: int) -> Exchange:
+    """Another leader, whose log ends at this offset.
+
+    The deposed leader answers NOT_LEADER_OR_FOLLOWER for what the new one does not have
+    (`Partition.checkEnoughReplicasReachOffset`), and late requests are refused.
+    """
+
+    def seen(request: Request) -> Request:
+        if request.offset < end:
+            return request
+        return evolve(request, answer=Answer.NOT_LEADER, offset=-1)
+
+    return evolve(
+        s,
+        term=Term(s.term + 1),
+        log=s.log[:end],
+        forgotten=min(s.forgotten, end),
+        late=(),
+        connections=tuple(tuple(map(seen, requests)) for requests in s.connections),
+    )
+
+
+@rule(by="controller", end=offsets)
+def controller_elects_leader(s: Exchange, end: int) -> Step[Exchange]:
+    """Another replica is elected; it has every acknowledged batch, and maybe those after them.
+
+    Kafka: `ReplicationControlManager`, with acks=all and min.insync.replicas of at least 2.
+    """
+    yield limit("an election remains"), s.term < s.bounds.elections
+    yield "new leader has what was acknowledged", s.committed <= end
+    return elected(s, end)
+
+
+RULES = (connection_is_lost, controller_elects_leader)

@@ -1,0 +1,38 @@
+"""Liveness: the application hears of each record, even if no timeout ends the retries.
+
+Fair are the steps that a producer and a leader take by themselves. Timeouts, lost connections and
+elections are not fair: the property does not wait for them.
+"""
+
+from __future__ import annotations
+
+from spec.core import leads_to
+from spec.idempotence import before_kip_360, leader, producer, since_kip_360, without
+from spec.idempotence.state import Exchange
+
+FAIR = (
+    *(rule for rule in producer.RULES if rule is not producer.producer_expires_batch),
+    *(rule for rule in leader.RULES if rule is not leader.brokers_forget_producer),
+    *before_kip_360.FAIR,
+    since_kip_360.leader_appends_any_first,
+    since_kip_360.leader_refuses_known_sequence,
+    since_kip_360.leader_appends_zero_first,
+    since_kip_360.leader_refuses_other_first,
+    since_kip_360.producer_bumps_epoch_of_unknown_id,
+    without.leader_appends_unchecked,
+    without.producer_sends_unnumbered,
+    without.producer_sends_unnumbered_alone,
+    without.producer_completes_unnumbered_batch,
+    without.producer_fails_batch,
+    without.producer_sends_one_too_many,
+)
+"""The fair rules of all variants."""
+
+
+@leads_to(weakly_fair=FAIR, may_stop=True)
+def RecordsAreReported(s: Exchange) -> tuple[bool, bool]:
+    """Each record is finally acknowledged, or the application is told that it failed."""
+    return True, all(batch.is_done for batch in s.batches)
+
+
+LIVENESS = (RecordsAreReported,)

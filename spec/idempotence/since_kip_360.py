@@ -1,0 +1,87 @@
+"""What a leader does without state of the producer: from 2.5 to 4.4, and in two proposals."""
+
+from __future__ import annotations
+
+from spec.core import Step, rule
+from spec.idempotence.leader import (
+    arrived,
+    is_duplicate,
+    is_next,
+    is_old,
+    producer_state,
+    with_answer,
+    with_appended,
+)
+from spec.idempotence.producer import received, with_retry, without_first
+from spec.idempotence.state import Answer, Exchange, Phase, Term, either, terms
+
+# -- any number is accepted -----------------------------------------------------------------------
+
+
+@rule(by="leader", late=either)
+def leader_appends_any_first(s: Exchange, late: bool) -> Step[Exchange]:
+    """The leader appends a batch whose number is the next one; without state, any number is.
+
+    Kafka: `ProducerAppendInfo.checkSequence` (2.5.0 to 4.1.0; KIP-360).
+    """
+    request = yield from arrived(s, late)
+    state = producer_state(s, request, s.bounds.in_flight)
+    yield "epoch is not old", not is_old(state, request)
+    yield "sequence is the next one", is_next(state, request, without_state=True)
+    return with_appended(s, request, late)
+
+
+@rule(by="leader")
+def leader_refuses_known_sequence(s: Exchange) -> Step[Exchange]:
+    """The leader refuses a number that is not the next one of a producer that it knows.
+
+    Kafka: `ProducerAppendInfo.checkSequence` (2.5.0 to 4.1.0; KIP-360).
+    """
+    request = yield from arrived(s, late=False)
+    state = producer_state(s, request, s.bounds.in_flight)
+    yield "batch is no duplicate", not is_duplicate(state, request)
+    yield "sequence is not the next one", not is_next(state, request, without_state=True)
+    return with_answer(s, s.term, Answer.OUT_OF_ORDER)
+
+
+# -- only 0 is accepted ---------------------------------------------------------------------------
+
+
+@rule(by="leader", late=either)
+def leader_appends_zero_first(s: Exchange, late: bool) -> Step[Exchange]:
+    """The leader appends a batch whose number is the next one; without state, only 0 is.
+
+    Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 has it for transactions (4.1).
+    """
+    request = yield from arrived(s, late)
+    state = producer_state(s, request, s.bounds.in_flight)
+    yield "epoch is not old", not is_old(state, request)
+    yield "sequence is the next one", is_next(state, request, without_state=False)
+    return with_appended(s, request, late)
+
+
+@rule(by="leader")
+def leader_refuses_other_first(s: Exchange) -> Step[Exchange]:
+    """The leader refuses a number that is not the next one; without state, each but 0.
+
+    Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 has it for transactions (4.1).
+    """
+    request = yield from arrived(s, late=False)
+    state = producer_state(s, request, s.bounds.in_flight)
+    yield "batch is no duplicate", not is_duplicate(state, request)
+    yield "sequence is not the next one", not is_next(state, request, without_state=False)
+    return with_answer(s, s.term, Answer.OUT_OF_ORDER)
+
+
+@rule(by="producer", term=terms)
+def producer_bumps_epoch_of_unknown_id(s: Exchange, term: Term) -> Step[Exchange]:
+    """The broker does not know the producer: the batch is sent again, in the next epoch.
+
+    Kafka: `TransactionManager.canRetry`, for UNKNOWN_PRODUCER_ID, which brokers up to 2.4 send.
+    """
+    request = yield from received(s, term)
+    batch = s.batches[request.record]
+    yield "batch has not timed out", batch.phase is Phase.SENT
+    yield "producer is unknown", request.answer is Answer.UNKNOWN_PRODUCER
+    s = with_retry(without_first(s, term), request.record)
+    return s if batch.renumbered else s.with_producer(needs_bump=True)

@@ -1,0 +1,69 @@
+"""KIP-447: each instance has its own transactional id, and the group fences its offsets.
+
+Producer epochs do not fence a zombie with another transactional id. The generation of the group
+does, and the next owner of the input waits until no transaction with an offset is open.
+"""
+
+from __future__ import annotations
+
+from spec.core import Step, present, rule
+from spec.transactions.coordinator import fenced, initialized
+from spec.transactions.late import with_late_offset_commit
+from spec.transactions.state import OFFSETS, UNKNOWN, Application, Phase, at, instances
+from spec.transactions.version_1 import with_offset
+from spec.transactions.version_2 import may_join, with_joined
+
+
+@rule(by="coordinator", instance=instances)
+def coordinator_initializes_own_id(s: Application, instance: int) -> Step[Application]:
+    """A producer with a transactional id of its own calls initTransactions.
+
+    Kafka: `TransactionCoordinator.handleInitProducerId`.
+    """
+    return (yield from initialized(s, instance, instance))
+
+
+@rule(by="coordinator", instance=instances)
+def coordinator_fences_own_id(s: Application, instance: int) -> Step[Application]:
+    """A restarted producer calls initTransactions while its last transaction is ongoing.
+
+    Kafka: `TransactionMetadata.prepareFenceProducerEpoch`.
+    """
+    return (yield from fenced(s, instance, instance))
+
+
+@rule(by="producer", instance=instances)
+def producer_sends_offsets_in_generation(s: Application, instance: int) -> Step[Application]:
+    """The producer sends the next offset to read, with the generation of its consumer.
+
+    Otherwise the response is ILLEGAL_GENERATION, and the application aborts. Kafka:
+    `OffsetMetadataManager.validateTransactionalOffsetCommit`.
+    """
+    own = yield from at("result is produced", s, instance, Phase.PRODUCED)
+    yield "generation is current", own.generation == s.generation
+    yield from may_join(s, OFFSETS, own.id, own.epoch)
+    return with_offset(with_joined(s, OFFSETS, own.id, own.epoch), instance)
+
+
+@rule(by="network")
+def late_offset_commit_arrives_in_generation(s: Application) -> Step[Application]:
+    """A late TxnOffsetCommit is appended only in its generation, and in its epoch.
+
+    Kafka: `OffsetMetadataManager.validateTransactionalOffsetCommit`.
+    """
+    late = yield from present("a late TxnOffsetCommit is in flight", s.late.commit)
+    yield "generation is current", late.generation == s.generation
+    yield from may_join(s, OFFSETS, late.id, late.record.epoch)
+    return with_late_offset_commit(with_joined(s, OFFSETS, late.id, late.record.epoch), late)
+
+
+@rule(by="consumer", instance=instances)
+def consumer_fetches_offset(s: Application, instance: int) -> Step[Application]:
+    """A consumer fetches the committed offset, also while a transaction with an offset is open.
+
+    Kafka: OffsetFetch without require_stable, before KIP-447 and with `read_uncommitted`;
+    `ConsumerCoordinator.sendOffsetFetchRequest`.
+    """
+    own = yield from at("producer has no transaction", s, instance, Phase.IDLE)
+    yield "position is unknown", own.position == UNKNOWN
+    return s.with_instance(instance, position=s.committed_offset)
