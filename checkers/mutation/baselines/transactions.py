@@ -294,7 +294,6 @@ EQUIVALENT = {
         for rule in (
             "producer_sends_offsets_v2",
             "producer_commits_v2",
-            "producer_aborts_v2",
             "late_offset_commit_arrives_v2",
         )
     },
