@@ -58,6 +58,7 @@ MODULES = (
     "producer",
     "replication",
     "serving",
+    "storage",
     "transactions",
     "vocabulary",
     "watermarks",

@@ -31,6 +31,7 @@ COMMANDS = {
     "coordinator": "find a consumer group's partition and coordinator",
     "partition": "find the partition of a key, and keys that change theirs",
     "conform": "compare a client's assignors, or a broker, with Kafka's",
+    "log": "check the segments of partitions on disk, byte by byte",
     "serve": "run a broker in memory, for tests of real clients",
     "oracle": "answer requests by the specification, for tests in any language",
     "vectors": "generate random requests to an oracle, with the answers",

@@ -34,6 +34,7 @@ Words: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
 SOURCES = (
     "impl/packed",
+    "impl/storage",
     "checkers/engine/packed",
     "checkers/engine/learned/frames.py",
     "checkers/engine/learned/representatives.py",

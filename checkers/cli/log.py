@@ -1,0 +1,91 @@
+"""`kspec log`: read the segments of partitions, and say what is wrong at which byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from checkers.cli.options import FILE, json_option
+from checkers.cli.output import say, say_json, say_table
+from checkers.engine.verdict import EXIT_REJECTED
+from spec.core import SpecError
+
+if TYPE_CHECKING:
+    from checkers.logs.audit import PartitionReport
+
+
+@click.command()
+@click.argument("folders", metavar="DIR…", nargs=-1, required=True, type=FILE)
+@json_option
+def log(folders: tuple[Path, ...], as_json: bool) -> int:
+    """Check the segments of partitions: checksums, offsets, indexes, checkpoints, transactions.
+
+    DIR is the folder of a partition, or a log directory with such folders. Name the log
+    directories of several brokers to compare their replicas below the high watermark.
+
+    \b
+    kspec log /var/lib/kafka/data
+    kspec log /var/lib/kafka/data/orders-0 --json
+    kspec log broker1/orders-0 broker2/orders-0
+
+    The files are only read. A broker that runs may be writing the end of a log while it is read.
+
+    Exit codes: 0 if nothing is wrong, 3 if there is a problem, 151 if a folder cannot be read.
+    """
+    for package in ("cramjam", "crc32c"):
+        if find_spec(package) is None:
+            raise SpecError(f"kspec log needs {package}: pip install 'kspec[storage]'")
+    from checkers.logs.audit import audit
+    from checkers.logs.folders import find_partitions
+    from checkers.logs.replicas import compare_replicas
+
+    directories, partitions = find_partitions(folders)
+    reports = compare_replicas([audit(folder) for folder in partitions])
+    if as_json:
+        say_json(
+            {
+                "partitions": [report.to_json() for report in reports],
+                "log_directories": [directory.to_json() for directory in directories],
+            }
+        )
+    else:
+        print_reports(reports)
+    problems = [problem for report in reports for problem in report.problems]
+    problems += [problem for directory in directories for problem in directory.problems]
+    if not as_json:
+        more = sum(report.more_problems for report in reports)
+        say()
+        for problem in problems:
+            say(f"{problem.file}, byte {problem.position}: {problem.problem}")
+        if more:
+            say(f"And {more} more problems.")
+        if not problems:
+            say("No problem was found.")
+    return EXIT_REJECTED if problems else 0
+
+
+def print_reports(reports: Sequence[PartitionReport]) -> None:
+    """Print a line for each partition, and its open transactions."""
+    rows = []
+    for report in reports:
+        high_watermark = "–" if report.high_watermark is None else str(report.high_watermark)
+        counts = (report.segments, report.batches, report.records, report.start, report.end)
+        rows.append(
+            [
+                *map("{:,}".format, counts[:3]),
+                *map(str, counts[3:]),
+                high_watermark,
+                str(report.last_stable_offset),
+                str(len(report.problems) + report.more_problems),
+                str(report.folder.path),
+            ]
+        )
+    columns = ("segments", "batches", "records", "start", "end", "HW", "LSO", "problems", "folder")
+    say_table(columns, rows, right=range(8))
+    for report in reports:
+        for id_, start in sorted(report.open_transactions.items()):
+            say(f"{report.folder.path}: producer {id_} has a transaction open since offset {start}")

@@ -1,0 +1,40 @@
+"""What is wrong in a file, and where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+MOST = 100
+"""How many problems of a partition are kept; a damaged file can have millions."""
+
+
+@attrs.frozen
+class Problem:
+    """Something that is wrong in a file."""
+
+    file: str
+    """The file."""
+    position: int
+    """The byte of the file at which it is."""
+    problem: str
+    """What is wrong."""
+
+    def to_json(self) -> dict[str, object]:
+        """The problem, for a machine."""
+        return attrs.asdict(self)
+
+
+class Problems:
+    """The problems of a partition: the first ones, and how many there are."""
+
+    def __init__(self) -> None:
+        self.kept: list[Problem] = []
+        self.count = 0
+
+    def add(self, file: Path, position: int, problem: str) -> None:
+        """Note a problem."""
+        self.count += 1
+        if len(self.kept) < MOST:
+            self.kept.append(Problem(str(file), int(position), problem))
