@@ -9,6 +9,7 @@ Pure functions, which you may call from your own tests:
 - `assignors`: the partitions that each member of a group gets
 - `coordinator`, `messages`: a group's coordinator, and the requests that it answers
 - `consumer`: a consumer's subscription, positions, offset resets and rebalance listener
+- `producer`: a producer's partitions, batches and settings, and what a broker keeps of producers
 
 Models, which `kspec check` explores:
 
@@ -18,6 +19,7 @@ Models, which `kspec check` explores:
 - `watermarks`: how a leader and its followers learn what is committed
 - `group`: a consumer group, its coordinator and its members
 - `offsets_topic`: what a coordinator writes, and what compaction and retention leave of it
+- `transactions`: a consume-transform-produce loop, its coordinator and its late requests
 - `delivery`: the ways of committing, and which records each skips or processes twice
 
 What all of them are made of:
@@ -53,9 +55,11 @@ MODULES = (
     "offsets_topic",
     "partition",
     "placement",
+    "producer",
     "replication",
     "serving",
     "storage",
+    "transactions",
     "vocabulary",
     "watermarks",
 )

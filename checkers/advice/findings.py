@@ -8,6 +8,7 @@ from checkers.advice.catalogue import ELR, order
 from checkers.advice.settings import Settings, shown
 from checkers.advice.sources import Remark as Finding
 from checkers.advice.sources import Source
+from checkers.advice.transactions import on_transactions
 from spec.durability import ALL, effective_min_isr, survives_writing
 from spec.producer.releases import parse_release
 from spec.producer.settings import (
@@ -27,6 +28,7 @@ def findings(s: Settings, asked: Collection[str], ms_per_record: float | None) -
     found = list(on_topic(s, given=bool({"broker", "topic"} & set(asked))))
     if "producer" in asked:
         found += on_producer(s)
+        found += on_transactions(s, consumer_too="consumer" in asked)
     if "consumer" in asked:
         found += on_consumer(s, ms_per_record)
     return found

@@ -232,5 +232,60 @@ STORIES = {
             follower_fetches_in_any_epoch leader=1 follower=0
         """,
     ),
+    "written-twice": Script(
+        about=(
+            "From Kafka 2.5 to 4.4 an election can make an idempotent producer write a record "
+            "twice: a new leader accepts a batch without the one before it."
+        ),
+        model="idempotence",
+        variant="kafka-2.5",
+        bounds={"records": 2, "timeouts": 0},
+        property="RecordsWrittenOnce",
+        steps="""
+            producer_sends
+            controller_elects_leader end=0
+            producer_learns_leader
+            producer_sends
+            leader_appends_any_first late=False
+            connection_is_lost term=1
+            deposed_leader_refuses term=0
+            producer_retries_batch term=0
+            producer_sends
+            leader_refuses_known_sequence
+            producer_finds_gap term=1
+            producer_bumps_epoch
+            producer_sends
+            leader_appends_any_first late=False
+            producer_completes_batch term=1
+            producer_sends
+            leader_appends_any_first late=False
+        """,
+    ),
+    "written-once": Script(
+        about=(
+            "The same events in 4.5, where an empty log accepts only sequence number 0: the second "
+            "batch is refused, and sent again after the first."
+        ),
+        model="idempotence",
+        variant="kafka-4.5",
+        bounds={"records": 2, "timeouts": 0},
+        property="RecordsWrittenOnce",
+        steps="""
+            producer_sends
+            controller_elects_leader end=0
+            producer_learns_leader
+            producer_sends
+            leader_refuses_sequence
+            connection_is_lost term=1
+            deposed_leader_refuses term=0
+            producer_retries_batch term=0
+            producer_sends
+            leader_appends late=False
+            producer_completes_batch term=1
+            producer_sends
+            leader_appends late=False
+            producer_completes_batch term=1
+        """,
+    ),
 }
 """kspec's stories, by name."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from checkers.cli.models import remark
 from checkers.models.find import find_model
 from checkers.mutation.equivalent import equivalent_mutants
 from spec.core import Model, Rule, Violated
+from tests.exactly_once import ROWS
 
 PLACE = re.compile(r"^<!-- ([a-z ]+) of (\S+) -->\n((?:(?!<!-- ).*\n)*)<!-- end -->$", re.MULTILINE)
 SIMPLIFICATION = re.compile(r"Simplification: (.+?\.)(?= Kafka:|$)", re.DOTALL)
@@ -125,12 +127,25 @@ def guarantee(expected: Violated | None) -> str:
     return f"violated in {expected.states}" if expected.states else "never true"
 
 
+def ingredients_of(model: Model[Any], part: str) -> Iterator[str]:
+    """The ingredients of exactly once that runs of a model show, of clients or of the cluster."""
+    yield "| ingredient | without it | variant and bounds | violates | states |"
+    yield "|---|---|---|---|---|"
+    for row in ROWS:
+        if (row.model, row.part) == (model.name, part):
+            bounds = " ".join(f"{bound}={value}" for bound, value in row.bounds.items())
+            run = f"`{row.without}`" + (f", {bounds}" if bounds else "")
+            yield f"| {row.ingredient} | {row.prevents} | {run} | `{row.violates}` | {row.states} |"
+
+
 LISTS: Mapping[str, Callable[[Model[Any]], Iterator[str]]] = {
     "rules": rules_of,
     "properties": properties_of,
     "bounds": bounds_of,
     "simplifications": simplifications_of,
     "failing variants": failing_variants_of,
+    "client ingredients": partial(ingredients_of, part="client"),
+    "cluster ingredients": partial(ingredients_of, part="cluster"),
     "guarantees": guarantees_of,
 }
 

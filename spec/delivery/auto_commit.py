@@ -165,7 +165,8 @@ def client_repeats_commit(s: Delivery, member: int, partition: int) -> Step[Deli
 def client_rejoins(s: Delivery, member: int) -> Step[Delivery]:
     """The commit is answered: the client gives up its partitions, and joins the new generation.
 
-    Kafka: `ConsumerCoordinator.onJoinPrepare` (since 3.2.1). Simplification: with a cooperative assignor, only some partitions are revoked.
+    Kafka: `ConsumerCoordinator.onJoinPrepare` (since 3.2.1). Simplification: with a cooperative
+    assignor, only some partitions are revoked.
     """
     yield "member is rejoining", member in s.rejoining
     yield "every fetched record is processed", s.has_processed_all(member)

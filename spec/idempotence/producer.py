@@ -24,8 +24,7 @@ from spec.idempotence.state import (
 def first_in_queue(s: Exchange) -> int | None:
     """The batch that is sent next: one that is retried, else one that was never sent.
 
-    Kafka: `RecordAccumulator.insertInSequenceOrder`. Simplification: without idempotence Kafka
-    puts the batch that failed last in front, and this takes the oldest.
+    Kafka: `RecordAccumulator.insertInSequenceOrder`.
     """
     for phase in (Phase.RETRIED, Phase.QUEUED):
         for record, batch in enumerate(s.batches):

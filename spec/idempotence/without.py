@@ -46,6 +46,8 @@ def producer_sends_unnumbered(s: Exchange) -> Step[Exchange]:
     """The producer sends the first batch in its queue, whatever else is in flight.
 
     Kafka: `RecordAccumulator.drainBatchesForOneNode`, with enable.idempotence=false.
+    Simplification: of several batches that are retried, the oldest is sent first; Kafka sends the
+    one that failed last.
     """
     return (yield from sent_unnumbered(s, s.bounds.in_flight))
 

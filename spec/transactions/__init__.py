@@ -43,6 +43,24 @@ TRANSACTIONS = Model(
     variants=VARIANTS,
     default_variant="kafka-4.2",
     final=lambda s: True,
+    answers={
+        "no transaction is ongoing": "CONCURRENT_TRANSACTIONS",
+        "no end of a transaction is in progress": "CONCURRENT_TRANSACTIONS",
+        "producer epoch is the coordinator's": (
+            "PRODUCER_FENCED; INVALID_PRODUCER_EPOCH to Produce and TxnOffsetCommit"
+        ),
+        "transaction to end is ongoing": "INVALID_TXN_STATE",
+        "producer epoch is not older": "INVALID_PRODUCER_EPOCH",
+        "sequence number is the next": "OUT_OF_ORDER_SEQUENCE_NUMBER",
+        "coordinator verifies the epoch": "INVALID_PRODUCER_EPOCH",
+        "coordinator verifies the partition": "INVALID_TXN_STATE",
+        "generation is current": "ILLEGAL_GENERATION",
+        "no transactional offset is pending": "UNSTABLE_OFFSET_COMMIT",
+        "marker has no older producer epoch": "INVALID_PRODUCER_EPOCH",
+        "marker has a later producer epoch": "INVALID_PRODUCER_EPOCH",
+        "marker ends no later transaction": "INVALID_PRODUCER_EPOCH",
+        "marker has no older coordinator epoch": "TRANSACTION_COORDINATOR_FENCED",
+    },
     not_modelled=(
         "sequence numbers of repeated batches",
         "failures of partition leaders and of the group coordinator",

@@ -21,12 +21,12 @@ from spec.transactions.state import (
 
 @rule(by="group", instance=instances)
 def group_assigns_input(s: Application, instance: int) -> Step[Application]:
-    """The group removes the owner of the input, and assigns it to another instance, which starts.
+    """The group removes the owner of the input, and assigns it to an instance that starts.
 
-    The previous owner is not informed: it has crashed, or is a zombie. Kafka:
-    `GroupMetadataManager`, a rebalance after a session timeout or after max.poll.interval.ms.
+    If that is another instance, the previous owner is not informed: it has crashed, or is a zombie.
+    If it is the same, it has restarted. Kafka: `GroupMetadataManager`, a rebalance after a session
+    timeout or after max.poll.interval.ms.
     """
-    yield "instance does not own the input", s.instances[instance].generation != s.generation
     yield limit("a rebalance remains"), s.generation <= s.bounds.rebalances
     started = Instance(generation=s.generation + 1)
     return evolve(

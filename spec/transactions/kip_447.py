@@ -61,8 +61,8 @@ def late_offset_commit_arrives_in_generation(s: Application) -> Step[Application
 def consumer_fetches_offset(s: Application, instance: int) -> Step[Application]:
     """A consumer fetches the committed offset, also while a transaction with an offset is open.
 
-    Kafka: OffsetFetch without require_stable, before KIP-447 and with `read_uncommitted`;
-    `ConsumerCoordinator.sendOffsetFetchRequest`.
+    Kafka: OffsetFetch without require_stable, as clients before KIP-447 (2.5) and some others send
+    it; `OffsetMetadataManager.fetchOffsets`.
     """
     own = yield from at("producer has no transaction", s, instance, Phase.IDLE)
     yield "position is unknown", own.position == UNKNOWN

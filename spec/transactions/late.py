@@ -147,7 +147,7 @@ def late_end_txn_arrives(s: Application) -> Step[Application]:
     """
     late = yield from present("a late EndTxn is in flight", s.late.end)
     transaction = yield from is_current(s, late.id, late.epoch)
-    yield "a transaction is ongoing", transaction.state is TxnState.ONGOING
+    yield "transaction to end is ongoing", transaction.state is TxnState.ONGOING
     ended = with_end(s, late.id, commits=late.commits, epoch=late.epoch)
     return ended.with_late(end=None)
 

@@ -181,7 +181,7 @@ def partition_appends_only_later_marker(
 ) -> Step[Application]:
     """A partition appends no marker of the epoch that it knows, even if it only repeats one.
 
-    Not in a release: `ProducerAppendInfo.checkProducerEpoch` before KAFKA-19999.
+    Not in Kafka: no release has `ProducerAppendInfo.checkProducerEpoch` without KAFKA-19999.
     """
     yield "coordinator has to send the marker", partition in s.transactions[tid].unmarked
     marker, known = marker_of(s, tid), s.logs[partition].producers[tid]
@@ -232,6 +232,6 @@ def producer_aborts_and_keeps_epoch(s: Application, instance: int) -> Step[Appli
     """
     own = yield from at("a transaction is begun", s, instance, *ABORTABLE)
     transaction = yield from is_current(s, own.id, own.epoch)
-    yield "a transaction is ongoing", transaction.state is TxnState.ONGOING
+    yield "transaction to end is ongoing", transaction.state is TxnState.ONGOING
     ended = with_end(s, own.id, commits=False, epoch=own.epoch)
     return ended.with_instance(instance, phase=Phase.IDLE, txn=NO_TXN, position=UNKNOWN)

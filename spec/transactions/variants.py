@@ -314,6 +314,7 @@ KEEPS_POSITION = KAFKA_4_2.derive(
 IGNORES_FAILURES = KAFKA_4_2.derive(
     "ignores-failures",
     replace={version_2.producer_sends_offsets_v2: omissions.producer_sends_offsets_after_failure},
+    remove=(version_2.offset_commit_is_delayed_v2, version_2.late_offset_commit_arrives_v2),
     why=("The application commits although a Produce has failed. The Java producer refuses that."),
     violates={
         "NoInputIsSkipped": Violated(8, ALONE),

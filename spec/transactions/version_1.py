@@ -116,7 +116,7 @@ def producer_commits(s: Application, instance: int) -> Step[Application]:
     """
     own = yield from at("offsets are sent", s, instance, Phase.OFFSETS_SENT)
     transaction = yield from is_current(s, own.id, own.epoch)
-    yield "a transaction is ongoing", transaction.state is TxnState.ONGOING
+    yield "transaction to end is ongoing", transaction.state is TxnState.ONGOING
     ended = with_end(s, own.id, commits=True, epoch=own.epoch)
     return with_committed(ended, instance, own.epoch)
 
@@ -140,7 +140,7 @@ def producer_aborts(s: Application, instance: int) -> Step[Application]:
     """
     own = yield from at("a transaction is begun", s, instance, *ABORTABLE)
     transaction = yield from is_current(s, own.id, own.epoch)
-    yield "a transaction is ongoing", transaction.state is TxnState.ONGOING
+    yield "transaction to end is ongoing", transaction.state is TxnState.ONGOING
     phase = Phase.ABORTED if own.phase is Phase.FAILED else Phase.IDLE
     ended = with_end(s, own.id, commits=False, epoch=own.epoch)
     return with_aborted(ended, instance, own.epoch, phase)

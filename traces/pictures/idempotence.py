@@ -14,6 +14,7 @@ WORDS = {
     "epoch": "the producer epoch, and its id if it has changed",
     "next": "the sequence number of the next batch that is sent for the first time",
     "acknowledged": "the highest sequence number that was acknowledged",
+    "sends to": "the leader that the producer knows from the metadata",
     "unresolved": "no new batch is sent until the sequence before this one is resolved",
     "bump": "the producer bumps its epoch before it sends again",
     "leader": "its log; records of other producers are left out",
@@ -134,7 +135,7 @@ def leader_lane(s: Exchange) -> Lane:
 def arrows(s: Exchange, taken: Taken) -> list[Arrow]:
     """The message of this step: a request that is handled, or a response that arrives."""
     before = taken.before
-    if before is None:
+    if before is None or s.disconnects > before.disconnects:
         return []
     log = f"log of {connection(s.term)}"
     if len(s.log) > len(before.log):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spec.core import Baseline, Claims, always, reachable, reachable_within
 from spec.transactions.log import NO_EPOCH, NO_ID, NO_OFFSET, Log, ProducerState
-from spec.transactions.properties import LIVENESS, NAMES
+from spec.transactions.properties import NAMES
 from spec.transactions.state import (
     DATA,
     NO_TXN,
@@ -17,6 +17,14 @@ from spec.transactions.state import (
     ids,
     instances,
     partitions,
+)
+from spec.transactions.variants import (
+    ALONE,
+    FAILOVER,
+    LATE_COMMIT,
+    LATE_END,
+    LATE_MARKER,
+    ZOMBIE,
 )
 
 # -- consistency invariants -----------------------------------------------------------------------
@@ -108,6 +116,20 @@ def EntriesAreSent(s: Application, partition: int) -> Claims:
             yield place, 0 <= entry.value - partition < s.bounds.inputs
 
 
+@always(partition=partitions)
+def EntriesAreCounted(s: Application, partition: int) -> Claims:
+    """A transaction has one record in each partition, and its markers are repeated for a reason.
+
+    A marker is repeated by the next coordinator, or is late.
+    """
+    place = f"{NAMES[partition]} log"
+    entries = s.logs[partition].entries
+    sent = [entry.txn for entry in entries if not entry.is_marker]
+    yield place, len(sent) == len(set(sent))
+    copies = 1 + s.coordinator_epoch + s.late.markers
+    yield f"{place}, of markers", len(entries) - len(sent) <= copies * s.begun
+
+
 @always(instance=instances)
 def SentRecordsAreInLog(s: Application, instance: int) -> Claims:
     """A record whose request was answered is in its partition."""
@@ -130,8 +152,8 @@ def CommitsAreOfThisApplication(s: Application) -> Claims:
 
 @always(partition=partitions)
 def StableOffsetIsNoted(s: Application, partition: int) -> Claims:
-    """The ghost of the last stable offset is not beyond the log end."""
-    yield f"{NAMES[partition]} log", 0 <= s.ghosts.stable[partition] <= s.logs[partition].end
+    """The ghost of the last stable offset is up to date."""
+    yield f"{NAMES[partition]} log", s.ghosts.stable[partition] >= s.logs[partition].stable
 
 
 # -- reachability ---------------------------------------------------------------------------------
@@ -167,6 +189,23 @@ def MarkerIsRepeatedByNextCoordinator(s: Application) -> bool:
     """A coordinator can fail between the markers, and its successor write one again."""
     markers = [entry for entry in s.logs[DATA].entries if entry.is_marker]
     return len({m.coordinator_epoch for m in markers if m.epoch == 1 and m.commits}) > 1
+
+
+@reachable_within(lambda bounds: bounds.late_markers > 0)
+def LateMarkerIsAppended(s: Application) -> bool:
+    """A late marker can be appended after the one that it repeats."""
+    markers = [entry for entry in s.logs[DATA].entries if entry.is_marker]
+    return s.coordinator_epoch == 0 and len(markers) > len(set(markers))
+
+
+@reachable_within(lambda bounds: bounds.transactions > 1)
+def AbortedInputIsProcessedAgain(s: Application) -> bool:
+    """An instance can process an input again that it has aborted."""
+    log = s.logs[DATA]
+    outcomes = {
+        log.outcome(offset) for offset in range(log.end) if not log.entries[offset].is_marker
+    }
+    return s.generation == 1 and outcomes == {False, True} and s.committed_offset == 1
 
 
 @reachable_within(lambda bounds: bounds.late_produces > 0)
@@ -205,6 +244,7 @@ INVARIANTS = (
     OneInstanceOwnsInput,
     ProducerStateMatchesLog,
     EntriesAreSent,
+    EntriesAreCounted,
     SentRecordsAreInLog,
     CommitsAreOfThisApplication,
     StableOffsetIsNoted,
@@ -213,25 +253,105 @@ INVARIANTS = (
     TransactionIsAborted,
     SecondInstanceCommits,
     MarkerIsRepeatedByNextCoordinator,
+    LateMarkerIsAppended,
+    AbortedInputIsProcessedAgain,
     LateProduceJoinsItsTransaction,
     LateOffsetJoinsItsTransaction,
     TransactionFollowsAnother,
     TransactionIsPreparedWhileNextBegins,
 )
 
-ALONE = {"failovers": 0, "rebalances": 0, "late_produces": 0}
-"""One instance, and no failure."""
+# -- equivalent mutants ---------------------------------------------------------------------------
+
+COMPARED_TWICE = "The coordinator compares the epoch too, and no partition has a later one."
+OWN_END = "With the current epoch, only its own end is in progress, and it has not sent that yet."
+OLD_END = "Since 4.0 a late EndTxn has an earlier epoch, and is refused."
+SKIPPED_EPOCH = "No producer has the epoch that is skipped. Kafka 4.0 and 4.1 skip it."
+
+EQUIVALENT = {
+    "consumer_fetches_stable_offset without the guard 'position is unknown'": (
+        "Once no transaction is pending, its own position is the committed offset."
+    ),
+    "consumer_fetches_stable_offset without the guard 'no transactional offset is pending'": (
+        "With one transactional id, initTransactions waits for the end of the transaction. With "
+        "several, the variant unstable-fetch fails."
+    ),
+    "reader_reads_committed without the guard 'the last stable offset is ahead'": (
+        "Nothing is read then."
+    ),
+    "reader_reads_committed makes reader.position one less": (
+        "The entry below the last stable offset is a marker, which is skipped again."
+    ),
+    **{
+        f"{rule} without the guard 'producer epoch is not older'": COMPARED_TWICE
+        for rule in (
+            "producer_produces_v2",
+            "producer_sends_offsets_v2",
+            "late_produce_arrives_v2",
+            "late_offset_commit_arrives_v2",
+        )
+    },
+    **{
+        f"{rule} without the guard 'no end of a transaction is in progress'": OWN_END
+        for rule in (
+            "producer_sends_offsets_v2",
+            "producer_commits_v2",
+            "producer_aborts_v2",
+            "late_offset_commit_arrives_v2",
+        )
+    },
+    "producer_aborts_v2 forgets instances.position": (
+        "The input that was aborted is the one at the committed offset."
+    ),
+    "coordinator_fences_producer without the guard 'producer is not initialized'": (
+        "The transaction is aborted as by a timeout."
+    ),
+    "coordinator_times_out makes transactions.epoch one more": SKIPPED_EPOCH,
+    "coordinator_fences_producer makes transactions.epoch one more": SKIPPED_EPOCH,
+    "partition_appends_later_marker without the guard 'marker ends no later transaction'": (
+        "Only a late marker can."
+    ),
+    "partition_appends_later_marker without the guard 'marker has no older coordinator epoch'": (
+        "The coordinator's own epoch is the latest. A late marker may have an older one."
+    ),
+    **{
+        f"end_txn_is_repeated_v2 {what}": OLD_END
+        for what in (
+            "without the guard 'producer has no transaction'",
+            'without the guard "producer epoch is the coordinator\'s"',
+            "without the guard 'producer has ended a transaction'",
+            "forgets late.end",
+        )
+    },
+    "late_produce_arrives_v2 without the guard 'sequence number is the next'": (
+        "Each epoch has one transaction, with one result."
+    ),
+    "late_produce_arrives_v2 forgets late.produce": (
+        "If the same Produce arrives again, its sequence number or its epoch is refused."
+    ),
+    "coordinator_initializes_producer forgets transactions.state": (
+        "Empty and the two Complete states accept the same requests."
+    ),
+}
+
+THIRD_TRANSACTION = {**ALONE, "transactions": 3, "late_produces": 0}
 
 BASELINE = Baseline(
     invariants=INVARIANTS,
     bounds=(
-        {**ALONE, "late_commits": 1},
-        {**ALONE, "late_ends": 1},
-        {**ALONE, "late_markers": 1},
+        ALONE,
+        LATE_COMMIT,
+        LATE_END,
+        LATE_MARKER,
         {"transactions": 1},
-        {"failovers": 0, "late_produces": 0},
-        {"transactions": 1, "late_produces": 0, "late_markers": 1},
+        ZOMBIE,
+        FAILOVER,
     ),
-    equivalent={},
-    left_out=LIVENESS,
+    equivalent={"kafka-4.2": EQUIVALENT},
+    bounds_for={
+        "kafka-4.2": {
+            "consumer_polls without the guard 'an input remains'": THIRD_TRANSACTION,
+            "producer_aborts_v2 makes instances.position one more": THIRD_TRANSACTION,
+        }
+    },
 )

@@ -112,3 +112,10 @@ def test_clean_elections_alone_do_not_lose_the_record_of_two_brokers() -> None:
     """The restart's story needs an unclean election, the default until 0.11 (KIP-106)."""
     with pytest.raises(SpecError, match="is blocked by: successor is eligible"):
         changed("lost-after-restart", bounds={"brokers": 2, "records": 3, "crashes": 2}).played()
+
+
+def test_a_record_is_written_twice_in_2_5_and_once_in_4_5() -> None:
+    twice, once = STORIES["written-twice"].played(), STORIES["written-once"].played()
+    assert (twice.property, twice.where) == ("RecordsWrittenOnce", "record 1")
+    assert [entry.record for entry in twice.states[-1].log] == [1, 0, 1]
+    assert [entry.record for entry in once.states[-1].log] == [0, 1]

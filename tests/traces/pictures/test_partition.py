@@ -117,7 +117,7 @@ def test_a_cut_off_leader_is_deposed_and_runs_on() -> None:
 
 
 def test_every_term_of_a_story_is_explained() -> None:
-    for name in STORIES:
+    for name in (name for name, story in STORIES.items() if story.model == "partition"):
         last = drawn(name)
         facts = {fact for lane in last.lanes for fact in lane.facts}
         assert facts <= last.words.keys()

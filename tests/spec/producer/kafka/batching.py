@@ -115,22 +115,22 @@ def answer_batches(version: str, call: str) -> str:
     )
     late = [int(ms) > int(timeout) > 0 for ms in latencies.split(",")]
     queues: dict[int, PartitionQueue] = {}
-    lengths = []
+    lengths: dict[int, Queue] = {}
     for partition, text in enumerate(partitions):
         queue = queue_of(text, int(backoff), int(most), release)
         if queue is not None:
             queues[partition] = queue
-            lengths.append(
-                Queue(
-                    partition,
-                    queue.batches,
-                    has_leader=queue.leader is not None,
-                    is_late=queue.leader is not None and late[queue.leader],
-                )
+            lengths[partition] = Queue(
+                partition,
+                queue.batches,
+                has_leader=queue.leader is not None,
+                is_late=queue.leader is not None and late[queue.leader],
             )
-    found = ready([queues[each] for each in map_order(queues, release)], accumulator)
+    in_order = map_order(queues, release)
+    found = ready([queues[each] for each in in_order], accumulator)
     unknown, wait = str(found.leader_is_unknown).lower(), found.wait_ms
-    load = "?" if release < (3, 3) else load_text(partition_load(lengths, len(partitions)))
+    weights = partition_load([lengths[each] for each in in_order], len(partitions))
+    load = "?" if release < (3, 3) else load_text(weights)
     drained = ";".join(
         f"{leader}:{','.join(map(str, sorted(chosen)))}"
         for leader, chosen in sent(queues, accumulator).items()
@@ -142,23 +142,21 @@ def answer_batches(version: str, call: str) -> str:
 
 
 def map_order(partitions: Iterable[int], release: Release) -> Sequence[int]:
-    """Partitions in the order in which the accumulator looks at them.
+    """Partitions in the order in which the accumulator looks at them, that of a `CopyOnWriteMap`.
 
-    Before 3.3 that of a `CopyOnWriteMap` by topic and partition: a `HashMap` that is copied into a
-    new one, just large enough, before each insertion. Then that of the partitions' numbers.
+    It is a `HashMap` that is copied into a new one, just large enough, before each insertion. Its
+    keys are topics with partitions, and since 3.3 the partitions' numbers.
     """
     found = sorted(partitions)
-    if release >= (3, 3) or len(found) < 2:
-        return found
     capacity = 1
-    while capacity < (len(found) - 1) / 0.75 + 1:
+    while capacity < int((len(found) - 1) / 0.75 + 1):
         capacity *= 2
     if len(found) > 0.75 * capacity:
         capacity *= 2
 
     def bucket(partition: int) -> int:
-        h = partition_hash(TopicPartition("t", partition)) % 2**32
-        return (h ^ h >> 16) % capacity
+        h = partition if release >= (3, 3) else partition_hash(TopicPartition("t", partition))
+        return (h % 2**32 ^ h % 2**32 >> 16) % capacity
 
     return sorted(found, key=bucket)
 

@@ -1,0 +1,45 @@
+"""Findings on exactly once, and the variants of the model that they name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from checkers.advice.catalogue import catalogue, releases
+from checkers.advice.settings import Settings
+from checkers.advice.sources import Remark, from_option
+from checkers.advice.transactions import on_transactions
+from checkers.models.find import find_model
+
+
+def findings(release: str, *options: str, consumer_too: bool = True) -> list[Remark]:
+    known = catalogue(release)
+    given = [from_option(option, known) for option in options]
+    return list(on_transactions(Settings(known, given), consumer_too=consumer_too))
+
+
+def test_a_loop_that_is_exactly_once_has_no_finding_of_its_consumer() -> None:
+    whole = ("transactional.id=a", "enable.auto.commit=false", "isolation.level=read_committed")
+    newest = releases()[-1]
+    assert {f.setting for f in findings(newest, *whole)} <= {"transactional.id"}
+    assert findings(newest, "enable.auto.commit=true") == []
+
+
+def test_the_defaults_of_a_consumer_are_not_exactly_once() -> None:
+    newest = releases()[-1]
+    found = {f.setting for f in findings(newest, "transactional.id=a")}
+    assert {"enable.auto.commit", "isolation.level"} <= found
+    alone = findings(newest, "transactional.id=a", consumer_too=False)
+    assert {f.setting for f in alone} <= {"transactional.id"}
+
+
+@pytest.mark.parametrize("release", ["0.11.0", "2.4", "2.5", "3.5", "3.6", "3.9", "4.0", "4.1"])
+def test_every_finding_names_a_variant_that_fails(release: str) -> None:
+    model = find_model("transactions")
+    found = findings(release, "transactional.id=a")
+    assert found[0].setting == "transactional.id"
+    for finding in found:
+        named = re.search(r"variant ([\w.-]+)", finding.because)
+        assert named
+        assert model.variant(named[1]).violates

@@ -1,0 +1,241 @@
+"""The rows of docs/exactly-once.md: each ingredient, with a run without it and one with it.
+
+`python docs/tools/lists.py` writes them into the page, and `tests/spec/test_exactly_once.py` runs
+them. To add a row, add it here; rows of one model and part make one table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from spec.transactions.variants import ALONE, FAILOVER, LATE_COMMIT, LATE_END, LATE_MARKER, ZOMBIE
+
+
+@attrs.frozen
+class Row:
+    """An ingredient of exactly once: a run of a model without it fails, and one with it holds."""
+
+    model: str
+    """The model."""
+    part: str
+    """Whether the application has the ingredient (`client`), or the cluster (`cluster`)."""
+    ingredient: str
+    """The setting, call or version, as a reader would look for it."""
+    prevents: str
+    """What happens without it."""
+    without: str
+    """The variant without it."""
+    violates: str
+    """The property that this variant violates."""
+    states: int
+    """The length of the shortest counterexample."""
+    variant: str
+    """The variant with it, in which the property holds."""
+    bounds: Mapping[str, int]
+    """The bounds of both runs, where they are not the default."""
+
+
+ROWS = (
+    # -- transactions: the application --
+    Row(
+        "transactions",
+        "client",
+        "a transaction around result and offset (`transactional.id`)",
+        "after a crash between them, the result is produced again",
+        "no-transactions",
+        "EachResultReadOnce",
+        11,
+        "kafka-4.2",
+        ZOMBIE,
+    ),
+    Row(
+        "transactions",
+        "client",
+        "the offset is in the transaction (`sendOffsetsToTransaction`), not committed after it",
+        "after a crash in between, the result is committed twice",
+        "offsets-after-commit",
+        "EachResultReadOnce",
+        16,
+        "kafka-4.2",
+        ZOMBIE,
+    ),
+    Row(
+        "transactions",
+        "client",
+        "nor before it (auto-commit, `commitSync`)",
+        "an abort skips the input",
+        "offsets-before-commit",
+        "NoInputIsSkipped",
+        6,
+        "kafka-4.2",
+        ZOMBIE,
+    ),
+    Row(
+        "transactions",
+        "client",
+        "`isolation.level=read_committed` of the consumers of the results",
+        "they read the result of an aborted transaction, and later the one that replaces it",
+        "read-uncommitted",
+        "EachResultReadOnce",
+        12,
+        "kafka-4.2",
+        ZOMBIE,
+    ),
+    Row(
+        "transactions",
+        "client",
+        "seek to the committed offset after an abort",
+        "the input of the aborted transaction is skipped",
+        "keeps-position",
+        "NoInputIsSkipped",
+        13,
+        "kafka-4.2",
+        ZOMBIE,
+    ),
+    Row(
+        "transactions",
+        "client",
+        "abort after a failed `send`",
+        "the input without result is skipped",
+        "ignores-failures",
+        "NoInputIsSkipped",
+        8,
+        "kafka-4.2",
+        ALONE,
+    ),
+    Row(
+        "transactions",
+        "client",
+        "`initTransactions` fences a zombie with the same `transactional.id`",
+        "both process the input, in one transaction",
+        "no-fencing",
+        "EachResultReadOnce",
+        14,
+        "kafka-4.2",
+        ZOMBIE,
+    ),
+    Row(
+        "transactions",
+        "client",
+        "`consumer.groupMetadata()`, with a `transactional.id` for each instance (KIP-447, 2.5)",
+        "a zombie with another `transactional.id` processes the input as well",
+        "own-ids",
+        "EachResultReadOnce",
+        17,
+        "kip-447",
+        ZOMBIE,
+    ),
+    Row(
+        "transactions",
+        "client",
+        "a consumer that waits for pending offsets (require_stable, clients since 2.5)",
+        "the next owner begins before an offset that a zombie then commits",
+        "unstable-fetch",
+        "EachResultReadOnce",
+        17,
+        "kip-447",
+        ZOMBIE,
+    ),
+    # -- transactions: the brokers --
+    Row(
+        "transactions",
+        "cluster",
+        "`transaction.timeout.ms`",
+        "after a crash, consumers of the results wait forever",
+        "no-timeout",
+        "StableOffsetReachesLogEnd",
+        5,
+        "kafka-4.2",
+        ZOMBIE,
+    ),
+    Row(
+        "transactions",
+        "cluster",
+        "brokers since 2.4.1 (KAFKA-9144)",
+        "a partition forgets the epoch of a fenced zombie, which opens a transaction again",
+        "before-kafka-9144",
+        "OpenTransactionIsCoordinated",
+        10,
+        "kafka-2.5",
+        ZOMBIE,
+    ),
+    Row(
+        "transactions",
+        "cluster",
+        "brokers since 2.4.1 (KAFKA-9144)",
+        "a marker of an earlier coordinator is appended after one of a later coordinator",
+        "before-kafka-9144",
+        "CoordinatorEpochsAscend",
+        11,
+        "kafka-2.5",
+        FAILOVER,
+    ),
+    Row(
+        "transactions",
+        "cluster",
+        "brokers since 3.6 (KIP-890, part 1)",
+        "a late Produce opens a transaction that nobody ends; consumers wait forever",
+        "kafka-2.5",
+        "StableOffsetReachesLogEnd",
+        10,
+        "kafka-3.6",
+        ALONE,
+    ),
+    Row(
+        "transactions",
+        "cluster",
+        "brokers since 3.6 (KIP-890, part 1)",
+        "a late Produce is committed with a later transaction",
+        "kafka-2.5",
+        "EachResultReadOnce",
+        20,
+        "kafka-3.6",
+        ALONE,
+    ),
+    Row(
+        "transactions",
+        "cluster",
+        "brokers since 3.7",
+        "a late TxnOffsetCommit opens a transaction that nobody ends; the group is stuck",
+        "kafka-3.6",
+        "StableOffsetReachesLogEnd",
+        13,
+        "kafka-3.7",
+        LATE_COMMIT,
+    ),
+    Row(
+        "transactions",
+        "cluster",
+        "clients since 2.5 (KIP-360), or `transaction.version=2`",
+        "a late Produce passes verification in the next transaction, and is committed",
+        "before-kip-360",
+        "EachResultReadOnce",
+        19,
+        "kafka-3.7",
+        ALONE,
+    ),
+    Row(
+        "transactions",
+        "cluster",
+        "`transaction.version=2` (brokers and clients since 4.0; KIP-890, part 2)",
+        "a late EndTxn commits the next transaction before it is whole",
+        "kafka-3.7",
+        "NoInputIsSkipped",
+        20,
+        "kafka-4.0",
+        LATE_END,
+    ),
+    Row(
+        "transactions",
+        "cluster",
+        "brokers since 4.2 (KAFKA-19446)",
+        "a late marker ends the next transaction in one partition, before it is whole",
+        "kafka-4.0",
+        "NoInputIsSkipped",
+        15,
+        "kafka-4.2",
+        LATE_MARKER,
+    ),
+)
