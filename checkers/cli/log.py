@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from checkers.cli.options import FILE, NEW_FILE, json_option
-from checkers.cli.output import OutputFile, say, say_json, say_table
+from checkers.cli.output import OutputFile, counted, say, say_json, say_table
 from checkers.engine.verdict import EXIT_REJECTED
 from spec.core import SpecError
 
@@ -51,7 +51,7 @@ def log(folders: tuple[Path, ...], html: Path | None, as_json: bool) -> int:
 
     page = OutputFile(html) if html else None
     directories, partitions = find_partitions(folders)
-    reports = compare_replicas([audit(folder) for folder in partitions])
+    reports = compare_replicas([audit(folder) for folder in counted("log", partitions)])
     others = [problem for directory in directories for problem in directory.problems]
     if page:
         from checkers.logs.page import log_page

@@ -567,6 +567,16 @@ def test_the_first_problems_are_kept_and_all_are_counted(tmp_path: Path) -> None
     assert found.more_problems == 20
 
 
+def test_no_more_leader_epochs_are_kept_than_a_log_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.logs.batches.MOST_EPOCHS", 2)
+    sound(tmp_path)
+    found = report(tmp_path)
+    assert len(found.leader_epochs) == 2
+    assert "more than 2 leader epochs" in found.problems[0].problem
+
+
 def test_folders_without_partitions_are_refused(tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
     for folder, says in ((tmp_path, "has none in it"), (tmp_path / "no", "not a folder")):
