@@ -93,7 +93,7 @@ def test_the_last_five_batches_are_recognised() -> None:
     entry = UNKNOWN
     for number in range(7):
         added = Append(entry).after(batch(0, 2 * number, 2)).updated
-        entry = entry.after(added, LATEST)
+        entry = entry.after(added)
     assert entry.duplicate_of(batch(0, 2, 2)) is None
     found = entry.duplicate_of(batch(0, 4, 2))
     assert found is not None
