@@ -86,7 +86,7 @@ def test_a_default_time_limit_is_raised_and_a_given_one_refused() -> None:
     assert effective(endless, (4, 1, 0)).refused == ()
 
 
-@pytest.mark.parametrize("text", ["", "3", "x.y", "3.9.1.1", "-3.1"])
+@pytest.mark.parametrize("text", ["", "3", "x.y", "3.9.1.1", "0.11.0.3.1", "-3.1"])
 def test_a_release_is_a_number(text: str) -> None:
     with pytest.raises(SpecError, match=r"^a release is a number such as 3\.9 or 3\.9\.1, not "):
         parse_release(text)
