@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+from typing import Any
 
 import hypothesis.core
 import pytest
@@ -44,6 +45,14 @@ def no_constants() -> Constants:
 LOCAL_CONSTANTS = providers._get_local_constants
 """Hypothesis's function, which is private: tests/test_chance.py shows that it is still the one."""
 providers._get_local_constants = no_constants
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker neighbouring tests, which share fixtures; an idle one takes some of them."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None
 
 
 def pytest_report_header() -> str:

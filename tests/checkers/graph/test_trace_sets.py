@@ -104,9 +104,9 @@ def test_a_graph_that_is_too_large_is_refused() -> None:
 
 
 @pytest.mark.slow
-def test_every_step_of_the_default_model_is_taken() -> None:
+def test_every_step_of_three_brokers_is_taken() -> None:
     """The traces, as states alone, take every step that the rules allow."""
-    system = find_model("replication").system()
+    system = find_model("replication").system(bounds={"max_records": 1})
     graph = graph_of(system)
     traces = states_of(graph, over_every_step(graph))
     initial = set(system.initial())
@@ -120,5 +120,5 @@ def test_every_step_of_the_default_model_is_taken() -> None:
             if after not in seen:
                 seen.add(after)
                 todo.append(after)
-    assert len(seen) == 39_619
+    assert len(seen) == 6_787
     assert taken == allowed

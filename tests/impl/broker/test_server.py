@@ -277,7 +277,7 @@ def test_hostile_requests_harm_nobody(broker: EmbeddedBroker, data: list[bytes])
 
 
 @pytest.mark.slow
-@settings(max_examples=5_000)
+@settings(max_examples=2_000)
 @given(data=ATTACKS)
 def test_many_hostile_requests_harm_nobody(broker: EmbeddedBroker, data: list[bytes]) -> None:
     attack(broker, b"".join(data))

@@ -67,13 +67,14 @@ def orbit_size(kernel: Kernel[Any], s: Cluster) -> int:
     return represent(np.array(kernel.pack(s), np.int64)[:, None], 1)
 
 
-def assert_one_representative(system: System[Cluster], s: Cluster) -> None:
-    """One representative stands for the whole orbit, and is one of it."""
+def assert_one_representative(system: System[Cluster], s: Cluster) -> set[Cluster]:
+    """One representative stands for the whole orbit, which is returned, and is one of it."""
     kernel = up_to_symmetry(kernel_for(system))
     whole = orbit(s)
     assert len({kernel.pack(other) for other in whole}) == 1
     assert kernel.unpack(kernel.pack(s)) in whole
     assert orbit_size(kernel, s) == len(whole)
+    return whole
 
 
 def explore_orbits(system: System[Any], limits: Options) -> tuple[Verdict, list[int]]:
@@ -106,8 +107,10 @@ def test_all_states_of_an_orbit_have_one_representative(
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_state_of_small_bounds_has_the_representative_of_its_orbit(variant: str) -> None:
     system = REPLICATION.system(variant, {"max_epoch": 0})
+    seen: set[Cluster] = set()
     for state in reachable(system):
-        assert_one_representative(system, state)
+        if state not in seen:  # the orbit as a whole is compared once
+            seen |= assert_one_representative(system, state)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
