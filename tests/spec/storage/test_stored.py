@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec.storage.batches import Marker
+from spec.storage.batches import Batch, Marker
 from spec.storage.compaction import Cleaning, clean, offset_map, table
 from spec.storage.record_batch import Record, RecordBatch, write_batch
 from spec.storage.stored import stored_batch
@@ -46,7 +46,7 @@ def test_a_batch_in_bytes_has_its_header_and_records() -> None:
 
 def test_an_aborted_transaction_in_bytes_is_cleaned_away() -> None:
     """First its data, then the marker gets a delete horizon, and then the marker."""
-    log = (stored_batch(write_batch(DATA)), stored_batch(write_batch(ABORT)))
+    log: tuple[Batch, ...] = tuple(stored_batch(write_batch(b)) for b in (DATA, ABORT))
     assert log[1].marker is Marker.ABORT
     assert table(log) == {}
     latest = offset_map(log, 0, 99)
