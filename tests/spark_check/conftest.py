@@ -14,7 +14,6 @@ from pathlib import Path
 import attrs
 import pytest
 
-
 @attrs.frozen
 class Cluster:
     """What is running."""
