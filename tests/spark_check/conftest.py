@@ -14,6 +14,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+
 @attrs.frozen
 class Cluster:
     """What is running."""
