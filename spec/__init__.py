@@ -8,6 +8,7 @@ Pure functions, which you may call from your own tests:
 - `placement`: the partition of a key, and the coordinator of a group
 - `assignors`: the partitions that each member of a group gets
 - `coordinator`, `messages`: a group's coordinator, and the requests that it answers
+- `storage`: segments and their indexes, retention, compaction and recovery of a log on disk
 - `consumer`: a consumer's subscription, positions, offset resets and rebalance listener
 - `producer`: a producer's partitions, batches and settings, and what a broker keeps of producers
 
@@ -19,6 +20,7 @@ Models, which `kspec check` explores:
 - `watermarks`: how a leader and its followers learn what is committed
 - `group`: a consumer group, its coordinator and its members
 - `offsets_topic`: what a coordinator writes, and what compaction and retention leave of it
+- `log_recovery`: what a crash leaves of a log's files, and what the broker serves after it
 - `transactions`: a consume-transform-produce loop, its coordinator and its late requests
 - `delivery`: the ways of committing, and which records each skips or processes twice
 
@@ -51,6 +53,7 @@ MODULES = (
     "leader_epochs",
     "lemmas",
     "log",
+    "log_recovery",
     "messages",
     "offsets_topic",
     "partition",

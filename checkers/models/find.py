@@ -60,6 +60,11 @@ BUILT_IN = {
         "traces.pictures.offsets_topic:picture",
         "checkers.mutation.baselines.offsets_topic:BASELINE",
     ),
+    "log-recovery": BuiltIn(
+        "spec.log_recovery:LOG_RECOVERY",
+        "traces.pictures.log_recovery:picture",
+        "checkers.mutation.baselines.log_recovery:BASELINE",
+    ),
     "idempotence": BuiltIn(
         "spec.idempotence:IDEMPOTENCE",
         "traces.pictures.idempotence:picture",

@@ -10,7 +10,13 @@ from checkers.models.find import from_file, load
 from spec.core import SpecError, look_up
 from spec.lemmas import Lemma
 
-MODULES = ("spec.java", "spec.placement", "spec.assignors.range", "spec.watermarks.lemmas")
+MODULES = (
+    "spec.java",
+    "spec.placement",
+    "spec.assignors.range",
+    "spec.watermarks.lemmas",
+    "spec.storage.lemmas",
+)
 """The modules that state lemmas, beside the functions that the lemmas are about."""
 
 

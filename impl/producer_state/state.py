@@ -117,13 +117,13 @@ class ProducerState:
             for batch in producer.batches:
                 if batch.first_sequence == first and batch.last_sequence == last:
                     return batch
+        if origin is not REPLICATION and epoch < known:
+            return ProducerError.INVALID_PRODUCER_EPOCH
         if is_transactional and self.verifies and origin is not REPLICATION:
             verification = self.verifications.get(producer_id)
             is_verified = verification is not None and verification.guard == guard
             if not (is_verified or self.has_open(producer_id, epoch)):
                 return ProducerError.INVALID_TXN_STATE
-        if origin is not REPLICATION and epoch < known:
-            return ProducerError.INVALID_PRODUCER_EPOCH
         if origin is CLIENT and not self._is_in_order(producer_id, producer, epoch, first):
             return OUT_OF_ORDER
         if producer is not None and producer.start >= 0 and not is_transactional:

@@ -52,6 +52,8 @@ class BrokerRules:
     """Whether an unknown producer that bumps its epoch at each end has to begin with 0."""
     fences_verification: bool = True
     """Whether an older epoch is rejected before the verification, not only after it."""
+    epoch_before_verification: bool = True
+    """Whether an older epoch is the error of a batch that also lacks a verification."""
     marker_bumps: bool = True
     """Whether a marker of transaction version 2 needs a newer epoch (KAFKA-19446)."""
     repeats_at_last_epoch: bool = True
@@ -61,7 +63,7 @@ class BrokerRules:
 V4_3 = BrokerRules("4.3.0", 5, None, ProducerError.OUT_OF_ORDER_SEQUENCE_NUMBER)
 """The rules of the latest release."""
 V4_2 = attrs.evolve(V4_3, since="4.2.0", repeats_at_last_epoch=False)
-V4_1 = attrs.evolve(V4_2, since="4.1.0", marker_bumps=False)
+V4_1 = attrs.evolve(V4_2, since="4.1.0", epoch_before_verification=False, marker_bumps=False)
 V4_0 = attrs.evolve(V4_1, since="4.0.0", bumping_starts_at_zero=False, fences_verification=False)
 """Transaction version 2 (KIP-890, part 2)."""
 V3_6 = attrs.evolve(V4_0, since="3.6.0", ongoing_in_epoch=False)

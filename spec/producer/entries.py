@@ -1,6 +1,6 @@
 """What a partition keeps of one producer, and what a producer or a coordinator appends.
 
-Kafka: `ProducerStateEntry`, `BatchMetadata`, `VerificationStateEntry`, `CompletedTxn`.
+Kafka: `ProducerStateEntry`, `BatchMetadata`, `VerificationStateEntry`, `CompletedTxn` [4.2.0].
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The leader and every follower build it from the log, so that a new leader recogn
 It is kept in memory, and written to a snapshot when a segment is full and when the broker shuts
 down; after a restart or a truncation the latest snapshot is loaded, and the log is read from there.
 
-Kafka: `ProducerStateManager`, and what `UnifiedLog` does with it.
+Kafka: `ProducerStateManager`, and what `UnifiedLog` does with it [4.2.0].
 """
 
 from __future__ import annotations
@@ -163,6 +163,11 @@ class ProducerState:
             return
         if isinstance(batch, EndMarker) or not batch.is_transactional:
             return
+        if self.rules.epoch_before_verification:
+            entry = self.producers.get(batch.producer)
+            is_current = entry is None or batch.epoch >= entry.epoch
+            error = ProducerError.INVALID_PRODUCER_EPOCH
+            yield Check("producer epoch is not older", is_current, error)
         known = self.verifications.get(batch.producer)
         is_verified = known is not None and known.guard == guard
         yield Check(

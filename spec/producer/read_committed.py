@@ -16,7 +16,7 @@ transactional batches of its producer.
     Delivery(offsets=(2,), position=4)
 
 Kafka: `CompletedFetch.nextFetchedRecord`, `consumeAbortedTransactionsUpTo`, `isBatchAborted`
-(before 3.5 in `Fetcher`). Simplification: no records that compaction removed.
+[4.2.0] (before 3.5 in `Fetcher`). Simplification: no records that compaction removed.
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ five (`ProducerEntry.duplicate_of`); any other sequence number means that a batc
     >>> print(rejection(Append(known), DataBatch(7, 0, 4, 4, first_offset=13, last_offset=13)))
     sequence number follows the last one: OUT_OF_ORDER_SEQUENCE_NUMBER
 
-Kafka: `ProducerAppendInfo` (KIP-98, KIP-360, KIP-890). Before 2.7, Java clients call the error
-INVALID_PRODUCER_EPOCH a ProducerFencedException; its code is the same.
+Kafka: `ProducerAppendInfo` [4.2.0; older rules at their tags] (KIP-98, KIP-360, KIP-890).
+Before 2.7, Java clients call the error INVALID_PRODUCER_EPOCH a ProducerFencedException; its code
+is the same.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
         timestamp int64, coordinator epoch int32, first offset of the open transaction int64
 
 All numbers are big-endian; -1 stands for what is missing. Kafka:
-`ProducerStateManager.writeSnapshot`, `ProducerSnapshot.json`. The order of the entries is that of a
-Java HashMap, which nothing depends on; here it is the order given.
+`ProducerStateManager.writeSnapshot`, `ProducerSnapshot.json` [4.2.0]. The order of
+the entries is that of a Java HashMap, which nothing depends on; here it is the order given.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Iterable
 
 from spec.core import SpecError
 from spec.producer.entries import NO_SEQUENCE, BatchMetadata, ProducerEntry
+from spec.storage.checksum import crc32c
 
 VERSION = 1
 """The only version of the file."""
@@ -25,25 +26,6 @@ HEAD = struct.Struct(">hIi")
 ENTRY = struct.Struct(">qhiqiqiq")
 CHECKED_FROM = 6
 """Where the checksummed part begins."""
-
-
-def remainder_of(byte: int) -> int:
-    """The remainder of a byte, bit by bit."""
-    for _ in range(8):
-        byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
-    return byte
-
-
-REMAINDERS = tuple(map(remainder_of, range(256)))
-"""The remainders of all bytes."""
-
-
-def crc32c(data: bytes) -> int:
-    """The checksum: CRC-32C (Castagnoli). Kafka: `Crc32C.compute`."""
-    remainder = 0xFFFFFFFF
-    for byte in data:
-        remainder = remainder >> 8 ^ REMAINDERS[(remainder ^ byte) & 0xFF]
-    return remainder ^ 0xFFFFFFFF
 
 
 def encode(entries: Iterable[ProducerEntry]) -> bytes:

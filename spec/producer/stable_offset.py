@@ -20,7 +20,7 @@ range, and the consumer leaves out their records (`spec.producer.read_committed`
     >>> log.last_stable_offset, log.aborted_between(0, 4)
     (4, (AbortedTransaction(producer=7, first_offset=0, last_offset=3, last_stable_offset=4),))
 
-Kafka: `UnifiedLog`, `TransactionIndex` (KIP-98).
+Kafka: `UnifiedLog`, `TransactionIndex` [4.2.0] (KIP-98).
 """
 
 from __future__ import annotations
@@ -217,13 +217,14 @@ class TransactionLog:
             state = state.end_verification(batch).update(append)
             for completed in append.completed:
                 state = state.complete(completed)
+        state = attrs.evolve(state, end=end).take_snapshot()
         high_watermark = min(self.high_watermark, end)
         return attrs.evolve(
             self,
             batches=batches,
             end=end,
             high_watermark=high_watermark,
-            state=attrs.evolve(state, end=end).advance_high_watermark(high_watermark),
+            state=state.advance_high_watermark(high_watermark),
             aborted=tuple(t for t in self.aborted if t.last_offset < end),
         )
 

@@ -11,4 +11,15 @@ The bytes, which `impl.storage` reads and writes fast:
   `__transaction_state`.
 
 What cannot be read is `Malformed`, with the reason.
+
+The rules, of which the Kafka classes named are those of Kafka 4.1:
+
+- `batches`: a batch as these rules see it, without its bytes.
+- `indexes`: the offset index and the time index: entries, look-ups, truncation.
+- `segments`: file names, appends, when a segment rolls, look-ups, truncation, recovery.
+- `retention`: which segments are deleted; DeleteRecords and the low watermark.
+- `cleaning`: which log the cleaner takes next, and how far it may clean it.
+- `compaction`: which records, tombstones and transaction markers a cleaning keeps.
+- `recovery`: what a broker makes of the files that it finds when it starts.
+- `lemmas`: what holds of look-ups, rolls and retention for all numbers (`kspec prove`).
 """

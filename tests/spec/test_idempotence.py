@@ -227,7 +227,7 @@ def test_the_leader_answers_as_the_sequence_check(name: str, release: str, in_fl
 @pytest.mark.slow
 def test_no_mutant_of_these_rules_survives() -> None:
     """All rules take about a minute (`kspec mutate idempotence`)."""
-    rules = ("leader_appends", "leader_refuses_sequence", "producer_bumps_epoch")
-    bounds = IDEMPOTENCE.baseline.bounds
+    rules = ("leader_appends", "leader_refuses_sequence")
+    bounds = IDEMPOTENCE.baseline.bounds[:3]
     report = mutate(IDEMPOTENCE, IDEMPOTENCE.variant(), bounds, rules=rules, workers=2)
     assert [o.mutant for o in report.having("survived")] == []

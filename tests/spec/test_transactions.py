@@ -165,9 +165,9 @@ def test_all_late_requests_at_once(variant: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variant", [v.name for v in TRANSACTIONS.variants])
+@pytest.mark.parametrize("variant", COUNTS)
 def test_learned_rules_find_what_the_rules_find(variant: str) -> None:
-    bounds = {"transactions": 1, "failovers": 0, "late_commits": 1}
+    bounds = {"transactions": 1, "failovers": 0, "late_produces": 0, "late_commits": 1}
     system = TRANSACTIONS.system(variant, bounds)
     by_rules = explore_by_rules(system, Options(keep_going=True))
     learned = explore(system, Options(keep_going=True, check_learning=True))

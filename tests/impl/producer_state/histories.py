@@ -323,6 +323,7 @@ class Pair:
             if batch.first_offset >= self.fast.end:
                 append(self.fast, batch, is_replayed=True)
         self.fast.end = self.log.end
+        self.fast.take_snapshot()
         self.fast.advance_high_watermark(self.log.high_watermark)
 
     def compare(self) -> None:

@@ -26,11 +26,12 @@ from tests.spec.producer.kafka.kinds import Kind
 from tests.spec.producer.kafka.partitioners import PARTITIONERS
 from tests.spec.producer.kafka.producer_states import PRODUCER_STATE
 from tests.spec.producer.kafka.settings import SETTINGS
+from tests.spec.producer.kafka.transaction_logs import TRANSACTION_LOG
 
 FOLDER = Path(__file__).parent
 CASES = FOLDER.parents[2] / "cases" / "producer"
 
-KINDS: Sequence[Kind] = (*PARTITIONERS, *BATCHING, *SETTINGS, *PRODUCER_STATE)
+KINDS: Sequence[Kind] = (*PARTITIONERS, *BATCHING, *SETTINGS, *PRODUCER_STATE, TRANSACTION_LOG)
 
 SHOWN = 5
 """How many differences are shown of each kind and version."""

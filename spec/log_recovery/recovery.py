@@ -1,0 +1,67 @@
+"""The start of a broker: it takes the files as they are, or recovers the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spec.core import Step, evolve, rule
+from spec.log_recovery.state import Memory, SegmentFiles, Segments, StoredBatch, StoredLog, holding
+
+
+@rule(by="broker")
+def broker_starts_after_shutdown(s: StoredLog) -> Step[StoredLog]:
+    """After a clean shutdown the broker takes the files as they are.
+
+    It removes `.kafka_cleanshutdown` first, so that a crash from now on is known as one
+    (KAFKA-10471). Kafka: `LogManager.loadLogs`, `LogLoader.recoverLog`.
+    """
+    yield "broker is down", s.memory is None
+    yield "shutdown was clean", s.is_clean
+    return evolve(s, memory=Memory(s.end, s.epoch_file), is_clean=False)
+
+
+@rule(by="broker")
+def broker_recovers_log(s: StoredLog) -> Step[StoredLog]:
+    """After a crash the broker reads every batch from the segment of the recovery point on.
+
+    The log ends before the first batch that is not valid, and the indexes of what was read are
+    made anew. The recovery point stays, since nothing was flushed. The leader-epoch cache loses
+    the epochs that begin at the log end or above. Kafka: `LogLoader.recoverLog`,
+    `LogSegment.recover`. Simplification: recovery is one step; a crash during it is one before.
+    """
+    yield "broker is down", s.memory is None
+    yield "shutdown was not clean", not s.is_clean
+    s = evolve(s, segments=recovered(s.segments, s.recovery_file))
+    cache = s.epoch_file.truncate_from_end(s.end)
+    return evolve(s, memory=Memory(min(s.recovery_file, s.end), cache), epoch_file=cache)
+
+
+def recovered(segments: Segments, recovery_point: int) -> Segments:
+    """The segments, up to the first batch from the recovery point on that is not valid."""
+    first = holding(segments, recovery_point)
+    kept = list(segments[:first])
+    for segment in segments[first:]:
+        read = read_again(segment)
+        kept.append(read)
+        if len(read.batches) < len(segment.batches):
+            break
+    return tuple(kept)
+
+
+def read_again(segment: SegmentFiles) -> SegmentFiles:
+    """The segment up to its first batch that is not valid, with a new index."""
+    read = SegmentFiles(segment.base_offset)
+    for batch in valid_from_start(segment):
+        read = read.append(batch)
+    return evolve(read, flushed=min(segment.flushed, len(read.batches)))
+
+
+def valid_from_start(segment: SegmentFiles) -> Iterable[StoredBatch]:
+    """The batches before the first that is not valid."""
+    for batch in segment.batches:
+        if not batch.is_valid:
+            return
+        yield batch
+
+
+RULES = (broker_starts_after_shutdown, broker_recovers_log)
