@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from checkers.cli.options import FILE, json_option
-from checkers.cli.output import say, say_json, say_table
+from checkers.cli.options import FILE, NEW_FILE, json_option
+from checkers.cli.output import OutputFile, counted, say, say_json, say_table
 from checkers.engine.verdict import EXIT_REJECTED
 from spec.core import SpecError
 
@@ -20,8 +20,14 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folders", metavar="DIR…", nargs=-1, required=True, type=FILE)
+@click.option(
+    "--html",
+    type=NEW_FILE,
+    metavar="FILE",
+    help="Write a page with segments, leader epochs, holes and problems.",
+)
 @json_option
-def log(folders: tuple[Path, ...], as_json: bool) -> int:
+def log(folders: tuple[Path, ...], html: Path | None, as_json: bool) -> int:
     """Check the segments of partitions: checksums, offsets, indexes, checkpoints, transactions.
 
     DIR is the folder of a partition, or a log directory with such folders. Name the log
@@ -30,7 +36,7 @@ def log(folders: tuple[Path, ...], as_json: bool) -> int:
     \b
     kspec log /var/lib/kafka/data
     kspec log /var/lib/kafka/data/orders-0 --json
-    kspec log broker1/orders-0 broker2/orders-0
+    kspec log broker1/orders-0 broker2/orders-0 --html logs.html
 
     The files are only read. A broker that runs may be writing the end of a log while it is read.
 
@@ -43,8 +49,14 @@ def log(folders: tuple[Path, ...], as_json: bool) -> int:
     from checkers.logs.folders import find_partitions
     from checkers.logs.replicas import compare_replicas
 
+    page = OutputFile(html) if html else None
     directories, partitions = find_partitions(folders)
-    reports = compare_replicas([audit(folder) for folder in partitions])
+    reports = compare_replicas([audit(folder) for folder in counted("log", partitions)])
+    others = [problem for directory in directories for problem in directory.problems]
+    if page:
+        from checkers.logs.page import log_page
+
+        page.write(log_page(reports, others))
     if as_json:
         say_json(
             {
@@ -55,7 +67,7 @@ def log(folders: tuple[Path, ...], as_json: bool) -> int:
     else:
         print_reports(reports)
     problems = [problem for report in reports for problem in report.problems]
-    problems += [problem for directory in directories for problem in directory.problems]
+    problems += others
     if not as_json:
         more = sum(report.more_problems for report in reports)
         say()
@@ -65,6 +77,8 @@ def log(folders: tuple[Path, ...], as_json: bool) -> int:
             say(f"And {more} more problems.")
         if not problems:
             say("No problem was found.")
+        if page:
+            say(f"Written: {page.path}")
     return EXIT_REJECTED if problems else 0
 
 

@@ -19,7 +19,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from checkers.engine.verdict import EXIT_BAD_INPUT
 from spec.core import SpecError
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from checkers.engine.options import OnProgress, Progress
     from traces.story import Story
 
+
+T = TypeVar("T")
 
 IN_ASCII = {
     "–": "-", "—": "-", "→": "->", "←": "<-", "›": ">", "‹": "<", "…": "...", "✗": "x", "✓": "ok",
@@ -217,6 +219,19 @@ def progress_line(what: str) -> Iterator[OnProgress | None]:
             live.update(line(f"{what}: {progress_text(p)}"))
 
         yield show
+
+
+def counted(what: str, items: Sequence[T]) -> Iterator[T]:
+    """The items, with a line on a terminal that shows how many are done."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what) as status:
+        for number, item in enumerate(items, 1):
+            status.update(f"{what} {number} of {len(items)}")
+            yield item
 
 
 def progress_text(p: Progress) -> str:

@@ -7,5 +7,6 @@
 - `producers`: producers, transactions and the last stable offset.
 - `checkpoints`: checkpoints against the log.
 - `replicas`: the same partition on several brokers.
+- `page`: the reports as an HTML file.
 - `problems`: what is wrong, and where.
 """

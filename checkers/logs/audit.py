@@ -29,8 +29,8 @@ class PartitionReport:
 
     folder: PartitionFolder
     """The folder."""
-    segments: int
-    """How many segments it has."""
+    bases: tuple[int, ...]
+    """The base offset of each segment."""
     batches: int
     """How many batches."""
     records: int
@@ -57,6 +57,11 @@ class PartitionReport:
     """What is wrong."""
     more_problems: int
     """How many further problems there are."""
+
+    @property
+    def segments(self) -> int:
+        """How many segments it has."""
+        return len(self.bases)
 
     def to_json(self) -> dict[str, object]:
         """The report, for a machine."""
@@ -98,8 +103,8 @@ def audit(folder: PartitionFolder) -> PartitionReport:
         before = problems.count
         read_segment(file, log, producers, decompressor)
         is_whole &= problems.count == before
-    first, last = int(segments[0].stem), int(segments[-1].stem)
-    log.end = max(log.end, last)  # the last segment may be empty
+    bases = tuple(int(file.stem) for file in segments)
+    log.end = max(log.end, bases[-1])  # the last segment may be empty
     producers.finish(log.end, is_whole=is_whole)
     epochs = read_epochs(folder.path, problems)
     if epochs is not None:
@@ -110,10 +115,10 @@ def audit(folder: PartitionFolder) -> PartitionReport:
             problems.add(path, 0, reason)
     return PartitionReport(
         folder,
-        len(segments),
+        bases,
         log.batches,
         log.records,
-        max(first, folder.directory.log_starts.get(folder.name, 0)),
+        max(bases[0], folder.directory.log_starts.get(folder.name, 0)),
         log.end,
         folder.directory.high_watermarks.get(folder.name),
         producers.last_stable_offset(log.end),

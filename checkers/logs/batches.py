@@ -33,6 +33,8 @@ SAYS = {
 
 MOST_HOLES = 1000
 """How many holes of a log are kept."""
+MOST_EPOCHS = 100_000
+"""How many leader epochs a log may have; damaged ones could fill the memory."""
 
 
 @attrs.frozen
@@ -134,6 +136,10 @@ class Continuity:
             self.problems.add(file, good[index]["position"], text)
         for index in np.flatnonzero(epochs > highest[:-1]):
             row = good[index]
+            if len(self.epochs) == MOST_EPOCHS:
+                text = f"more than {MOST_EPOCHS} leader epochs; the others are not compared"
+                self.problems.add(file, row["position"], text)
+                return
             self.epochs.append(
                 EpochStart(
                     int(epochs[index]),

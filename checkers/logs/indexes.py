@@ -20,7 +20,7 @@ from impl.storage.indexes import DamagedFile, Entries, read_offset_index, read_t
 from impl.storage.scan import Fault, Rows
 from spec.storage.varint import Malformed
 
-MOST_BYTES = 2**30
+MOST_BYTES = 2**28
 """The largest index that is read: `segment.index.bytes` is 10 MiB by default."""
 
 NOTHING = Entries(np.empty(0, np.int64), np.empty(0, np.int64), 8)

@@ -22,7 +22,7 @@ from spec.storage.control_records import TransactionMarker, read_marker
 from spec.storage.record_batch import Record
 from spec.storage.varint import Malformed
 
-MOST_BYTES = 2**30
+MOST_BYTES = 2**28
 """The largest snapshot or transaction index that is read."""
 
 SNAPSHOT_HEADER, SNAPSHOT_ROW = 10, 46

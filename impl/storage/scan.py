@@ -70,7 +70,6 @@ class Fault(IntEnum):
     LEGACY = 14
     OFFSETS = 20
     TIMES = 21
-    CONTROL = 22
 
 
 # Compiled code takes plain numbers.

@@ -1,4 +1,4 @@
-"""Records of formats 0 and 1, which logs from before 0.11 may still contain. Kspec only reads them.
+"""Records of formats 0 and 1, which logs from before 0.11 may still contain: read, not written.
 
 There is no batch: each record stands alone, or the value of one *wrapper* has others compressed
 in it. Format 1 added the timestamp (KIP-32), and offsets inside a wrapper that count from the first

@@ -60,6 +60,13 @@ def test_replicas_of_two_brokers_are_compared(kspec: Kspec, tmp_path: Path) -> N
     assert "offset 6 of leader epoch 0 is another record in one/orders-0" in ran.out
 
 
+def test_the_page_is_written(kspec: Kspec, tmp_path: Path) -> None:
+    sound(tmp_path / "data")
+    ran = kspec("log", "data", "--html", "logs.html")
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "Written: logs.html")
+    assert "orders-0" in (tmp_path / "logs.html").read_text()
+
+
 def test_what_is_no_partition_is_refused_in_one_line(kspec: Kspec, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()

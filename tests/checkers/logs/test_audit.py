@@ -475,6 +475,56 @@ def test_only_the_damage_is_reported(tmp_path: Path) -> None:
     assert sum(count == 1 for count in counts.values()) >= len(counts) * 0.7, counts
 
 
+def first_segment_deleted(folder: Path) -> None:
+    """Retention: epochs, an aborted transaction and a producer's records began before the log."""
+    for path in folder.glob(f"{FIRST}.*"):
+        path.unlink()
+    (folder / f"{SECOND}.txnindex").write_bytes(struct.pack(">hqqqq", 0, 8, 15, 24, 25))
+    write = (folder / f"{SECOND}.snapshot").write_bytes
+    write(snapshot((7, 1, 19, 19, 1, 1019, -1, -1), (9, 0, 3, 12, 0, 1, 0, 11)))
+
+
+def without_indexes(folder: Path) -> None:
+    """Kafka makes missing indexes anew."""
+    for suffix in (".index", ".timeindex"):
+        (folder / f"{FIRST}{suffix}").unlink()
+
+
+def rolled(folder: Path) -> None:
+    """The last segment is empty, with indexes that were allocated in advance."""
+    (folder / f"{30:020}.log").write_bytes(b"")
+    for suffix in (".index", ".timeindex"):
+        (folder / f"{30:020}{suffix}").write_bytes(bytes(240))
+    rows = (7, 1, 21, 23, 1, 1021, -1, -1), (8, 0, 5, 29, 1, 1005, 0, 28)
+    (folder / f"{30:020}.snapshot").write_bytes(snapshot(*rows))
+
+
+SOUND: dict[str, Damage] = {
+    "indexes with zeros": lambda folder: [
+        appended(f"{SECOND}{suffix}", bytes(240))(folder) for suffix in (".index", ".timeindex")
+    ],
+    "no indexes": without_indexes,
+    "an entry for a fetch of several batches": lambda folder: written(
+        f"{FIRST}.index", entry(7, positions(folder / f"{FIRST}.log")[2][0])
+    )(folder),
+    "an epoch without records": epochs((0, 0), (2, 10), (3, 25), (9, 30)),
+    "a segment that has just rolled": rolled,
+    "a deleted segment": first_segment_deleted,
+    "a snapshot at the end": written(
+        f"{30:020}.snapshot",
+        snapshot((7, 1, 21, 23, 1, 1021, -1, -1), (8, 0, 5, 29, 1, 1005, 0, 28)),
+    ),
+    "a file that is being deleted": written(f"{FIRST}.log.deleted", b"x"),
+}
+"""What may be in a sound log."""
+
+
+@pytest.mark.parametrize("name", list(SOUND))
+def test_what_kafka_does_is_no_problem(name: str, tmp_path: Path) -> None:
+    SOUND[name](sound(tmp_path))
+    assert report(tmp_path).problems == ()
+
+
 def test_a_compacted_log_may_have_holes(tmp_path: Path) -> None:
     folder = sound(tmp_path)
     without_batch(FIRST, 7)(folder)
@@ -515,6 +565,16 @@ def test_the_first_problems_are_kept_and_all_are_counted(tmp_path: Path) -> None
     found = report(tmp_path)
     assert len(found.problems) == MOST
     assert found.more_problems == 20
+
+
+def test_no_more_leader_epochs_are_kept_than_a_log_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("checkers.logs.batches.MOST_EPOCHS", 2)
+    sound(tmp_path)
+    found = report(tmp_path)
+    assert len(found.leader_epochs) == 2
+    assert "more than 2 leader epochs" in found.problems[0].problem
 
 
 def test_folders_without_partitions_are_refused(tmp_path: Path) -> None:
