@@ -10,7 +10,6 @@ import pytest
 from checkers.models.stories import STORIES
 from tests.cli.conftest import Kspec
 
-
 FAILS = {
     "written-twice": "RecordsWrittenOnce fails at record 1.",
     "late-produce": "EachResultReadOnce fails at input 0, as the reader sees it.",
