@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from checkers.advice.catalogue import ELR, order
 from checkers.advice.consumers import on_consumer
+from checkers.advice.protocol import on_protocol
 from checkers.advice.settings import Settings
 from checkers.advice.sources import Level, Source
 from checkers.advice.sources import Remark as Finding
@@ -26,7 +27,7 @@ MIN_ISR = "min.insync.replicas"
 
 def findings(s: Settings, asked: Collection[str], ms_per_record: float | None) -> list[Finding]:
     """All findings. Those on producers and consumers need a source of their settings: `asked`."""
-    found = list(on_topic(s, given=bool({"broker", "topic"} & set(asked))))
+    found = [*on_topic(s, given=bool({"broker", "topic"} & set(asked))), *on_protocol(s)]
     if "producer" in asked:
         found += on_producer(s)
         found += on_transactions(s, consumer_too="consumer" in asked)

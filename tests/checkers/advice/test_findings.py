@@ -193,6 +193,17 @@ def test_two_replicas_have_one_remedy(release: str, min_isr: int) -> None:
         ("auto.offset.reset", "4.1", "auto.offset.reset=latest", "skips all existing records"),
         ("offsets.retention.minutes", "1.1", "linger.ms=5", "after 24 hours"),
         ("session.timeout.ms", "4.1", "group.protocol=consumer", ""),
+        ("inter.broker.protocol.version", "2.8", "inter.broker.protocol.version=2.0-IV1",
+         "replicate as Kafka 2.0 does"),
+        ("inter.broker.protocol.version", "2.8", "inter.broker.protocol.version=0.9.0.1",
+         "replicate as Kafka 0.9.0 does"),
+        ("inter.broker.protocol.version", "2.8", "inter.broker.protocol.version=2.7", ""),
+        ("inter.broker.protocol.version", "3.9", "inter.broker.protocol.version=2.0", ""),
+        ("log.message.format.version", "2.8", "log.message.format.version=0.10.2",
+         "no leader epoch"),
+        ("message.format.version", "2.8", "message.format.version=0.10.2-IV0", "no leader epoch"),
+        ("message.format.version", "2.8", "message.format.version=0.11.0", ""),
+        ("message.format.version", "3.2", "message.format.version=0.10.2", ""),
     ],
 )  # fmt: skip
 def test_a_finding_names_the_problem(setting: str, release: str, option: str, problem: str) -> None:
