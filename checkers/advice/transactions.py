@@ -44,7 +44,7 @@ def on_release(s: Settings) -> Iterator[Finding]:
         problem = "a Produce that arrives after its abort opens a transaction that nobody ends"
         variant = "kafka-2.5"
     elif release < order("4.0"):
-        problem = "an EndTxn that arrives late may commit the next transaction before it is whole"
+        problem = "an EndTxn that arrives late may end the next transaction before it is whole"
         variant = "kafka-3.7"
     elif release < order("4.2"):
         problem = "a marker that arrives late ends the next transaction in one partition"

@@ -370,29 +370,27 @@ class Author:
         )
         if "init_producer_id" not in self.versions or self.chance(0.4):
             return request
-        known = self.world.partition
-        epoch = known.producer_epoch + self.random.choices((0, 1, -1), (85, 8, 7))[0]
+        known = self.world.partition.producer
+        epoch = known.epoch + self.random.choices((0, 1, -1), (85, 8, 7))[0]
         if self.chance(0.25) and known.batches:  # the same batch once more
-            first, last, _ = self.random.choice(known.batches)
-            return evolve(
-                request, times=(0,) * (last - first + 1), epoch=max(epoch, 0), sequence=first
-            )
-        following = known.batches[-1][1] + 1 if known.batches else 0
+            again = self.random.choice(known.batches)
+            times = (0,) * (again.offset_delta + 1)
+            return evolve(request, times=times, epoch=max(epoch, 0), sequence=again.first_sequence)
+        following = known.last_sequence + 1
         off = self.random.choices((0, 1, -1), (80, 10, 10))[0]
-        if epoch != known.producer_epoch and self.chance(0.7):
+        if epoch != known.epoch and self.chance(0.7):
             following = off = 0
         return evolve(request, epoch=max(epoch, 0), sequence=max(following + off, 0))
 
     def valid_records_request(self) -> AnyRequest:
         """A batch that is appended, or an offset by time."""
         times = tuple(self.random.randrange(100) for _ in range(self.random.choice((1, 2, 3))))
-        known = self.world.partition
+        known = self.world.partition.producer
         if self.chance(0.3):
             return ListOffsets(time=self.random.randrange(100))
         if "init_producer_id" not in self.versions or self.chance(0.3):
             return Produce(times=times)
-        following = known.batches[-1][1] + 1 if known.batches else 0
-        return Produce(times=times, epoch=max(known.producer_epoch, 0), sequence=following)
+        return Produce(times=times, epoch=max(known.epoch, 0), sequence=known.last_sequence + 1)
 
     def fetch_records(self) -> Fetch:
         """A fetch: mostly from an offset of the log."""

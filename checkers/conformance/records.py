@@ -1,8 +1,9 @@
 """The profile `records`: one partition's records, produced, found and fetched.
 
 Each history has a new topic with one partition and one replica. Its log is `spec.log`; what a
-fetch may read, and which leader epochs are right, are decided by `spec.serving` and
-`spec.leader_epochs`. The responses are determined, but for how many records a fetch returns.
+fetch may read, which leader epochs are right, and which batch may follow are decided by
+`spec.serving`, `spec.leader_epochs` and `spec.producer`. The
+responses are determined, but for how many records a fetch returns.
 
 Leader epochs of a history are relative to the one that the partition began with, and times to
 when the history began.
@@ -32,6 +33,8 @@ from checkers.conformance.history import (
 from impl.wire import API_KEYS, Message, create, request_type
 from spec.leader_epochs import UNDEFINED, EpochEnd, LeaderEpochs
 from spec.log import Log, Record
+from spec.producer.entries import DataBatch, ProducerEntry, sequence_after
+from spec.producer.sequences import Append, sequence_checks
 from spec.serving import Offsets, append_error, epoch_error, isolation_of, readable
 from spec.vocabulary import PartitionError, TopicPartition
 
@@ -41,11 +44,11 @@ LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 """The times with which ListOffsets asks for the log's end, its start, and the latest record."""
 OLDER = -2
 """A leader epoch before the current one. No epoch is -1."""
-RETAINED = 5
-"""Of how many batches of a producer a repetition is recognized."""
 
 EMPTY = Log()
 """The log of a new partition."""
+NEW_PRODUCER = ProducerEntry(0)
+"""A producer that has not written; its id is relative to the history."""
 EPOCHS = LeaderEpochs().assign(0, 0)
 """The leader epochs of the partition: it has had one leader."""
 
@@ -130,10 +133,8 @@ class Partition:
     """The log. The id of a record is the number of the request that produced it."""
     times: tuple[int, ...] = ()
     """The time of each record."""
-    producer_epoch: int = -1
-    """The latest epoch of the producer; -1 if it has not written."""
-    batches: tuple[tuple[int, int, int], ...] = ()
-    """First and last sequence number and base offset of the producer's latest batches."""
+    producer: ProducerEntry = NEW_PRODUCER
+    """What it knows of the producer."""
 
     @property
     def offsets(self) -> Offsets:
@@ -215,8 +216,8 @@ FLAWS = {
 def produce(partition: Partition, ask: Ask, request: Produce) -> Handling:
     """Append a batch. Kafka: `ReplicaManager.appendRecords`, `UnifiedLog.append`.
 
-    An idempotent producer's batch has to follow its last one, unless it begins another epoch; one
-    of its latest five batches is not appended again (`ProducerAppendInfo.checkSequence`).
+    An idempotent producer's batch has to follow its last one (`spec.producer.sequences`); one of
+    its last five batches is not appended again.
     """
     yield exists(request.partition)
     for guard, error in dict.fromkeys(FLAWS.values()):
@@ -226,25 +227,21 @@ def produce(partition: Partition, ask: Ask, request: Produce) -> Handling:
         flaw = FLAWS.get(request.flaw)
         yield guard, flaw is None or flaw[0] != guard, error
     log, size = partition.log, len(request.times)
-    batches = partition.batches
+    producer = partition.producer
     if request.epoch >= 0:
-        last = request.sequence + size - 1
-        epoch = partition.producer_epoch
-        yield "producer epoch is not older", request.epoch >= epoch, "INVALID_PRODUCER_EPOCH"
-        if request.epoch == epoch:
-            for first, end, offset in batches:
-                if (first, end) == (request.sequence, last):
-                    return partition, ProduceResponse(base_offset=offset)
-            follows = request.sequence == batches[-1][1] + 1
-        else:
-            follows, batches = epoch < 0 or request.sequence == 0, ()
-        yield "sequence number follows", follows, "OUT_OF_ORDER_SEQUENCE_NUMBER"
-        batches = (*batches, (request.sequence, last, log.end))[-RETAINED:]
+        last = sequence_after(request.sequence, size - 1)
+        batch = DataBatch(0, request.epoch, request.sequence, last, log.end, log.end + size - 1)
+        is_current = request.epoch >= producer.epoch
+        yield "producer epoch is not older", is_current, "INVALID_PRODUCER_EPOCH"
+        duplicate = producer.duplicate_of(batch)
+        if duplicate is not None:
+            return partition, ProduceResponse(base_offset=duplicate.first_offset)
+        yield from sequence_checks(Append(producer), batch)
+        producer = producer.after(Append(producer).after(batch).updated)
     after = log
     for _ in range(size):
         after = after.append(Record(ask.number, 0))
-    epoch = max(request.epoch, partition.producer_epoch)
-    appended = Partition(after, (*partition.times, *request.times), epoch, batches)
+    appended = Partition(after, (*partition.times, *request.times), producer)
     return appended, ProduceResponse(base_offset=log.end)
 
 

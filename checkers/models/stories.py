@@ -287,5 +287,63 @@ STORIES = {
             producer_completes_batch term=1
         """,
     ),
+    "late-produce": Script(
+        about=(
+            "Before Kafka 3.6 a Produce that arrives after its abort opens a transaction that the "
+            "coordinator does not know. The next transaction commits it: the result counts twice."
+        ),
+        model="transactions",
+        variant="kafka-2.5",
+        bounds={"rebalances": 0, "failovers": 0},
+        property="EachResultReadOnce",
+        steps="""
+            coordinator_initializes_producer instance=0
+            consumer_fetches_stable_offset instance=0
+            consumer_polls instance=0
+            producer_adds_partition instance=0
+            produce_is_delayed instance=0
+            producer_aborts instance=0
+            partition_appends_marker tid=0 partition=0
+            coordinator_completes_transaction tid=0
+            late_produce_arrives
+            producer_bumps_epoch instance=0
+            consumer_fetches_stable_offset instance=0
+            consumer_polls instance=0
+            producer_adds_partition instance=0
+            producer_produces instance=0
+            producer_adds_offsets instance=0
+            producer_sends_offsets instance=0
+            producer_commits instance=0
+            partition_appends_marker tid=0 partition=0
+            reader_reads_committed
+        """,
+    ),
+    "late-produce-refused": Script(
+        about=(
+            "The same events since Kafka 4.0, where the abort bumps the epoch: the late Produce is "
+            "fenced, and the result counts once."
+        ),
+        model="transactions",
+        variant="kafka-4.2",
+        bounds={"rebalances": 0, "failovers": 0},
+        property="EachResultReadOnce",
+        steps="""
+            coordinator_initializes_producer instance=0
+            consumer_fetches_stable_offset instance=0
+            consumer_polls instance=0
+            produce_is_delayed_v2 instance=0
+            producer_aborts_v2 instance=0
+            coordinator_completes_transaction tid=0
+            consumer_fetches_stable_offset instance=0
+            consumer_polls instance=0
+            producer_produces_v2 instance=0
+            producer_sends_offsets_v2 instance=0
+            producer_commits_v2 instance=0
+            partition_appends_later_marker tid=0 partition=0
+            partition_appends_later_marker tid=0 partition=1
+            coordinator_completes_transaction tid=0
+            reader_reads_committed
+        """,
+    ),
 }
 """kspec's stories, by name."""

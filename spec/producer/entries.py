@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import attrs
 
-from spec.producer.broker_rules import BrokerRules
+from spec.producer.broker_rules import LATEST, BrokerRules
 
 NO_EPOCH = -1
 """Instead of an epoch: the producer is unknown, or no marker has come."""
@@ -163,7 +163,7 @@ class ProducerEntry:
         """
         return self if epoch == self.epoch else attrs.evolve(self, epoch=epoch, batches=())
 
-    def after(self, change: ProducerEntry, rules: BrokerRules) -> ProducerEntry:
+    def after(self, change: ProducerEntry, rules: BrokerRules = LATEST) -> ProducerEntry:
         """The entry after an append. Kafka: `ProducerStateEntry.update`."""
         batches = (*self.in_epoch(change.epoch).batches, *change.batches)[-rules.retained :]
         time = change.last_timestamp

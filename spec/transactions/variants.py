@@ -32,8 +32,8 @@ PARTLY_COMMITTED = {
     "CommittedTransactionIsWhole": Violated(17, LATE_MARKER),
 }
 """Up to 3.9, a late marker ends the next transaction of its epoch in one partition."""
-LATE_END_COMMITS = {"NoInputIsSkipped": Violated(20, LATE_END)}
-"""Up to 3.9, a late EndTxn commits the next transaction before its result is produced."""
+ENDED_EARLY = {"NoInputIsSkipped": Violated(20, LATE_END)}
+"""Up to 3.9, a late EndTxn ends the next transaction between its result and its offset."""
 OFFSETS_HANG = {
     "OpenTransactionIsCoordinated": Violated(13, LATE_COMMIT),
     "StableOffsetReachesLogEnd": Violated(13, LATE_COMMIT),
@@ -54,7 +54,7 @@ KAFKA_2_5 = Variant(
         "FencedProducerWritesNothing": Violated(11, ALONE),
         "EachResultReadOnce": Violated(20, ALONE),
         **PARTLY_COMMITTED,
-        **LATE_END_COMMITS,
+        **ENDED_EARLY,
     },
 )
 
@@ -71,7 +71,7 @@ KAFKA_3_6 = KAFKA_2_5.derive(
     violates={
         **OFFSETS_HANG,
         **PARTLY_COMMITTED,
-        **LATE_END_COMMITS,
+        **ENDED_EARLY,
     },
 )
 
@@ -87,7 +87,7 @@ KAFKA_3_7 = KAFKA_3_6.derive(
     ),
     violates={
         **PARTLY_COMMITTED,
-        **LATE_END_COMMITS,
+        **ENDED_EARLY,
     },
 )
 
@@ -117,7 +117,7 @@ KAFKA_4_0 = KAFKA_3_7.derive(
     violates={
         "OnlyCommittedTransactionsAreVisible": Violated(14, LATE_MARKER),
         "CommittedTransactionIsWhole": Violated(15, LATE_MARKER),
-        "NoInputIsSkipped": Violated(15, LATE_MARKER),
+        "NoInputIsSkipped": Violated(16, LATE_MARKER),
     },
 )
 
@@ -150,7 +150,7 @@ BEFORE_KAFKA_9144 = KAFKA_2_5.derive(
         "FencedProducerWritesNothing": Violated(12, ZOMBIE),
         "EachResultReadOnce": Violated(20, ALONE),
         **PARTLY_COMMITTED,
-        **LATE_END_COMMITS,
+        **ENDED_EARLY,
     },
 )
 
@@ -167,7 +167,7 @@ BEFORE_KIP_360 = KAFKA_3_7.derive(
         "OnlyCommittedTransactionsAreVisible": Violated(18, ALONE),
         "EachResultReadOnce": Violated(19, ALONE),
         "CommittedTransactionIsWhole": Violated(17, LATE_MARKER),
-        **LATE_END_COMMITS,
+        **ENDED_EARLY,
     },
 )
 
@@ -282,7 +282,7 @@ OFFSETS_BEFORE = KAFKA_4_2.derive(
         "input is skipped."
     ),
     violates={
-        "NoInputIsSkipped": Violated(6, ZOMBIE),
+        "NoInputIsSkipped": Violated(8, ZOMBIE),
     },
 )
 

@@ -11,7 +11,9 @@ import pytest
 from checkers.engine.options import Options
 from checkers.engine.reference import explore as explore_by_rules
 from checkers.models.find import find_model
+from checkers.models.stories import STORIES
 from checkers.mutation.mutate import mutate
+from spec.core import Blocked
 from spec.transactions import variants
 from spec.transactions.log import Entry, Log, ProducerState
 from tests.known import explore_learned as explore
@@ -102,6 +104,19 @@ def test_an_open_transaction_is_one_of_its_epoch() -> None:
     assert log.is_open(0, 3)
     assert not log.is_open(0, 4)
     assert not log.is_open(1, 3)
+
+
+# -- stories --------------------------------------------------------------------------------------
+
+
+def test_a_late_produce_counts_twice_unless_the_abort_bumps_the_epoch() -> None:
+    twice, once = STORIES["late-produce"].played(), STORIES["late-produce-refused"].played()
+    assert (twice.property, twice.states[-1].reader.read) == ("EachResultReadOnce", (0, 0))
+    assert (once.property, once.states[-1].reader.read) == ("", (0,))
+    late = once.states[-1].late.produce
+    assert late is not None
+    arrives = next(r for r in once.system.rules if r.name == "late_produce_arrives_v2")
+    assert arrives.attempt(once.states[-1], ()) == Blocked("producer epoch is not older")
 
 
 # -- the model ------------------------------------------------------------------------------------

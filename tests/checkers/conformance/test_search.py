@@ -95,7 +95,7 @@ def test_records_are_compared(embedded: str, kspec: Kspec) -> None:
     ran = kspec("conform", "broker", embedded, *options)
     assert ran.code == 0, ran.err
     guards = {guard["guard"] for guard in json.loads(ran.out)["guards"]}
-    assert {"offset is within the log", "sequence number follows"} <= guards
+    assert {"offset is within the log", "sequence number follows the last one"} <= guards
 
 
 def test_a_difference_is_saved_replayed_and_expected(
@@ -149,10 +149,11 @@ def test_a_listener_that_is_no_broker_is_one_line(kspec: Kspec) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
-            connection, _ = listener.accept()
-            with connection:
-                connection.recv(100)
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            for _ in range(2):  # the versions are asked for again, as an old broker needs it
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(100)
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
         threading.Thread(target=answer, daemon=True).start()
         ran = kspec("conform", "broker", f"127.0.0.1:{listener.getsockname()[1]}")

@@ -9,6 +9,7 @@ from spec.producer.broker_rules import LATEST, RULES, rules_of
 from spec.producer.entries import (
     LAST_EPOCH,
     LAST_SEQUENCE,
+    Batch,
     BatchMetadata,
     DataBatch,
     EndMarker,
@@ -93,7 +94,7 @@ def test_the_last_five_batches_are_recognised() -> None:
     entry = UNKNOWN
     for number in range(7):
         added = Append(entry).after(batch(0, 2 * number, 2)).updated
-        entry = entry.after(added, LATEST)
+        entry = entry.after(added)
     assert entry.duplicate_of(batch(0, 2, 2)) is None
     found = entry.duplicate_of(batch(0, 4, 2))
     assert found is not None
@@ -125,6 +126,18 @@ def test_a_replica_takes_what_its_leader_took() -> None:
 def test_a_coordinators_batch_has_no_sequence_numbers() -> None:
     assert error(KNOWN, batch(1, -1), origin=AppendOrigin.COORDINATOR) is None
     assert error(KNOWN, batch(0, -1), origin=AppendOrigin.COORDINATOR) == "INVALID_PRODUCER_EPOCH"
+
+
+def test_a_followers_batches_in_one_append_come_to_the_same_as_one_by_one() -> None:
+    first, begun = batch(1, 5), batch(1, 6, 2, transactional=True)
+    batches: list[Batch] = [first, begun, marker(2), batch(2, 0)]
+    together, single = Append(KNOWN, AppendOrigin.REPLICATION), KNOWN
+    for each in batches:
+        together = together.after(each)
+        single = single.after(Append(single, AppendOrigin.REPLICATION).after(each).updated)
+    assert KNOWN.after(together.updated) == single
+    assert [each.first_offset for each in together.started] == [20]
+    assert len(together.completed) == 1
 
 
 # -- verification ---------------------------------------------------------------------------------
