@@ -163,7 +163,7 @@ KAFKA_2_5 = Variant(
         "A number was used twice in one epoch, and a producer that the leader had forgotten "
         "failed. KIP-360: the producer bumps its epoch before it begins at 0, and a leader "
         "without state accepts any number. So after an election a batch can overtake an earlier "
-        "one, which is retried for ever (KAFKA-14359), or the epoch is bumped, and the batch is "
+        "one, which is retried without end (KAFKA-14359), or the epoch is bumped, and the batch is "
         "written again."
     ),
     violates={
