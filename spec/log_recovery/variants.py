@@ -349,7 +349,8 @@ def segments_of(s: StoredLog) -> range:
 def machine_loses_end_of_segment(s: StoredLog, end: int, segment: int) -> Step[StoredLog]:
     """The machine loses power, and a file is shorter than before, while later ones are whole.
 
-    File systems do not promise to write two files in the order of the writes.
+    File systems do not promise to write two files in the order of the writes. Kafka:
+    `LogLoader.recoverLog`, which does not compare the end of a segment with the next one.
     """
     yield from running(s)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes
