@@ -1,4 +1,4 @@
-"""An executable specification of Kafka's replication and consumer-group protocols.
+"""An executable specification of Kafka: replication, groups, producers, transactions and logs.
 
 Pure functions, which you may call from your own tests:
 

@@ -292,7 +292,7 @@ class ProducerState:
         )
 
     def truncate_fully(self, offset: int) -> ProducerState:
-        """The state of a log that begins anew at an offset: nothing is known.
+        """The state of a log that starts empty at an offset: no producer is known.
 
         Kafka: `ProducerStateManager.truncateFullyAndStartAt`.
         """
