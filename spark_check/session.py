@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 from checkers.engine.memory import machine_bytes
 from spark_check.errors import one_line_errors
 from spark_check.needs import assert_can_begin, assert_pyspark
-from spark_check.patience import REGISTER_SECONDS, WORKERS_SECONDS, within
+from spark_check.patience import patience, within
 from spec.core import SpecError
 
 if TYPE_CHECKING:
@@ -129,9 +129,8 @@ def connect(pyspark: Any, master: str | None, app: str, settings: Mapping[str, s
     with log() as output:
         gateway = launch(conf, output)
         pyspark.SparkContext._ensure_initialized(None, gateway, conf)
-        seconds = REGISTER_SECONDS if (master or "").startswith("spark://") else WORKERS_SECONDS
         try:
-            return within(seconds, builder.getOrCreate)
+            return within(patience(), builder.getOrCreate)
         except TimeoutError:
             end(pyspark)
             raise SpecError(f"no master answers at {master}: it accepts no applications") from None

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from checkers.bundle import code_version, write_bundle
 from checkers.start import PACKAGES
-from spark_check.patience import WORKERS_SECONDS, within
+from spark_check.patience import patience, within
 from spec.core import SpecError
 
 if TYPE_CHECKING:
@@ -88,13 +88,11 @@ def ask_workers(spark: SparkSession, folder: Path | None) -> list[tuple[str, boo
         return len(context._jsc.sc().statusTracker().getExecutorInfos()) > 1
 
     try:
-        return [
-            (row.versions, row.sees) for row in within(WORKERS_SECONDS, answers, some_have_come)
-        ]
+        return [(row.versions, row.sees) for row in within(patience(), answers, some_have_come)]
     except TimeoutError:
         context.cancelAllJobs()
         raise SpecError(
-            f"{context.master} provided no workers in {WORKERS_SECONDS} seconds: are there any "
+            f"{context.master} provided no workers in {patience()} seconds: are there any "
             "with free cores and enough memory (spark.executor.memory)?"
         ) from None
 

@@ -30,6 +30,8 @@ settings.load_profile("kspec")
 if SEED:
     hypothesis.core.global_force_seed = random.Random(SEED).getrandbits(64)  # type: ignore[assignment]
 
+os.environ.setdefault("KSPEC_SPARK_SECONDS", "1500")  # a busy machine starts Spark late
+
 NO_CONSTANTS = Constants()
 
 

@@ -253,7 +253,7 @@ ROWS = (
     Row(
         "idempotence",
         "client",
-        "`enable.idempotence=true`, the default since 3.0",
+        "`enable.idempotence=true`, the default since 3.0.1",
         "a retry writes a record twice",
         "no-idempotence",
         "RecordsWrittenOnce",

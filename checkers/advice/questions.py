@@ -140,7 +140,13 @@ def variant_of(s: Settings) -> str:
     if roles or (release >= order("3.3") and not s.is_set("broker", "zookeeper.connect")):
         with_elr = s.has("broker", ELR) and s.number("broker", ELR) >= 1
         return "kafka-4.1" if with_elr else "kafka-3.9"
-    return next(v for first, v in reversed(VARIANTS.items()) if release >= order(first))
+    return zookeeper_variant(release)
+
+
+def zookeeper_variant(release: tuple[int, ...]) -> str:
+    """The protocol of a release under ZooKeeper; of one before 0.10.2, that of 0.10."""
+    later = reversed(VARIANTS.items())
+    return next((v for first, v in later if release >= order(first)), "kafka-0.10")
 
 
 KRAFT_SINCE = {

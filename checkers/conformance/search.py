@@ -214,10 +214,15 @@ class Search:
         return difference if difference and difference.signature == signature else None
 
     def shorten(self, steps: Sequence[Step], signature: str) -> Sequence[Step]:
-        """Leave out the steps that the difference does not need."""
+        """Leave out the steps that the difference does not need.
+
+        Where Kafka leaves a choice open, a history shows its difference in some plays only.
+        """
 
         def retry(fewer: Sequence[Part]) -> Sequence[Part] | None:
-            difference = self.shows(together(fewer), signature)
+            history = together(fewer)
+            plays = (self.shows(history, signature) for _ in range(TRIES))
+            difference = next(filter(None, plays), None)
             if difference is None:
                 return None
             last = list(dict.fromkeys(index for index, _ in fewer))[difference.at]

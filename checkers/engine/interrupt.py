@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-PATIENCE = 10.0
-"""Seconds after a signal until a run that has not noticed it is ended."""
+PATIENCE = 60.0
+"""Seconds after a signal until a run that has not noticed it is ended; many, for busy machines."""
 
 
 @contextmanager

@@ -1,10 +1,11 @@
 """Indexes against the batches of their segment.
 
-A look-up takes the greatest entry that is not above the target, and scans from there. So an entry
-of the offset index has to point at a batch behind which each greater offset is, and an entry of the
-time index has to have the greatest time up to its offset. Neither has to have an entry for each
-batch. A follower adds one entry for all batches of a fetch [until 4.0], which may be lower than the
-offset of the entry, so this is no problem.
+A look-up takes the greatest entry that is not above the target, and scans from there. So each entry
+of the offset index has to point at a batch that no record above its offset precedes, and each entry
+of the time index has to have the greatest time up to its offset. A batch need not have an entry.
+
+Up to Kafka 4.0, an append of several batches, such as a follower's, has one entry: the offset of
+its last batch with the position of its first. A look-up then begins too early, which is harmless.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ def client_repeats_commit(s: Delivery, member: int, partition: int) -> Step[Deli
     """The commit has failed with a retriable error, and the client sends its position again.
 
     Kafka: `ConsumerCoordinator.onJoinPrepare` (since 3.2.1, KAFKA-14024). Simplification: until
-    `rebalance.timeout.ms`, when the coordinator removes the member anyway.
+    the rebalance timeout, when the coordinator removes the member anyway.
     """
     yield "member is rejoining", member in s.rejoining
     yield "every fetched record is processed", s.has_processed_all(member)

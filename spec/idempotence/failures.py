@@ -32,7 +32,9 @@ def connection_is_lost(s: Exchange, term: Term) -> Step[Exchange]:
     """A connection is lost, with the responses on it: the producer will send each batch again.
 
     Kafka: `NetworkClient.processDisconnection`, `Sender.handleProduceResponse` with
-    NETWORK_EXCEPTION, or REQUEST_TIMED_OUT after request.timeout.ms.
+    NETWORK_EXCEPTION, or REQUEST_TIMED_OUT after request.timeout.ms. Simplification: requests of
+    several lost connections are handled in the order in which these were lost; one that the leader
+    refuses holds up those behind it.
     """
     s, lost = yield from disconnected(s, term)
     for request in lost:

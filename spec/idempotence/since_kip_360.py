@@ -22,7 +22,7 @@ from spec.idempotence.state import Answer, Exchange, Phase, Term, either, terms
 def leader_appends_any_first(s: Exchange, late: bool) -> Step[Exchange]:
     """The leader appends a batch whose number is the next one; without state, any number is.
 
-    Kafka: `ProducerAppendInfo.checkSequence` (2.5.0 to 4.1.0; KIP-360).
+    Kafka: `ProducerAppendInfo.checkSequence` (2.5.0 to 4.2.0; KIP-360).
     """
     request = yield from arrived(s, late)
     state = producer_state(s, request, s.bounds.in_flight)
@@ -35,7 +35,7 @@ def leader_appends_any_first(s: Exchange, late: bool) -> Step[Exchange]:
 def leader_refuses_known_sequence(s: Exchange) -> Step[Exchange]:
     """The leader refuses a number that is not the next one of a producer that it knows.
 
-    Kafka: `ProducerAppendInfo.checkSequence` (2.5.0 to 4.1.0; KIP-360).
+    Kafka: `ProducerAppendInfo.checkSequence` (2.5.0 to 4.2.0; KIP-360).
     """
     request = yield from arrived(s, late=False)
     state = producer_state(s, request, s.bounds.in_flight)
@@ -51,7 +51,8 @@ def leader_refuses_known_sequence(s: Exchange) -> Step[Exchange]:
 def leader_appends_zero_first(s: Exchange, late: bool) -> Step[Exchange]:
     """The leader appends a batch whose number is the next one; without state, only 0 is.
 
-    Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 does for transactions (4.1).
+    Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 does for transactions of
+    version 2 (4.1).
     """
     request = yield from arrived(s, late)
     state = producer_state(s, request, s.bounds.in_flight)
@@ -64,7 +65,8 @@ def leader_appends_zero_first(s: Exchange, late: bool) -> Step[Exchange]:
 def leader_refuses_other_first(s: Exchange) -> Step[Exchange]:
     """The leader refuses a number that is not the next one; without state, any but 0.
 
-    Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 does for transactions (4.1).
+    Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 does for transactions of
+    version 2 (4.1).
     """
     request = yield from arrived(s, late=False)
     state = producer_state(s, request, s.bounds.in_flight)

@@ -17,7 +17,10 @@ BOTH = (False, True)
 
 @rule(by="machine")
 def process_crashes(s: StoredLog) -> Step[StoredLog]:
-    """The broker's process ends without a shutdown; the operating system still writes its files."""
+    """The broker's process ends without a shutdown; the operating system still writes its files.
+
+    Kafka: `LogLoader.recoverLog` recovers the log at the restart.
+    """
     yield from running(s)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes
     return evolve(s, memory=None, crashes=s.crashes + 1)
@@ -27,7 +30,8 @@ def process_crashes(s: StoredLog) -> Step[StoredLog]:
 def machine_loses_power(s: StoredLog, end: int, torn: bool) -> Step[StoredLog]:
     """The machine loses power, and the unflushed batches from `end` on are lost.
 
-    Part of the first lost batch may be left. Simplification: files are written in the order of
+    Part of the first lost batch may be left. Kafka: `LogLoader.recoverLog` keeps what is on disk.
+    Simplification: files are written in the order of
     their offsets (but see `segments-apart`), checkpoints are flushed when they are written, and
     index entries survive, which is worse than losing them.
     """

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import attrs
 
-from spec.core import Guarded, bound, constant, evolve, present, replaced, tally
+from spec.core import Guarded, bound, constant, evolve, replaced, tally
 from spec.leader_epochs import LeaderEpochs
 from spec.storage.indexes import OffsetPosition, offset_lookup
 
@@ -167,7 +167,9 @@ def initial(bounds: Bounds) -> list[StoredLog]:
 
 def running(s: StoredLog) -> Guarded[Memory]:
     """The guard that the broker runs, and what it has in memory."""
-    return present("broker is running", s.memory)
+    yield "broker is running", s.memory is not None
+    assert s.memory is not None, "the guard holds"
+    return s.memory
 
 
 def batches(segments: Iterable[SegmentFiles]) -> list[StoredBatch]:

@@ -349,7 +349,8 @@ def segments_of(s: StoredLog) -> range:
 def machine_loses_end_of_segment(s: StoredLog, end: int, segment: int) -> Step[StoredLog]:
     """The machine loses power, and one file loses its end, while later files are whole.
 
-    File systems do not guarantee the order in which two files reach the disk.
+    File systems do not guarantee the order in which two files reach the disk. Kafka:
+    `LogLoader.recoverLog`, which does not compare the end of a segment with the next one.
     """
     yield from running(s)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes

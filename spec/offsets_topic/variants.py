@@ -21,7 +21,7 @@ KIP_211 = Variant(
     why=(
         "Offsets are kept while a group has members, and for the retention after the last has "
         "left (Kafka 2.1). In a Stable group, offsets of topics without subscriber expire (2.4), "
-        "but not during a rebalance (KAFKA-13636, 3.2)."
+        "but not during a rebalance (KAFKA-13636, 3.2 and patches of 2.8 to 3.1)."
     ),
 )
 
@@ -76,8 +76,8 @@ KAFKA_13636 = KIP_211.derive(
     "kafka-13636",
     replace={coordinator.coordinator_expires_offsets: coordinator_expires_offsets_in_any_state},
     why=(
-        "From Kafka 2.4 to 3.1 the subscription of the last generation decided during a rebalance "
-        "as well, so offsets expired of topics that rejoining members read (KAFKA-13636)."
+        "From Kafka 2.4 to 3.1.0 the subscription of the last generation decided during a "
+        "rebalance as well, so offsets expired of topics that rejoining members read (KAFKA-13636)."
     ),
     violates={"OffsetsInUseDoNotExpire": Violated(states=5)},
 )

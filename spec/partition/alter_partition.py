@@ -169,7 +169,7 @@ def leader_learns_isr(s: Cluster, leader: Broker) -> Step[Cluster]:
     """The leader learns of a change of the ISR; the high watermark may advance.
 
     Kafka: `Partition.handleAlterPartitionUpdate`; it advances the high watermark since
-    KAFKA-13091 (3.0).
+    KAFKA-13091 (3.1).
     """
     yield from isr_changed(s, leader)
     s = s.with_leadership(leader, isr=s.registration.isr, pending=None)

@@ -119,7 +119,8 @@ KAFKA_2_7_LATE_RESPONSES = KAFKA_2_7.derive(
     add=(messages.follower_handles_late_response,),
     why=(
         "A follower handles a response to a request of an earlier leader epoch, if it fetches "
-        "from the same leader again, and from the same offset (up to 4.0; KAFKA-18723)."
+        "from the same leader again, and from the same offset (KAFKA-18723, repaired in 3.9.1, "
+        "4.0.1 and 4.1)."
     ),
     violates={
         "FencedBrokerNotInIsr": Violated(9),

@@ -53,17 +53,18 @@ def clean_leaders(s: Cluster) -> frozenset[Broker]:
 def possible_leaders(s: Cluster) -> frozenset[Broker]:
     """The brokers that may be elected now.
 
-    If ISR and ELR are both empty, the last leader is elected, even if unclean elections are off.
-    Kafka: `PartitionChangeBuilder.electAnyLeader`, `canElectLastKnownLeader`. Simplification:
-    4.0.0 elects the last leader even if it is fenced.
+    If ISR and ELR are both empty, the last leader is elected if it is alive, even if unclean
+    elections are off. Kafka: `PartitionChangeBuilder.electAnyLeader`, `canElectLastKnownLeader`
+    (4.1.0). Simplification: 4.0.0 elects the last leader even if it is fenced.
     """
     now = s.registration
     clean = clean_leaders(s)
     if clean:
         return clean
-    if not now.isr and not now.elr and now.last_leader != NO_BROKER:
-        return frozenset({now.last_leader}) - s.fenced
-    return frozenset(brokers(s)) - s.fenced if s.bounds.unclean else frozenset()
+    live = frozenset(brokers(s)) - s.fenced
+    if not now.isr and not now.elr and now.last_leader in live:
+        return frozenset({now.last_leader})
+    return live if s.bounds.unclean else frozenset()
 
 
 def with_leader(s: Cluster, leader: Broker) -> Cluster:

@@ -308,7 +308,7 @@ def joins_isr(s: Cluster, leader: int, follower: int) -> bool:
 
     Its log must have reached the leader's high watermark and the start of the leader's epoch,
     since a new leader's high watermark may be behind what its predecessor committed (KAFKA-7128).
-    Kafka: `Partition.maybeExpandIsr` and, from 2.3 on, `isFollowerInSync`.
+    Kafka: `Partition.isFollowerInSync`; in 2.1.0 `maybeExpandIsr`.
     """
     start = s.replicas[leader].epochs.entries[-1].start
     has_reached_epoch = s.replicas[follower].log.end >= start

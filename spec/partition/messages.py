@@ -164,7 +164,7 @@ def accepted(s: Cluster, leader: int, follower: int) -> Guarded[Request]:
 def is_in_sync(s: Cluster, request: Request) -> bool:
     """Whether a fetch offset is that of a follower that may join the ISR, and is not in it.
 
-    Kafka: `Partition.maybeExpandIsr` and, from 2.3 on, `isFollowerInSync`.
+    Kafka: `Partition.isFollowerInSync`; in 2.1.0 `maybeExpandIsr`.
     """
     leader = s.replicas[request.leader]
     state = leader.leadership
@@ -346,7 +346,7 @@ def follower_handles_late_response(s: Cluster, follower: Broker, epoch: int) -> 
     """A follower handles a response to a fetch that it sent in an earlier leader epoch.
 
     Only the leader and the fetch offset are compared. Kafka:
-    `AbstractFetcherThread.processFetchRequest`, up to KAFKA-18723.
+    `AbstractFetcherThread.processFetchRequest`, before KAFKA-18723.
     """
     own = s.replicas[follower]
     here = (r for r in s.responses if r.request.follower == follower and r.request.epoch == epoch)

@@ -197,8 +197,8 @@ def follower_truncates_to_leader_end(s: Cluster, leader: Broker, follower: Broke
     """A follower whose fetch offset is beyond the leader's log end truncates to it.
 
     Kafka: the leader answers OFFSET_OUT_OF_RANGE, and the follower asks for its log end offset:
-    `ReplicaFetcherThread.handleOffsetOutOfRange`. Simplification: both are one step; up to 0.11
-    the broker exits instead, unless unclean elections are allowed.
+    `ReplicaFetcherThread.handleOffsetOutOfRange`. Simplification: both are one step; where unclean
+    elections are not allowed, the broker exits instead.
     """
     yield from requests_unfenced(s, leader, follower)
     end = s.replicas[leader].log.end

@@ -74,7 +74,7 @@ class PartitionQueue:
     backoff_ms: int = 0
     """The wait after its last attempt (`retry_backoff_ms`); 0 if there was none."""
     leader_has_changed: bool = False
-    """Whether there is a new leader since its last attempt (3.7: KAFKA-15415)."""
+    """Whether there is a new leader since its last attempt (3.6.1: KAFKA-15415)."""
     is_muted: bool = False
 
 

@@ -15,6 +15,7 @@ What cannot be read is `Malformed`, with the reason.
 The rules, of which the Kafka classes named are those of Kafka 4.1:
 
 - `batches`: a batch as these rules see it, without its bytes.
+- `stored`: the batch in some bytes, as these rules see it.
 - `indexes`: the offset index and the time index: entries, look-ups, truncation.
 - `segments`: file names, appends, when a segment rolls, look-ups, truncation, recovery.
 - `retention`: which segments are deleted; DeleteRecords and the low watermark.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
+from typing import TypeAlias
 
 import attrs
 
@@ -14,6 +15,10 @@ NO_TIMESTAMP = -1
 """The timestamp of a batch or record without one. Kafka: `RecordBatch.NO_TIMESTAMP`."""
 NO_PRODUCER = -1
 """The producer id of a producer that is not idempotent. Kafka: `RecordBatch.NO_PRODUCER_ID`."""
+
+
+Content: TypeAlias = bytes | str
+"""A key or a value: bytes, or a word in their place."""
 
 
 class Marker(enum.Enum):
@@ -31,9 +36,9 @@ class StoredRecord:
     """Its offset, which it keeps when compaction removes others."""
     timestamp: int = NO_TIMESTAMP
     """When it was created or appended (`message.timestamp.type`)."""
-    key: str | None = None
+    key: Content | None = None
     """Its key; None for a record without one, which a compacted topic does not keep."""
-    value: str | None = ""
+    value: Content | None = ""
     """Its value; None makes it a tombstone, which deletes its key."""
 
     @property

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import attrs
 
-from spec.storage.batches import NO_PRODUCER, Batch, Marker, StoredRecord
+from spec.storage.batches import NO_PRODUCER, Batch, Content, Marker, StoredRecord
 
 # -- transactions ---------------------------------------------------------------------------------
 
@@ -65,25 +65,31 @@ def unneeded(batches: Sequence[Batch]) -> list[bool]:
 class OffsetMap(NamedTuple):
     """The latest offset of each key in the dirty part of a log, as far as memory allows."""
 
-    latest: Mapping[str, int]
+    latest: Mapping[Content, int]
     """By key, the offset of its latest record. Kafka stores hashes of keys (`SkimpyOffsetMap`)."""
     end: int
     """The offset up to which the map is complete, and to which this cleaning comes."""
 
 
 def offset_map(
-    batches: Sequence[Batch], first_dirty: int, end: int, capacity: int | None = None
+    batches: Sequence[Batch],
+    first_dirty: int,
+    end: int,
+    capacity: int | None = None,
+    base_offsets: Sequence[int] = (),
 ) -> OffsetMap:
     """The map of the records from `first_dirty` to below `end`, but not of aborted transactions.
 
     Where the map is full (`log.cleaner.dedupe.buffer.size`), the cleaning ends at the last record
-    that it has. Kafka: `Cleaner.buildOffsetMap`. Simplification: a full map ends at a batch, where
-    Kafka also counts the gap between two segments as reached.
+    that it has, or at the last of the segments' base offsets that it reached. Kafka:
+    `Cleaner.buildOffsetMap`.
     """
-    latest: dict[str, int] = {}
+    latest: dict[Content, int] = {}
     reached = first_dirty
     below = [batch for batch in batches if batch.base_offset < end]
     for batch, outcome in zip(below, outcomes(batches), strict=False):
+        begun = (base for base in base_offsets if base <= batch.base_offset)
+        reached = max(reached, *begun, 0)
         if not batch.is_control and outcome is not Marker.ABORT:
             for record in batch.records:
                 if record.key is not None and record.offset >= first_dirty:
@@ -211,9 +217,9 @@ def rewritten(
 # -- what readers see -----------------------------------------------------------------------------
 
 
-def table(batches: Sequence[Batch]) -> dict[str, str]:
+def table(batches: Sequence[Batch]) -> dict[Content, Content]:
     """What a consumer with `read_committed` knows at the end: the latest value of each key."""
-    known: dict[str, str] = {}
+    known: dict[Content, Content] = {}
     for record in committed(batches):
         if record.key is not None:
             known.pop(record.key, None)

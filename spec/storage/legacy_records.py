@@ -26,8 +26,9 @@ import zlib
 
 import attrs
 
+from spec.storage.batches import NO_TIMESTAMP
 from spec.storage.compression import MOST_BYTES, Codec, decompress
-from spec.storage.record_batch import LOG_APPEND_TIME, LOG_OVERHEAD, NO_TIMESTAMP
+from spec.storage.record_batch import LOG_APPEND_TIME, LOG_OVERHEAD
 from spec.storage.varint import Malformed
 
 _START = struct.Struct(">qiIbb")

@@ -34,6 +34,7 @@ from itertools import pairwise
 
 import attrs
 
+from spec.storage.batches import NO_PRODUCER, NO_TIMESTAMP
 from spec.storage.checksum import crc32c
 from spec.storage.compression import MOST_BYTES, Codec, compress, decompress
 from spec.storage.varint import Malformed, read_varint, read_varlong, write_varint
@@ -47,10 +48,6 @@ COVERED_FROM = 21
 NOT_COVERED = {"base offset": range(8), "leader epoch": range(12, 16), "magic": range(16, 17)}
 """Bytes whose changes the batch alone cannot reveal."""
 
-NO_TIMESTAMP = -1
-"""The time of a record that has none."""
-NO_PRODUCER = -1
-"""The producer id and the producer epoch without idempotence."""
 NO_SEQUENCE = -1
 """The base sequence without idempotence, and of transaction markers."""
 
@@ -116,7 +113,7 @@ class RecordBatch:
     """The latest time of its records, or the time at which the broker appended it."""
     producer_id: int = NO_PRODUCER
     """The id of an idempotent producer."""
-    producer_epoch: int = NO_PRODUCER
+    producer_epoch: int = -1
     """The epoch of the producer."""
     base_sequence: int = NO_SEQUENCE
     """The sequence number of its first record."""

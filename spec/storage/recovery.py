@@ -124,7 +124,7 @@ def with_room(segment: Segment, settings: SegmentSettings) -> Segment:
 def epochs_of(epochs: LeaderEpochs, recovered: Iterable[Segment]) -> LeaderEpochs:
     """The leader-epoch cache with the later epochs that recovery reads in batches.
 
-    Kafka: `LogSegment.recover` (for epoch 0 since 2.7, KAFKA-10432). An entry that the batches
+    Kafka: `LogSegment.recover` (for epoch 0 since 2.6.1, KAFKA-10432). An entry that the batches
     contradict stays, if it is within the log: see the variant `kafka-3.8` of `log-recovery`.
     """
     for segment in recovered:

@@ -53,7 +53,7 @@ TRANSACTIONS = Model(
         "producer epoch is not older": "INVALID_PRODUCER_EPOCH",
         "sequence number is the next": "OUT_OF_ORDER_SEQUENCE_NUMBER",
         "coordinator verifies the epoch": "INVALID_PRODUCER_EPOCH",
-        "coordinator verifies the partition": "INVALID_TXN_STATE",
+        "coordinator verifies the partition": "INVALID_TXN_STATE; TRANSACTION_ABORTABLE since 3.8",
         "generation is current": "ILLEGAL_GENERATION",
         "no transactional offset is pending": "UNSTABLE_OFFSET_COMMIT",
         "marker has no older producer epoch": "INVALID_PRODUCER_EPOCH",

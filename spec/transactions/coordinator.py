@@ -49,8 +49,8 @@ def coordinator_fences_producer(s: Application, instance: int) -> Step[Applicati
     """A producer calls initTransactions while a transaction is ongoing, which is aborted.
 
     The epoch of the abort is given to no producer. The caller receives CONCURRENT_TRANSACTIONS and
-    tries again. Kafka: `TransactionMetadata.prepareFenceProducerEpoch`. Simplification: 4.0 and 4.1
-    add 2 to the epoch here, since PrepareEpochFence and PrepareAbort each add 1.
+    tries again. Kafka: `TransactionMetadata.prepareFenceProducerEpoch`. Simplification: 4.0.0
+    adds 2 to the epoch here (KAFKA-19367): PrepareEpochFence and PrepareAbort each add 1.
     """
     return (yield from fenced(s, instance, SHARED))
 

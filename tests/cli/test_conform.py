@@ -64,7 +64,6 @@ def test_the_faults_of_kafka_python_are_found_whatever_the_seed(kspec: Kspec, se
         assert any(f["kind"] == "wrong" for f in by_strategy[strategy])
     for strategy in ("sticky", "cooperative-sticky"):
         assert any(f["what"] == "placement" for f in by_strategy[strategy])
-    assert found["seconds"] < 60
 
 
 @with_aiokafka

@@ -15,14 +15,12 @@ import pytest
 from checkers.cli.main import run
 from spark_check.errors import one_line
 from spark_check.needs import assert_answers, assert_java
+from spark_check.patience import SECONDS, patience
 from spec.core import SpecError
 
 SCRIPT = """
-import os
-from spark_check import session as sessions
+from spark_check.session import session
 from spec.core import SpecError
-sessions.REGISTER_SECONDS = int(os.environ.get("KSPEC_TEST_SECONDS", sessions.REGISTER_SECONDS))
-session = sessions.session
 try:
     with session({master!r}, "test") as spark:
         print(spark.range(7, numPartitions=2).mapInArrow({function}, "id long").count())
@@ -158,9 +156,18 @@ def test_another_python_on_the_workers_is_rejected(tmp_path: Path) -> None:
 def test_a_silent_master_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         master = f"spark://127.0.0.1:{silent.getsockname()[1]}"
-        said, heard = ran(master, KSPEC_TEST_SECONDS="5")
+        said, heard = ran(master, KSPEC_SPARK_SECONDS="5")
     assert said == f"no master answers at {master}: it accepts no applications\n"
     assert heard == ""
+
+
+@pytest.mark.parametrize("given", ["soon", "-1", "", "²"])
+def test_a_time_limit_that_is_no_number_is_refused(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SECONDS, given)
+    with pytest.raises(SpecError, match="not a whole number"):
+        patience()
 
 
 @pytest.mark.slow

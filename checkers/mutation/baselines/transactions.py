@@ -264,7 +264,7 @@ INVARIANTS = (
 COMPARED_TWICE = "The coordinator compares the epoch too, and no partition has a later one."
 OWN_END = "With the current epoch, only its own end is in progress, and it has not sent that yet."
 OLD_END = "Since 4.0 a late EndTxn has an earlier epoch, and is refused."
-SKIPPED_EPOCH = "No producer has the epoch that is skipped. Kafka 4.0 and 4.1 skip it."
+SKIPPED_EPOCH = "No producer has the epoch that is skipped. Kafka 4.0 skips one."
 
 EQUIVALENT = {
     "consumer_fetches_stable_offset without the guard 'position is unknown'": (

@@ -8,13 +8,9 @@ from pathlib import Path
 import pytest
 
 from checkers.advice.advice import settings_from
-from checkers.advice.catalogue import KINDS, catalogue, releases
-from checkers.advice.findings import (
-    findings,
-    misspelt_and_required,
-    number_text,
-    producer_of,
-)
+from checkers.advice.catalogue import ELR, KINDS, catalogue, releases
+from checkers.advice.consumers import number_text
+from checkers.advice.findings import findings, misspelt_and_required, producer_of
 from checkers.advice.settings import Settings
 from checkers.advice.sources import Given, Level, from_option, read_source
 from spec.producer.settings import IN_FLIGHT
@@ -72,6 +68,9 @@ def test_a_finding_says_which_process_does_not_start() -> None:
     assert refused_by("4.1", "replica.fetch.wait.max.ms=40000") == {"broker"}
     new = ("group.protocol=consumer", "heartbeat.interval.ms=1000")
     assert (refused_by("3.9", *new), refused_by("4.0", *new)) == (set(), {"consumer"})
+    assert refused_by("4.0", "group.protocol=consumer", "partition.assignment.strategy=A") == {
+        "consumer"
+    }
 
 
 @pytest.mark.parametrize("release", releases())
@@ -125,6 +124,25 @@ def test_a_producer_alone_has_no_finding_on_its_brokers() -> None:
     assert findings(s, {"producer", "topic"}, None)
 
 
+@pytest.mark.parametrize(
+    ("elr", "level", "problem"),
+    [
+        (1, Level.STATIC_BROKER_CONFIG, "does not count"),
+        (0, Level.STATIC_BROKER_CONFIG, ""),
+        (1, Level.DYNAMIC_DEFAULT_BROKER_CONFIG, ""),
+    ],
+)
+def test_with_eligible_leaders_a_file_does_not_give_min_insync(
+    elr: int, level: Level, problem: str
+) -> None:
+    known = catalogue("4.1")
+    options = [from_option(one, known) for one in (*SAFE, f"{ELR}={elr}") if "insync" not in one]
+    given = Given("broker", "min.insync.replicas", "2", level, "server.properties, line 1")
+    found = findings(Settings(known, [given, *options]), {"broker"}, None)
+    problems = [one.problem for one in found if one.setting == "min.insync.replicas"]
+    assert [problem in one for one in problems] == ([True] if problem else [])
+
+
 @pytest.mark.parametrize("release", ["3.6", "4.1"])
 @pytest.mark.parametrize("min_isr", [2, 3])
 def test_two_replicas_have_one_remedy(release: str, min_isr: int) -> None:
@@ -175,6 +193,17 @@ def test_two_replicas_have_one_remedy(release: str, min_isr: int) -> None:
         ("auto.offset.reset", "4.1", "auto.offset.reset=latest", "skips all existing records"),
         ("offsets.retention.minutes", "1.1", "linger.ms=5", "after 24 hours"),
         ("session.timeout.ms", "4.1", "group.protocol=consumer", ""),
+        ("inter.broker.protocol.version", "2.8", "inter.broker.protocol.version=2.0-IV1",
+         "replicate as Kafka 2.0 does"),
+        ("inter.broker.protocol.version", "2.8", "inter.broker.protocol.version=0.9.0.1",
+         "replicate as Kafka 0.9.0 does"),
+        ("inter.broker.protocol.version", "2.8", "inter.broker.protocol.version=2.7", ""),
+        ("inter.broker.protocol.version", "3.9", "inter.broker.protocol.version=2.0", ""),
+        ("log.message.format.version", "2.8", "log.message.format.version=0.10.2",
+         "no leader epoch"),
+        ("message.format.version", "2.8", "message.format.version=0.10.2-IV0", "no leader epoch"),
+        ("message.format.version", "2.8", "message.format.version=0.11.0", ""),
+        ("message.format.version", "3.2", "message.format.version=0.10.2", ""),
     ],
 )  # fmt: skip
 def test_a_finding_names_the_problem(setting: str, release: str, option: str, problem: str) -> None:

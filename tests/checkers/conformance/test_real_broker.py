@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tests.checkers.conformance.conftest import SearchIt
 from tests.checkers.conformance.faults import FAULTS
 from tests.checkers.conformance.proxy import Fault, proxied
+from tests.checkers.conformance.test_faults import assert_found
 from tests.cli.conftest import Kspec, kspec
 from tests.real_broker import free_port, real_broker
 
@@ -50,8 +52,7 @@ def test_the_timers_of_kafka_conform(kafka: str, search_it: SearchIt) -> None:
 @pytest.mark.parametrize("fault", FAULTS[::8], ids=lambda fault: fault.name)
 def test_a_fault_before_kafka_is_found(fault: Fault, kafka: str, search_it: SearchIt) -> None:
     with proxied(kafka, fault) as address:
-        [found] = search_it(address, histories=40, most=1).found
-    assert len(found.steps) <= 12
+        assert_found(fault, partial(search_it, address, histories=40, most=1))
 
 
 def test_nothing_is_left_behind(kafka: str, kspec: Kspec) -> None:

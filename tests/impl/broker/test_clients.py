@@ -159,8 +159,8 @@ def test_a_group_of_three_survives_rolling_restarts_and_a_failover(
     assert sorted(group.values()) == sent
     for records in group.taken.values():
         assert sorted(records) == list(range(len(records)))  # no offset is missing
-    state = broker.groups()[GROUP]
-    assert (state["state"], state["members"]) == ("Empty", [])
+    wait_until(lambda: broker.groups()[GROUP]["state"] == "Empty", "all have left")
+    assert broker.groups()[GROUP]["members"] == []
 
 
 def test_static_members_restart_without_a_rebalance(broker: EmbeddedBroker) -> None:

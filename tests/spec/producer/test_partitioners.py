@@ -132,3 +132,19 @@ def test_an_empty_queue_after_a_late_broker_counts_as_its_queue() -> None:
     assert partition_load(queues, 3) == Load((1, 2), (1, 10))
     queues = [Queue(1, 0), Queue(0, 9, is_late=True), Queue(2, 1)]
     assert partition_load(queues, 3) == Load((1, 2), (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("partitions", "cumulative", "message"),
+    [
+        ((), (), "a load has one weight or more, and as many partitions"),
+        ((0,), (1, 2), "a load has one weight or more, and as many partitions"),
+        ((0, 1), (1, 1), "the running sums of a load ascend from above 0"),
+        ((0, 1), (0, 1), "the running sums of a load ascend from above 0"),
+    ],
+)
+def test_a_load_that_cannot_be_is_refused(
+    partitions: tuple[int, ...], cumulative: tuple[int, ...], message: str
+) -> None:
+    with pytest.raises(SpecError, match=f"^{message}$"):
+        Load(partitions, cumulative)

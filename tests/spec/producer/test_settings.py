@@ -86,7 +86,38 @@ def test_a_default_time_limit_is_raised_and_a_given_one_refused() -> None:
     assert effective(endless, (4, 1, 0)).refused == ()
 
 
-@pytest.mark.parametrize("text", ["", "3", "x.y", "3.9.1.1", "-3.1"])
+@pytest.mark.parametrize("text", ["", "3", "x.y", "3.9.1.1", "0.11.0.3.1", "-3.1"])
 def test_a_release_is_a_number(text: str) -> None:
     with pytest.raises(SpecError, match=r"^a release is a number such as 3\.9 or 3\.9\.1, not "):
         parse_release(text)
+
+
+def test_a_release_before_1_0_allows_one_request_in_flight() -> None:
+    def refused(in_flight: int, release: str) -> bool:
+        asked = ProducerSettings(enable_idempotence=True, in_flight=in_flight)
+        return effective(asked, parse_release(release)).refused != ()
+
+    assert [refused(n, "0.11.0.3") for n in (1, 2)] == [False, True]
+    assert [refused(n, "1.0.0") for n in (5, 6)] == [False, True]
+
+
+def test_a_release_before_0_11_has_no_idempotence() -> None:
+    asked = ProducerSettings(enable_idempotence=True)
+    assert not effective(asked, parse_release("0.10.2.2")).is_idempotent
+
+
+def test_the_first_refusal_depends_on_the_release() -> None:
+    wrong = ProducerSettings(
+        enable_idempotence=True, retries=0, acks=1, in_flight=6, delivery_timeout_ms=0
+    )
+    first = {release: effective(wrong, parse_release(release)).refused[0] for release in ORDERS}
+    assert first == ORDERS
+
+
+ORDERS = {
+    "2.0.1": "max.in.flight.requests.per.connection",
+    "2.4.1": "delivery.timeout.ms",
+    "2.5.0": "retries",
+    "4.1.0": "retries",
+}
+"""The setting that the exception of each release names."""

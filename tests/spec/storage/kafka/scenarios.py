@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import click
 
-from tests.spec.storage.kafka import logs, segments
+from tests.spec.storage.kafka import drawn_logs, logs, segments
 from tests.spec.storage.kafka.java import LOGS, SEGMENTS, answers, compiled
 from tests.spec.storage.kafka.segments import Command
 
@@ -49,7 +49,7 @@ KINDS: dict[str, tuple[str, str, Scenario, Difference]] = {
         segments.scenario,
         partial(segments.difference, version="4.1.0"),
     ),
-    "logs, Kafka 4.1.0": ("4.1.0", LOGS, logs.scenario, logs.difference),
+    "logs, Kafka 4.1.0": ("4.1.0", LOGS, drawn_logs.scenario, logs.difference),
 }
 """What is compared: the release, the Java program, the scenario of a seed, the comparison."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from spec.storage.batches import Batch, Marker, StoredRecord
+from spec.storage.batches import Batch, Content, Marker, StoredRecord
 
 
 def written(batches: Iterable[Batch]) -> str:
@@ -14,9 +14,9 @@ def written(batches: Iterable[Batch]) -> str:
     return "+".join(map(batch_word, batches))
 
 
-def field(value: str | None) -> str:
+def field(value: Content | None) -> str:
     """A key or a value; `-` stands for None."""
-    return "-" if value is None else value
+    return "-" if value is None else str(value)
 
 
 def batch_word(batch: Batch) -> str:
