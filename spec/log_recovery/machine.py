@@ -31,9 +31,9 @@ def machine_loses_power(s: StoredLog, end: int, torn: bool) -> Step[StoredLog]:
     """The machine loses power, and the unflushed batches from `end` on are lost.
 
     Part of the first lost batch may be left. Kafka: `LogLoader.recoverLog` keeps what is on disk.
-    Simplification: files are written in the order of
-    their offsets (but see `segments-apart`), checkpoints are flushed when they are written, and
-    index entries survive, which is worse than losing them.
+    Simplification: files are written in the order of their offsets (but see `segments-apart`),
+    checkpoints are flushed when they are written, and index entries survive, which is worse than
+    losing them.
     """
     yield from running(s)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes
