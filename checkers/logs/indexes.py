@@ -62,9 +62,7 @@ class SegmentIndexes:
         ):
             wrong = (np.diff(index.offsets) < least) | (np.diff(index.others) < 1)
             for entry in np.flatnonzero(wrong) + 1:
-                text = (
-                    f"the entry for offset {index.offsets[entry]} does not follow the previous one"
-                )
+                text = f"the entry for offset {index.offsets[entry]} is out of order"
                 self._add(file, entry, text, index.size)
 
     def check(self, rows: Rows, good: Rows) -> None:

@@ -39,7 +39,7 @@ class Known(NamedTuple):
 
 
 class Producer:
-    """What is kept of a producer."""
+    """The state of one producer."""
 
     __slots__ = ("batches", "coordinator_epoch", "epoch", "start", "timestamp")
 
