@@ -262,9 +262,7 @@ INVARIANTS = (
 # -- equivalent mutants ---------------------------------------------------------------------------
 
 COMPARED_TWICE = "The coordinator compares the epoch too, and no partition has a later one."
-OWN_END = "With the current epoch, only its own end can be in progress, which it has not sent yet."
-    "With the current epoch, only its own end can be in progress, and it has not sent that yet."
-)
+OWN_END = "With the current epoch, only its own end can be in progress, not yet sent."
 OLD_END = "Since 4.0 a late EndTxn has an earlier epoch, and is rejected."
 SKIPPED_EPOCH = "No producer has the epoch that is skipped. Kafka 4.0 skips one."
 
