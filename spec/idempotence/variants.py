@@ -20,9 +20,9 @@ Every later batch is retried until it times out as well.
 WRITTEN_TWICE = Violated(18, WRITTEN_BY_OTHERS)
 """After an election a batch overtakes an earlier one, and the new leader accepts it."""
 OVERTAKEN = Violated(15, WRITTEN_BY_OTHERS)
-"""The same: the batch is written before the earlier one."""
+"""After an election a later batch is written before an earlier one."""
 FIRST_MISSING = Violated(6, WRITTEN_BY_OTHERS)
-"""The same: the new leader accepts a number other than 0."""
+"""After an election the new leader accepts a number other than 0."""
 
 NO_RETRIES = Variant(
     "no-retries",
