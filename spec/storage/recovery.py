@@ -12,7 +12,6 @@ step, with the crashes that make them necessary.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 import attrs
 
@@ -159,12 +158,3 @@ def replay_from(snapshots: Iterable[int], log_start: int, log_end: int) -> int:
     Kafka: `ProducerStateManager.truncateAndReload`, `UnifiedLog.rebuildProducerState`.
     """
     return max((s for s in snapshots if log_start < s <= log_end), default=log_start)
-
-
-def has_hole(segments: Sequence[Segment]) -> bool:
-    """Whether a segment ends before the next one begins.
-
-    Compaction makes holes, so Kafka does not look for them; after a power loss one may mean that
-    the file system kept a later segment and lost the end of an earlier one.
-    """
-    return any(one.next_offset < other.base_offset for one, other in pairwise(segments))

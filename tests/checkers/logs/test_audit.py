@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import attrs
 import pytest
 
 from checkers.logs.audit import PartitionReport, audit
@@ -470,14 +470,22 @@ def test_a_damage_is_found_at_its_file_and_byte(name: str, tmp_path: Path) -> No
     assert problems[0].position == place
 
 
-def test_only_the_damage_is_reported(tmp_path: Path) -> None:
-    """Most damages are one problem: what follows from it is not reported as well."""
-    counts = {}
-    for name, (damage, *_) in DAMAGES.items():
-        root = tmp_path / name.replace(" ", "_")
-        damage(sound(root))
-        counts[name] = len(report(root).problems)
-    assert sum(count == 1 for count in counts.values()) >= len(counts) * 0.7, counts
+WITH_CONSEQUENCES = {
+    "cut off": 6,  # checkpoints, epochs and indexes are about what is cut off
+    "short": 6,
+    "offset goes back": 3,
+    "offset below the segment": 3,
+    "index without order": 3,
+}
+"""The damages that are more than one problem."""
+
+
+@pytest.mark.parametrize("name", list(DAMAGES))
+def test_only_the_damage_is_reported(name: str, tmp_path: Path) -> None:
+    """What follows from a damage is not reported as well, where that can be told."""
+    damage, *_ = DAMAGES[name]
+    damage(sound(tmp_path))
+    assert len(report(tmp_path).problems) == WITH_CONSEQUENCES.get(name, 1)
 
 
 def first_segment_deleted(folder: Path) -> None:
@@ -662,4 +670,4 @@ def test_a_report_is_json(tmp_path: Path) -> None:
     record = report(tmp_path).to_json()
     wanted = {"topic", "partition", "segments", "batches", "records", "start", "end", "problems"}
     assert wanted <= set(record)
-    assert attrs.fields_dict(PartitionReport)
+    assert json.loads(json.dumps(record)) == record
