@@ -16,6 +16,7 @@ from spec.producer.releases import parse_release
 from spec.producer.settings import (
     DELIVERY_TIMEOUT,
     IN_FLIGHT,
+    TRANSACTIONAL_ID,
     Producer,
     ProducerSettings,
     effective,
@@ -236,7 +237,6 @@ def conflicts_text(s: Settings, names: Collection[str]) -> str:
     texts = {
         "retries": "retries=0",
         "acks": f"acks={s.text('producer', 'acks')}",
-        "transactional.id": "transactional.id without idempotence",
     }
     if IN_FLIGHT in names:
         most = 5 if order(s.known.release) >= order("1.0") else 1
@@ -248,7 +248,16 @@ def on_producer(s: Settings) -> Iterator[Finding]:
     """Acknowledgements, retries, order and time limits."""
     producer = producer_of(s)
     check = "spec.producer.settings; ProducerConfig.postProcessAndValidateIdempotenceConfigs"
-    refused = [name for name in producer.refused if name != DELIVERY_TIMEOUT]
+    if TRANSACTIONAL_ID in producer.refused:
+        yield Finding(
+            TRANSACTIONAL_ID,
+            "the producer does not start: a transactional.id needs idempotence, which is off",
+            f"use enable.idempotence=true, acks=all, retries above 0 and {IN_FLIGHT} of at most 5",
+            f"{check}, which throws ConfigException",
+            refused_by="producer",
+        )
+    apart = (DELIVERY_TIMEOUT, TRANSACTIONAL_ID)
+    refused = [name for name in producer.refused if name not in apart]
     if refused:
         yield Finding(
             "enable.idempotence",

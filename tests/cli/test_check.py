@@ -234,7 +234,7 @@ def test_an_output_file_is_tested_before_the_exploration(
         ("from examples import COUNTER, CORRIDOR", "own.py:COUNTER or own.py:CORRIDOR"),
         (
             "from examples import DIE_HARD\nMINE = DIE_HARD.variants[0].derive('mine', why='')",
-            "own.py: the variant mine is in no Model; add it: evolve(M, variants=",
+            "own.py: the variant mine is in no Model; add it: evolve(DIE_HARD, variants=",
         ),
     ],
 )

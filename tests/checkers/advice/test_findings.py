@@ -105,6 +105,12 @@ def about(release: str, *options: str, ms_per_record: float | None = None) -> di
     return found
 
 
+def test_a_transactional_id_without_idempotence_is_one_finding() -> None:
+    found = about("4.1", "transactional.id=t", "acks=1")
+    assert "a transactional.id needs idempotence" in found["transactional.id"]
+    assert "does not start" not in found["enable.idempotence"]
+
+
 SAFE = (
     "replication.factor=3",
     "min.insync.replicas=2",
