@@ -16,6 +16,7 @@ from spec.producer.releases import parse_release
 from spec.producer.settings import (
     DELIVERY_TIMEOUT,
     IN_FLIGHT,
+    TRANSACTIONAL_ID,
     Producer,
     ProducerSettings,
     effective,
@@ -176,8 +177,8 @@ def on_eligible_leaders(s: Settings) -> Iterator[Finding]:
     if s.number("broker", ELR) == 1 and s.is_set("broker", MIN_ISR) and given.level in static:
         yield Finding(
             MIN_ISR,
-            "with eligible leader replicas, the value in a broker's file does not count: the "
-            "cluster has a dynamic value, which was taken from the controller's file once",
+            "with eligible leader replicas, the controller's file gives it only once, when the "
+            "feature is enabled: the cluster keeps it as a dynamic value, which precedes all files",
             "check it with kafka-configs --entity-type brokers --entity-default --describe, and "
             f"set it there: --alter --add-config {MIN_ISR}={given.value}",
             "ActivationRecordsGenerator; ConfigurationControlManager.maybeGenerateElrSafetyRecords",
@@ -236,7 +237,6 @@ def conflicts_text(s: Settings, names: Collection[str]) -> str:
     texts = {
         "retries": "retries=0",
         "acks": f"acks={s.text('producer', 'acks')}",
-        "transactional.id": "transactional.id without idempotence",
     }
     if IN_FLIGHT in names:
         most = 5 if order(s.known.release) >= order("1.0") else 1
@@ -248,7 +248,16 @@ def on_producer(s: Settings) -> Iterator[Finding]:
     """Acknowledgements, retries, order and time limits."""
     producer = producer_of(s)
     check = "spec.producer.settings; ProducerConfig.postProcessAndValidateIdempotenceConfigs"
-    refused = [name for name in producer.refused if name != DELIVERY_TIMEOUT]
+    if TRANSACTIONAL_ID in producer.refused:
+        yield Finding(
+            TRANSACTIONAL_ID,
+            "the producer does not start: a transactional.id needs idempotence, which is off",
+            f"use enable.idempotence=true, acks=all, retries above 0 and {IN_FLIGHT} of at most 5",
+            f"{check}, which throws ConfigException",
+            refused_by="producer",
+        )
+    apart = (DELIVERY_TIMEOUT, TRANSACTIONAL_ID)
+    refused = [name for name in producer.refused if name not in apart]
     if refused:
         yield Finding(
             "enable.idempotence",

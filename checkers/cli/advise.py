@@ -361,4 +361,6 @@ def print_settings(advice: Advice) -> None:
             )
     count = advice.settings.not_asked()
     if count:
-        say(f"{count} other settings of these files make no difference here.")
+        others = "1 other setting" if count == 1 else f"{count} other settings"
+        makes = "makes" if count == 1 else "make"
+        say(f"{others} of these files {makes} no difference here.")

@@ -255,9 +255,12 @@ class TraceFiles:
         return bool(written)
 
     def print_where(self, verdict: Verdict) -> None:
-        """Print the names of the files written, or the command that writes a page."""
+        """Print the names of the files written, or the command that writes a page.
+
+        The page says what each sign and term of the trace means.
+        """
         if self.print_names():
             return
         if any(violation.trace for violation in verdict.violations):
             again = ["kspec", *sys.argv[1:], "--html", "counterexample.html"]
-            say_command("As a page to step through", again)
+            say_command("As a page with a legend", again)

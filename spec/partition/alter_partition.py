@@ -77,6 +77,7 @@ def follower_truncates_on_divergence(s: Cluster, leader: Broker, follower: Broke
 def joins_by_proposal(s: Cluster, leader: int, follower: int) -> bool:
     """Whether the leader proposes that the follower joins the ISR; one proposal at a time.
 
+    The follower's log must have reached the leader's high watermark and the start of its epoch.
     Kafka: `Partition.needsExpandIsr`, `isFollowerInSync`.
     """
     state = s.replicas[leader].leadership
@@ -98,7 +99,8 @@ def with_proposed_isr(s: Cluster, leader: int, isr: frozenset[Broker]) -> Cluste
 def leader_counts_agreeing_fetch(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
     """A fetch arrives that the leader parks, or whose response is lost.
 
-    It is counted only if the logs agree (KAFKA-13141). Kafka: `Partition.fetchRecords`,
+    It is counted only if the logs agree (KAFKA-13141). The leader may propose that the follower
+    joins the ISR (`joins_by_proposal`). Kafka: `Partition.fetchRecords`,
     `updateFollowerFetchState`.
     """
     yield from agreeing_requests(s, leader, follower)
@@ -110,6 +112,7 @@ def leader_counts_agreeing_fetch(s: Cluster, leader: Broker, follower: Broker) -
 def follower_fetches_what_agrees(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
     """A follower whose log agrees appends what its leader returns, and learns its high watermark.
 
+    The leader may propose that the follower joins the ISR (`joins_by_proposal`).
     Kafka: `Partition.fetchRecords`, `ReplicaFetcherThread.processPartitionData`.
     """
     yield from agreeing_requests(s, leader, follower)

@@ -64,8 +64,9 @@ def joins_unfenced(s: Cluster, leader: int, follower: int) -> bool:
 def leader_counts_kraft_fetch(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
     """A fetch arrives that the leader parks, or whose response is lost.
 
-    Kafka: `Partition.fetchRecords`, `updateFollowerFetchState`, which notes the broker epoch of
-    the follower (KIP-903).
+    The leader may propose that the follower joins the ISR (`joins_unfenced`). Kafka:
+    `Partition.fetchRecords`, `updateFollowerFetchState`, which notes the broker epoch of the
+    follower (KIP-903).
     """
     yield from agreeing_requests(s, leader, follower)
     joins = joins_unfenced(s, leader, follower)
@@ -79,6 +80,7 @@ def follower_fetches_from_kraft_leader(
 ) -> Step[Cluster]:
     """A follower whose log agrees appends what its leader returns, and learns its high watermark.
 
+    The leader may propose that the follower joins the ISR (`joins_unfenced`).
     Kafka: `Partition.fetchRecords`, `ReplicaFetcherThread.processPartitionData`.
     """
     yield from agreeing_requests(s, leader, follower)

@@ -208,8 +208,9 @@ def requests(s: Cluster, leader: int, follower: int) -> Guarded[None]:
 def leader_counts_fetch(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
     """A fetch arrives that the leader parks, or whose response is lost.
 
-    The leader learns the follower's log end offset, and may expand the ISR. Kafka:
-    `Partition.updateFollowerFetchState` (`updateReplicaLogReadResult` in 2.1), `DelayedFetch`.
+    The leader learns the follower's log end offset, and expands the ISR if the follower has caught
+    up (`joins_isr`). Kafka: `Partition.updateFollowerFetchState` (`updateReplicaLogReadResult` in
+    2.1), `DelayedFetch`.
     """
     yield from requests(s, leader, follower)
     joins = joins_isr(s, leader, follower)
@@ -220,6 +221,7 @@ def leader_counts_fetch(s: Cluster, leader: Broker, follower: Broker) -> Step[Cl
 def follower_fetches(s: Cluster, leader: Broker, follower: Broker) -> Step[Cluster]:
     """A follower appends what its leader returns, and learns the leader's high watermark.
 
+    The leader counts the fetch, and expands the ISR if the follower has caught up (`joins_isr`).
     Kafka: `Partition.fetchRecords` on the leader (`ReplicaManager.readFromLocalLog` in 2.1), and
     `ReplicaFetcherThread.processPartitionData` on the follower.
     """

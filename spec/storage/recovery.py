@@ -2,7 +2,7 @@
 
 After a clean shutdown everything was flushed and the files are taken as they are. Otherwise the
 segments from the recovery point on are read batch by batch: the log ends before the first batch
-that is not valid, and indexes are made anew. Segments below the recovery point were flushed, so
+that is not valid, and indexes are rebuilt. Segments below the recovery point were flushed, so
 their indexes are trusted.
 
 Kafka: `LogLoader`, `ProducerStateManager`. The model `log-recovery` has the same rules step by
@@ -61,7 +61,7 @@ class LoadedLog:
 def load(found: FoundLog, settings: SegmentSettings, now: int = 0) -> LoadedLog:
     """The log after the broker has started. Kafka: `LogLoader.load`.
 
-    A log whose end is below its log start offset lost files: it begins anew at its start.
+    A log whose end is below its log start offset lost files: it starts empty at that offset.
     """
     segments = tuple(reopened(segment, now) for segment in found.segments)
     epochs = found.leader_epochs

@@ -25,7 +25,8 @@ WORDS = {
     "last leader": "may lead again if no other broker is eligible (KIP-966)",
     "fenced": "the brokers that the controller considers failed",
     "remote LEO": "by follower: the offset of its last fetch, as the leader keeps it",
-    "decisions": "leader epochs that the controller has announced and the broker does not know yet",
+    "pending decisions": "leader epochs that the controller has announced and the broker does not "
+    "know yet",
     "epochs": "leader-epoch cache: each leader epoch, and the offset where it began",
     "HW": "high watermark: this broker knows that the records before it are committed; if it is "
     "down, the highest that a checkpoint may have",
@@ -147,7 +148,7 @@ def broker_facts(s: Cluster, broker: int) -> Iterator[tuple[str, str]]:
     yield "epochs", " ".join(f"e{e.epoch}@{e.start}" for e in replica.epochs.entries) or "–"
     announced = [str(decision.epoch) for decision in s.decisions[broker]]
     if announced:
-        yield "decisions", " ".join(announced)
+        yield "pending decisions", " ".join(announced)
     yield "HW", str(replica.hw)
     yield "LEO", str(replica.log.end)
 

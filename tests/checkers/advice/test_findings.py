@@ -105,6 +105,12 @@ def about(release: str, *options: str, ms_per_record: float | None = None) -> di
     return found
 
 
+def test_a_transactional_id_without_idempotence_is_one_finding() -> None:
+    found = about("4.1", "transactional.id=t", "acks=1")
+    assert "a transactional.id needs idempotence" in found["transactional.id"]
+    assert "does not start" not in found["enable.idempotence"]
+
+
 SAFE = (
     "replication.factor=3",
     "min.insync.replicas=2",
@@ -127,12 +133,12 @@ def test_a_producer_alone_has_no_finding_on_its_brokers() -> None:
 @pytest.mark.parametrize(
     ("elr", "level", "problem"),
     [
-        (1, Level.STATIC_BROKER_CONFIG, "does not count"),
+        (1, Level.STATIC_BROKER_CONFIG, "only once"),
         (0, Level.STATIC_BROKER_CONFIG, ""),
         (1, Level.DYNAMIC_DEFAULT_BROKER_CONFIG, ""),
     ],
 )
-def test_with_eligible_leaders_a_file_does_not_give_min_insync(
+def test_with_eligible_leaders_a_file_gives_min_insync_only_once(
     elr: int, level: Level, problem: str
 ) -> None:
     known = catalogue("4.1")
