@@ -145,6 +145,10 @@ def term_of(value: object) -> Any:
     raise CannotFollow(f"it puts a number together with {value!r}")
 
 
+SMALL_EFFORT = 1_000_000
+"""How hard z3 looks for small numbers: in steps, so that a busy machine finds the same ones."""
+
+
 class Cases:
     """The cases that numbers fall into, found one after the other while a function runs."""
 
@@ -190,7 +194,7 @@ class Cases:
         return answer
 
     def example(self) -> dict[str, int]:
-        """Numbers of this case; small ones, if the solver finds them quickly."""
+        """Numbers of this case; small ones, if the solver finds them easily."""
         answer, found = self._solve(self._facts)
         if answer != z3.sat:
             raise GaveUp(reason(found))
@@ -198,7 +202,7 @@ class Cases:
         for variable in self.variables.values():
             for bound in (0, 1, 3, 10, 100):
                 near = within(variable, -bound, bound)
-                answer, solver = self._solve([*facts, *near], at_most=0.2)
+                answer, solver = self._solve([*facts, *near], effort=SMALL_EFFORT)
                 if answer == z3.sat:
                     facts, found = [*facts, *near], solver
                     break
@@ -214,13 +218,16 @@ class Cases:
             raise GaveUp(reason(solver))
         return bool(answer == z3.sat)
 
-    def _solve(self, facts: list[Any], at_most: float | None = None) -> tuple[Any, Any]:
-        """Ask the solver, for the remaining time or `at_most` seconds."""
-        left = self.deadline - time.monotonic()
-        if at_most is None and left <= 0:
-            raise GaveUp("time")
+    def _solve(self, facts: list[Any], effort: int | None = None) -> tuple[Any, Any]:
+        """Ask the solver, for the remaining time or with limited effort."""
         solver = z3.Solver()
-        solver.set(timeout=max(1, int(1000 * (left if at_most is None else at_most))))
+        if effort is None:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                raise GaveUp("time")
+            solver.set(timeout=max(1, int(1000 * left)))
+        else:
+            solver.set(rlimit=effort)
         solver.add(*facts)
         answer = solver.check()
         if answer == z3.unknown and "keyboard" in solver.reason_unknown():

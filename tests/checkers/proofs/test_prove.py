@@ -61,6 +61,15 @@ def test_the_one_hash_is_found() -> None:
         assert numbers["h"] == INT_MIN
 
 
+def test_a_counterexample_need_not_be_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("checkers.proofs.prove.SMALL_EFFORT", 1)
+    for stated, neighbours in LEMMAS.items():
+        for near in neighbours:
+            finding = judge(near, LONG)
+            assert finding.counterexample is not None
+            assert stated.failure(**finding.counterexample) is None
+
+
 # -- the numbers that z3 computes with are Python's ---------------------------------------------
 
 
