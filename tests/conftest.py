@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import random
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import hypothesis.core
@@ -15,6 +17,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
+
+from checkers.models.find import FROM_FILES
 
 SEED = os.environ.get("KSPEC_SEED", "")
 
@@ -68,3 +72,15 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
     seed = f"{SEED or 0} {request.node.name}"
     print(f"seed: {seed}")  # pytest shows it if the test fails
     return random.Random(seed)
+
+
+@pytest.fixture(autouse=True)
+def models_of_files_are_forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A module that a test loads from a file is not found by the tests after it."""
+    base, path, modules = str(tmp_path_factory.getbasetemp()), sys.path.copy(), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in sys.modules.keys() - modules:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(base):
+            del sys.modules[name]
+            FROM_FILES.discard(name)

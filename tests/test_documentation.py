@@ -126,19 +126,14 @@ def commands(block: Block) -> Iterator[Command]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A new folder and a terminal of a known width; everything is restored afterwards."""
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A new folder and a terminal of a known width."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", WIDTH)
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     for name in ("FORCE_COLOR", "PYTEST_ADDOPTS"):
         monkeypatch.delenv(name, raising=False)
-    path, modules = sys.path.copy(), sys.modules.copy()
-    yield tmp_path
-    sys.path[:] = path
-    for added in sys.modules.keys() - modules.keys():
-        if (getattr(sys.modules[added], "__file__", None) or "").startswith(str(tmp_path)):
-            del sys.modules[added]
+    return tmp_path
 
 
 def run(command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:

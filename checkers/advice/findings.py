@@ -177,8 +177,8 @@ def on_eligible_leaders(s: Settings) -> Iterator[Finding]:
     if s.number("broker", ELR) == 1 and s.is_set("broker", MIN_ISR) and given.level in static:
         yield Finding(
             MIN_ISR,
-            "with eligible leader replicas, the value in a broker's file does not count: the "
-            "cluster has a dynamic value, which was taken from the controller's file once",
+            "with eligible leader replicas, the controller's file gives it only once, when the "
+            "feature is enabled: the cluster keeps it as a dynamic value, which precedes all files",
             "check it with kafka-configs --entity-type brokers --entity-default --describe, and "
             f"set it there: --alter --add-config {MIN_ISR}={given.value}",
             "ActivationRecordsGenerator; ConfigurationControlManager.maybeGenerateElrSafetyRecords",

@@ -234,7 +234,10 @@ def test_a_healthy_cluster_keeps_everything(kspec: Kspec) -> None:
     assert [b for b, (_, available) in by_budget(record).items() if not available] == [
         "two-crashes"
     ]
-    assert [f["setting"] for f in record["findings"]] == ["eligible.leader.replicas.version"]
+    assert [f["setting"] for f in record["findings"]] == [
+        "eligible.leader.replicas.version",
+        "min.insync.replicas",
+    ]
     assert (record["change"], record["upgrade"]) == (None, None)
 
 
