@@ -102,7 +102,7 @@ def rate(
             connection.socket.sendall(request * IN_FLIGHT)
         answered, used = 0, processor_time(process)
         start = time.perf_counter()
-        while time.perf_counter() - start < seconds:
+        while not answered or time.perf_counter() - start < seconds:
             for key, _ in selector.select(1):
                 connection, request = key.data
                 number = sum(1 for _ in connection.frames())
@@ -158,7 +158,7 @@ def join(connection: Connection, group: str) -> str:
             break
         time.sleep(0.1)
     values = {"group_id": group, "protocol_type": "consumer", "protocols": [{"name": "range"}]}
-    request = message("join_group", 3, session_timeout=30_000, rebalance_timeout=30_000, **values)
+    request = message("join_group", 3, session_timeout=300_000, rebalance_timeout=300_000, **values)
     while True:
         joined = connection.ask(request)
         if joined.error_code.name == "none":

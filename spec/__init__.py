@@ -1,4 +1,4 @@
-"""An executable specification of Kafka's replication and consumer-group protocols.
+"""An executable specification of Kafka: replication, groups, producers, transactions and logs.
 
 Pure functions, which you may call from your own tests:
 
@@ -10,7 +10,7 @@ Pure functions, which you may call from your own tests:
 - `coordinator`, `messages`: a group's coordinator, and the requests that it answers
 - `storage`: segments and their indexes, retention, compaction and recovery of a log on disk
 - `consumer`: a consumer's subscription, positions, offset resets and rebalance listener
-- `producer`: a producer's partitions, batches and settings, and what a broker keeps of producers
+- `producer`: a producer's partitions, batches and settings, and the producer state of a broker
 
 Models, which `kspec check` explores:
 

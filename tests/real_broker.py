@@ -56,12 +56,22 @@ SCALA = {
 """The settings of a 3.9 broker that coordinates groups in Scala."""
 
 
+def require(*tools: str) -> None:
+    """Skip the test if one of these commands is missing."""
+    for tool in tools:
+        if shutil.which(tool) is None:
+            pytest.skip(f"Kafka needs {tool}")
+
+
+def require_compiler() -> None:
+    """Skip the test where Java cannot run a source file: a JRE alone has no compiler."""
+    require("java", "javac")
+
+
 @cache
 def classpath(version: str = KAFKA, artifact: str = "kafka_2.13") -> str:
     """The jars of a broker, found or fetched by Maven; skips the test if they cannot be had."""
-    for tool in ("java", "mvn"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"Kafka needs {tool}")
+    require("java", "mvn")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "pom.xml").write_text(POM.format(artifact, version))
         command = ["mvn", "-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=classpath"]

@@ -1,4 +1,4 @@
-"""`kspec log`: read the segments of partitions, and say what is wrong at which byte."""
+"""`kspec log`: check the segments of partitions, and report each problem with its byte."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def log(folders: tuple[Path, ...], html: Path | None, as_json: bool) -> int:
     kspec log /var/lib/kafka/data/orders-0 --json
     kspec log broker1/orders-0 broker2/orders-0 --html logs.html
 
-    The files are only read. A broker that runs may be writing the end of a log while it is read.
+    The files are only read. A running broker may be writing the end of a log meanwhile.
 
-    Exit codes: 0 if nothing is wrong, 3 if there is a problem, 151 if a folder cannot be read.
+    Exit codes: 0 if there is no problem, 3 if there is a problem, 151 if a folder cannot be read.
     """
     for package in ("cramjam", "crc32c"):
         if find_spec(package) is None:

@@ -94,7 +94,7 @@ class Commands(click.Group):
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(version("kspec"), "-V", "--version", prog_name="kspec")
 def kspec() -> None:
-    """Executable specification of Kafka's replication and consumer-group protocols.
+    """Executable specification of Kafka: replication, groups, producers, transactions, logs.
 
     kspec explores every reachable state of a model within bounds, one of Kafka's protocols or
     your own, and shows a shortest counterexample to each property that fails.

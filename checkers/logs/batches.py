@@ -14,7 +14,7 @@ from impl.storage.segment import Segment
 
 SAYS = {
     Fault.LENGTH: "the batch is shorter than its header",
-    Fault.FORMAT: "the format of the batch is none of 0, 1 and 2",
+    Fault.FORMAT: "the format of the batch is not 0, 1 or 2",
     Fault.CHECKSUM: "the checksum of the batch is wrong",
     Fault.CODEC: "the compression type of the batch is unknown",
     Fault.COUNT: "the number of records is negative",
@@ -24,7 +24,7 @@ SAYS = {
     Fault.HEADERS: "the headers of a record are malformed",
     Fault.REST: "bytes follow the last record of the batch",
     Fault.COMPRESSION: "the records cannot be decompressed",
-    Fault.TOO_LONG: "the records decompress to too much",
+    Fault.TOO_LONG: "the decompressed records are too large",
     Fault.LEGACY: "the record is damaged",
     Fault.OFFSETS: "the offsets of the records do not fit the batch",
     Fault.TIMES: "the maximum timestamp is not that of the records",
@@ -112,7 +112,7 @@ class Continuity:
         for index in np.flatnonzero(good["base_offset"] < before):
             row = good[index]
             text = f"the batch begins at offset {row['base_offset']}, below {before[index]}, "
-            self.problems.add(file, row["position"], text + "where the one before it ends")
+            self.problems.add(file, row["position"], text + "the end of the batch before it")
         below = (good["base_offset"] < base) | (good["base_offset"] - base >= 2**31)
         for row in good[below]:
             text = f"offset {row['base_offset']} is not in a segment that begins at {base}"
@@ -151,15 +151,15 @@ class Continuity:
             )
 
     def check_rest(self, file: Path, segment: Segment) -> None:
-        """Report what stands behind the last whole batch of a segment."""
+        """Report what follows the last whole batch of a segment."""
         if not segment.ended_by:
             return
         self._is_sure = False
         rest = len(segment.data) - segment.end
         if not segment.data[segment.end :].any():
-            text = f"the rest of the file, {rest} bytes, is zeros"
+            text = f"the remaining {rest} bytes of the file are zeros"
         elif segment.ended_by is Fault.LENGTH:
-            text = f"a batch cannot have the length that it claims; {rest} bytes are left"
+            text = f"a batch has an impossible length; {rest} bytes remain"
         else:
-            text = f"the file ends in a batch, of which it has {rest} bytes"
+            text = f"the file ends within a batch, after {rest} bytes of it"
         self.problems.add(file, segment.end, text)

@@ -57,9 +57,9 @@ def check_epochs(
         number, entry = by_epoch.get(found.epoch, (-1, None))
         if entry is None:
             says = f"leader epoch {found.epoch} begins here, at offset {found.offset}"
-            problems.add(found.file, found.position, f"{says}, and is not in {LEADER_EPOCHS}")
+            problems.add(found.file, found.position, f"{says}, but is not in {LEADER_EPOCHS}")
         elif not earliest(found, log) <= entry.start <= found.offset:
-            says = f"epoch {entry.epoch} starts at {entry.start}, in the log at {found.offset}"
+            says = f"epoch {entry.epoch} starts at {entry.start}, but in the log at {found.offset}"
             problems.add(file, position_of(text, number), says)
     for number, entry in enumerate(entries):
         if entry.start > log.end:

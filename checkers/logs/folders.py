@@ -86,7 +86,7 @@ def find_partitions(folders: Iterable[Path]) -> tuple[list[LogDirectory], list[P
             raise SpecError(f"{folder} is not a folder")
         found = [folder] if is_partition(folder) else sorted(filter(is_partition, children(folder)))
         if not found:
-            raise SpecError(f"{folder} is not the folder of a partition, and has none in it")
+            raise SpecError(f"{folder} is not the folder of a partition, and contains none")
         for path in found:
             parent = path.absolute().parent
             if parent not in directories:

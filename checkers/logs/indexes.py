@@ -62,7 +62,7 @@ class SegmentIndexes:
         ):
             wrong = (np.diff(index.offsets) < least) | (np.diff(index.others) < 1)
             for entry in np.flatnonzero(wrong) + 1:
-                text = f"the entry for offset {index.offsets[entry]} does not follow the one before"
+                text = f"the entry for offset {index.offsets[entry]} is out of order"
                 self._add(file, entry, text, index.size)
 
     def check(self, rows: Rows, good: Rows) -> None:
@@ -89,7 +89,7 @@ class SegmentIndexes:
             self._add(self.offset_file, start + entry, text + ", where no batch begins", 8)
         for entry in np.flatnonzero(~nowhere & is_good[at] & (offsets < before[at])):
             text = f"the entry for offset {offsets[entry]} points at byte {positions[entry]}"
-            text += f", behind its batch: offset {rows['base_offset'][at[entry]]} is there"
+            text += f", past its batch: offset {rows['base_offset'][at[entry]]} is there"
             self._add(self.offset_file, start + entry, text, 8)
 
     def _check_times(self, rows: Rows, ends: Any) -> None:

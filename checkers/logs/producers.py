@@ -186,7 +186,9 @@ class Producers:
             if offset <= end:
                 self._check_snapshot(offset, file)
             elif is_whole:
-                self.problems.add(file, 0, f"the snapshot is of offset {offset}, the end is {end}")
+                self.problems.add(
+                    file, 0, f"the snapshot is for offset {offset}, beyond the end {end}"
+                )
 
     def _check_snapshot(self, offset: int, file: Path) -> None:
         try:
@@ -205,14 +207,14 @@ class Producers:
         if producer is None:
             return None  # its records were deleted or compacted
         if row.epoch != producer.epoch:
-            return f"has epoch {producer.epoch} in the log, and {row.epoch}"
+            return f"has epoch {producer.epoch} in the log, but {row.epoch}"
         if producer.batches:
             last = producer.batches[-1]
             if row.last_offset != last.last_offset:
-                return f"wrote last at offset {last.last_offset}, and at {row.last_offset}"
+                return f"wrote last at offset {last.last_offset}, but at {row.last_offset}"
             if row.last_sequence != last.last_sequence:
-                return f"has sequence number {last.last_sequence}, and {row.last_sequence}"
+                return f"has sequence number {last.last_sequence}, but {row.last_sequence}"
         if not self._are_the_same(row.transaction_start, producer.start):
             start = row.transaction_start
-            return f"has its open transaction at {producer.start} in the log, and at {start}"
+            return f"has its open transaction at {producer.start} in the log, but at {start}"
         return None

@@ -112,12 +112,12 @@ def different_batches(ones: Iterator[Batch], others: Iterator[Batch]) -> tuple[B
             other = next(others, None)
         else:
             if one.epoch != other.epoch:
-                says = f"offset {one.base} has leader epoch {one.epoch}, and {other.epoch} in"
+                says = f"offset {one.base} has leader epoch {one.epoch}, but {other.epoch} in"
                 return one, says
             if (one.last, one.crc) != (other.last, other.crc):
                 differ = first_different_record(one.records(), other.records())
                 offset = one.base if differ is None else differ
-                return one, f"offset {offset} of leader epoch {one.epoch} is another record in"
+                return one, f"offset {offset} of leader epoch {one.epoch} is a different record in"
             one, other = next(ones, None), next(others, None)
     return None
 
@@ -129,7 +129,7 @@ def different_records(ones: Iterator[Batch], others: Iterator[Batch]) -> tuple[B
         if (one.base, one.crc, one.epoch) != (other.base, other.crc, other.epoch):
             offset = first_different_record(one.records(), other.records())
             if offset is not None:
-                return one, f"offset {offset} of leader epoch {one.epoch} is another record in"
+                return one, f"offset {offset} of leader epoch {one.epoch} is a different record in"
         if one.last <= other.last:
             one = next(ones, None)
         else:

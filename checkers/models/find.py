@@ -19,7 +19,7 @@ from typing import Any
 import attrs
 
 from checkers.models.blame import folder_imported
-from spec.core import Model, SpecError, look_up
+from spec.core import Model, SpecError, Variant, look_up
 from spec.core.errors import line_to_blame
 
 
@@ -136,6 +136,11 @@ def find_model(reference: str) -> Model[Any]:
             raise SpecError(f"{reference} is not a Python file: {own}")
         look_up("model", reference, BUILT_IN)
         raise AssertionError("look_up raises where there is no such name")
+    return with_picture(model_in(module, place, attribute))
+
+
+def model_in(module: ModuleType, place: str, attribute: str) -> Model[Any]:
+    """The model of a user's module that has this attribute; without one, its only model."""
     models = {name: value for name, value in vars(module).items() if isinstance(value, Model)}
     if attribute:
         if attribute in vars(module) and attribute not in models:
@@ -143,13 +148,40 @@ def find_model(reference: str) -> Model[Any]:
         found: Model[Any] = look_up(f"model in {place}", attribute, models)
         return found
     # A file that derives a model from kspec's own imports that one, and does not mean it.
-    models = {name: model for name, model in models.items() if not is_built_in(model)} or models
+    own = {name: model for name, model in models.items() if not is_built_in(model)}
+    if not own:
+        refuse_lone_variant(module, place, list(models))
+    models = own or models
     if len(models) != 1:
         if not models:
             raise SpecError(f"{place} defines no Model")
         names = " or ".join(f"{place}:{name}" for name in models)
         raise SpecError(f"{place} defines {len(models)} models: choose {names}")
     return next(iter(models.values()))
+
+
+def refuse_lone_variant(module: ModuleType, place: str, models: list[str]) -> None:
+    """Raise SpecError if the module derives a variant that is in no model.
+
+    Otherwise kspec's own model would be checked, without that variant.
+    """
+    known = {id(v) for name in models for v in getattr(module, name).variants}
+    for variant in vars(module).values():
+        if isinstance(variant, Variant) and id(variant) not in known:
+            base = models[0] if models else "MODEL"
+            how = f"evolve({base}, variants=(*{base}.variants, …))"
+            raise SpecError(f"{place}: the variant {variant.name} is in no Model; add it: {how}")
+
+
+def with_picture(model: Model[Any]) -> Model[Any]:
+    """The same model; with the picture of the one of kspec's whose initial states it has."""
+    if model.picture is not None:
+        return model
+    for name, entry in BUILT_IN.items():
+        place = entry.model.partition(":")[0]
+        if entry.picture and place in sys.modules and built_in(name).initial is model.initial:
+            return attrs.evolve(model, picture=built_in(name).picture)
+    return model
 
 
 def is_built_in(model: Model[Any]) -> bool:

@@ -356,7 +356,7 @@ class GroupOracle(Oracle):
         )
 
     def reset(self, settings: Settings) -> Nothing:
-        """Begin anew: no groups, and the time is 0; the broker has these settings."""
+        """Start again: no groups, and the time is 0; the broker has these settings."""
         self.settings = settings
         self.groups: dict[str, Held] = {}
         self.now = self.issued = self.held = 0

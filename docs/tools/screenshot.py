@@ -1,4 +1,4 @@
-"""Make the pictures in the documentation anew, after the page has changed.
+"""Make the pictures in the documentation again, after the page has changed.
 
     kspec check partition --variant kafka-0.10 --property AcknowledgedRecordsKept \
         --set leader_moves=1 --html story.html

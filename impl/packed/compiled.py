@@ -130,14 +130,6 @@ def compiled(function: F) -> F:
     return cast(F, made)
 
 
-def compiled_generator(function: F) -> F:
-    """Compile a generator that compiled functions use, whenever one of them is compiled.
-
-    It is not cached: Numba cannot compile a function whose generator came from the cache.
-    """
-    return cast(F, njit(nogil=True)(function))
-
-
 @contextmanager
 def made_ready(part: str, compiling: Callable[[], None] | None) -> Iterator[None]:
     """Compile a part of the code in this block; call `compiling` if it is not in the cache.

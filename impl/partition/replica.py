@@ -73,10 +73,10 @@ class Replica:
     def become_follower(
         self, epoch: int, partition_epoch: int, leader: int, isr: Iterable[int]
     ) -> bool:
-        """Accept a request that names another leader; whether this replica follows anew.
+        """Accept a request that names another leader; whether this replica restarts its fetcher.
 
-        If so, it begins with truncation. Under an unchanged leader, only 2.1 and later begin
-        anew with each leader epoch; before, the fetcher went on (`Partition.makeFollower`).
+        If so, it begins with truncation. Under an unchanged leader, only 2.1 and later restart the
+        fetcher in each leader epoch; before, it continued (`Partition.makeFollower`).
         """
         if not self._is_news(epoch, partition_epoch):
             return False

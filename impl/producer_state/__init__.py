@@ -1,4 +1,4 @@
-"""What a partition keeps of producers, mutable and for millions of them, as Kafka 4.3 keeps it.
+"""The producer state of a partition, mutable and for millions of producers, as in Kafka 4.3.
 
 - `state`: `ProducerState`: checks, appends, verification, expiry, truncation and recovery.
 - `transactions`: the first unstable offset, and the index of aborted transactions.

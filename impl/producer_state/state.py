@@ -39,7 +39,7 @@ class Known(NamedTuple):
 
 
 class Producer:
-    """What is kept of a producer."""
+    """The state of one producer."""
 
     __slots__ = ("batches", "coordinator_epoch", "epoch", "start", "timestamp")
 
@@ -306,7 +306,7 @@ class ProducerState:
         return now - producer.timestamp > largest_timeout + LATE
 
     def clear(self, offset: int) -> None:
-        """The log begins anew at an offset."""
+        """The log starts empty at an offset."""
         self._forget()
         self.snapshots.clear()
         self.aborted.truncate(0)

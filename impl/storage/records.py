@@ -26,7 +26,7 @@ def decode_records(
     position = 0
     for _ in range(count):
         _, position = integer(data, position)
-        delta, position = integer(data, position + 1)
+        delta, position = integer(data, position + 1, bits=64)
         time = base_timestamp + delta if append_time is None else append_time
         delta, position = integer(data, position)
         key, position = field(data, position)
@@ -40,14 +40,15 @@ def decode_records(
         yield StoredRecord(base_offset + delta, time, key, value, tuple(headers))
 
 
-def integer(data: bytes, position: int) -> tuple[int, int]:
-    """A zigzag integer, and the position behind it."""
+def integer(data: bytes, position: int, bits: int = 32) -> tuple[int, int]:
+    """A zigzag integer of so many bits, and the position behind it."""
     value = shift = 0
     while True:
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
+            value &= (1 << bits) - 1
             return value >> 1 ^ -(value & 1), position
         shift += 7
 

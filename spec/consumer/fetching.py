@@ -40,7 +40,10 @@ NEXT: dict[FetchState, frozenset[FetchState]] = {
 
 
 class Policy(StrEnum):
-    """`auto.offset.reset`: where to begin without a committed offset."""
+    """`auto.offset.reset`: where to begin without a committed offset.
+
+    Simplification: `by_duration` (4.0, KIP-1106) is left out.
+    """
 
     LATEST = "latest"
     EARLIEST = "earliest"

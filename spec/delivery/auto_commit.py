@@ -48,7 +48,7 @@ def due(s: Delivery) -> tuple[bool, bool]:
 def polls_after_auto_commit(
     s: Delivery, member: int, partition: int, records: int, due: bool
 ) -> Delivery:
-    """A poll first commits, if the automatic commit is due, and then returns the next records."""
+    """A poll first commits, if an automatic commit is due, and then returns the next records."""
     committed = with_offsets_committed(s, member) if due else s
     progress = committed.progress_of(member, partition)
     assert progress is not None, "a commit that is accepted leaves the partition with the member"
@@ -59,7 +59,7 @@ def polls_after_auto_commit(
 def member_polls_and_auto_commits(
     s: Delivery, member: int, partition: int, records: int, due: bool
 ) -> Step[Delivery]:
-    """A poll commits the records of the poll before, if that is due, and returns the next ones.
+    """A poll commits the records of the previous poll, if that is due, and returns the next ones.
 
     Kafka: `ConsumerCoordinator.maybeAutoCommitOffsetsAsync`, called by poll. The commit is
     asynchronous and not retried; one that is lost looks like one that was not due.
@@ -75,7 +75,7 @@ def member_polls_and_auto_commits(
 def member_polls_while_processing(
     s: Delivery, member: int, partition: int, records: int, due: bool
 ) -> Step[Delivery]:
-    """The same, while another thread still processes the records of earlier polls.
+    """A poll commits the records of the previous poll, which another thread may still process.
 
     Kafka: `ConsumerCoordinator.maybeAutoCommitOffsetsAsync`, called by poll.
     """

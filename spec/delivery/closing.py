@@ -70,7 +70,7 @@ def member_fails_and_commits_position(s: Delivery, member: int) -> Step[Delivery
 
 @rule(by="member", member=members)
 def member_fails_and_commits_processed(s: Delivery, member: int) -> Step[Delivery]:
-    """The same, with a `finally` that commits the offsets after the last processed records.
+    """Processing raises an exception, and `finally` commits the offsets of processed records.
 
     Kafka: `ConsumerCoordinator.commitOffsetsSync`.
     """

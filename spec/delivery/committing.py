@@ -37,7 +37,7 @@ def member_commits(s: Delivery, member: int, partition: int) -> Step[Delivery]:
 
 @rule(by="member", member=members, partition=partitions)
 def member_commits_unfenced(s: Delivery, member: int, partition: int) -> Step[Delivery]:
-    """The same, with a coordinator that checks neither member id nor generation.
+    """A member commits, and the coordinator checks neither member id nor generation.
 
     Not in Kafka: `ClassicGroup.validateOffsetCommit` checks both.
     """

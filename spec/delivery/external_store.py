@@ -52,7 +52,7 @@ def member_stores_result_with_offset(s: Delivery, member: int, partition: int) -
 
 @rule(by="member", member=members, partition=partitions)
 def member_stores_result_if_next(s: Delivery, member: int, partition: int) -> Step[Delivery]:
-    """The same, if the stored offset is that of the record; the transaction compares it.
+    """The application stores a result and the next offset if the stored offset is the record's.
 
     Not in Kafka: the application's store.
     """
@@ -63,7 +63,7 @@ def member_stores_result_if_next(s: Delivery, member: int, partition: int) -> St
 
 @rule(by="store", member=members, partition=partitions)
 def store_rejects_result(s: Delivery, member: int, partition: int) -> Step[Delivery]:
-    """The stored offset is another one: the transaction fails, and the member seeks to it.
+    """The stored offset is not the record's: the transaction fails, and the member seeks to it.
 
     Kafka: `KafkaConsumer.seek`.
     """

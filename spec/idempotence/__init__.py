@@ -1,4 +1,4 @@
-"""One producer and one partition: what retries do, and what idempotence adds (KIP-98, KIP-360).
+"""One producer and one partition: retries, with and without idempotence (KIP-98, KIP-360).
 
 The producer sends batches of one record, with several requests in flight. Responses and whole
 connections are lost, other brokers are elected with or without the last batches, batches time out,
@@ -7,10 +7,10 @@ and brokers forget the producer. Three ideas keep the model small:
 1. **Leaders have terms, not names.** Each election begins a term, and each term has its own
    connection. A request to an earlier leader is refused; on a connection nothing is reordered.
 2. **Replication is chosen late.** A new leader has at least the log up to the last offset whose
-   acknowledgement the producer has received, and the rest or not: until then nobody can tell
-   whether the batch was replicated and the response is on its way.
-3. **The producer state is what the log says**: the batches of the producer's latest epoch, unless
-   the brokers have forgotten it.
+   acknowledgement the producer has received, and any part of the rest: before the acknowledgement,
+   nobody can tell whether the batch was replicated.
+3. **The producer state is derived from the log**: the batches of the producer's latest epoch,
+   unless the brokers have forgotten it.
 
 Read in this order:
 
@@ -20,7 +20,7 @@ Read in this order:
 - `before_kip_360`: producer and leader from 0.11 to 2.4
 - `without`: no idempotence, and idempotence without one of its conditions
 - `properties`, `liveness`: what the application may rely on
-- `variants`: the releases, each with what was wrong with its parent
+- `variants`: the releases, each with the fault of its parent
 
 Kafka's classes and methods are those of 3.9.0 and 4.0.0, unless another release is named. The
 change in 4.5 is that of KAFKA-15591 (pull request 23234).
@@ -54,7 +54,7 @@ IDEMPOTENCE = Model(
         "several partitions in one producer",
         "batches of several records, and their splitting",
         "unclean elections and lost disks",
-        "a producer that restarts, and so gets another producer id",
+        "a producer that restarts with another producer id",
         "retention, and records deleted from the log",
         "sequence numbers and epochs that overflow",
         "a limited number of retries",

@@ -1,6 +1,6 @@
 """Idempotence before KIP-360: from 0.11, with one request in flight, to 2.4, with five.
 
-The broker refuses a producer that it does not know, and a producer that cannot go on takes a new
+The broker refuses a producer that it does not know, and a producer that cannot continue takes a new
 producer id. Batches that have the old id are sent at most once more. Classes and methods are named
 as in 2.4.0, or 0.11.0.0. From 1.0 to 2.0, batches in flight did not time out.
 """
@@ -85,7 +85,7 @@ def leader_refuses_unknown_producer(s: Exchange) -> Step[Exchange]:
 
 @rule(by="leader")
 def leader_refuses_any_gap(s: Exchange) -> Step[Exchange]:
-    """The leader refuses a number that is not the next one, also of a producer it does not know.
+    """The leader refuses a number that is not the next one, even of a producer it does not know.
 
     Kafka: `ProducerAppendInfo.validateAppend` (0.11.0.0).
     """
@@ -126,7 +126,7 @@ def with_retry_or_failure(s: Exchange, record: int) -> Exchange:
 
 @rule(by="producer")
 def producer_sends_by_id(s: Exchange) -> Step[Exchange]:
-    """The producer sends the first batch in its queue; one that has an old id is sent with it.
+    """The producer sends the first batch in its queue, even if it has an old producer id.
 
     Kafka: `RecordAccumulator.shouldStopDrainBatchesForPartition`.
     """
@@ -145,7 +145,7 @@ def producer_sends_alone(s: Exchange) -> Step[Exchange]:
 
 @rule(by="producer", term=terms)
 def producer_completes_batch_of_id(s: Exchange, term: Term) -> Step[Exchange]:
-    """The batch is written, and the application is told so.
+    """The batch is written, and its success is reported to the application.
 
     Kafka: `TransactionManager.handleCompletedBatch` ignores a batch that has an old producer id.
     """
@@ -161,7 +161,7 @@ def producer_completes_batch_of_id(s: Exchange, term: Term) -> Step[Exchange]:
 
 @rule(by="producer", term=terms)
 def producer_retries_batch_of_id(s: Exchange, term: Term) -> Step[Exchange]:
-    """The broker does not lead any more: the batch is sent again, or fails if its id is old.
+    """The broker is no longer the leader: the batch is sent again, or fails if its id is old.
 
     Kafka: `Sender.completeBatch`.
     """
@@ -188,14 +188,14 @@ def producer_retries_batch_before_gap(s: Exchange, term: Term) -> Step[Exchange]
 
 
 def is_hopeless(s: Exchange, batch: Batch) -> bool:
-    """Whether a batch that is out of order is not sent again."""
+    """Whether a batch that is out of order fails instead of being sent again."""
     waits = s.producer.unresolved is None and is_missing_before(s, batch)
     return not has_current_id(s, batch) or not waits
 
 
 @rule(by="producer", term=terms)
 def producer_fails_batch_at_gap(s: Exchange, term: Term) -> Step[Exchange]:
-    """The batch is out of order although it is the next one: it fails; the id is given up.
+    """The batch is out of order although it is the next one: it fails, and its id is abandoned.
 
     Kafka: `TransactionManager.handleFailedBatch`.
     """
@@ -224,7 +224,7 @@ def producer_fails_batch_out_of_order(s: Exchange, term: Term) -> Step[Exchange]
 
 @rule(by="producer", term=terms)
 def producer_begins_again(s: Exchange, term: Term) -> Step[Exchange]:
-    """The broker does not know the producer, of which nothing is acknowledged: it begins at 0.
+    """The broker does not know the producer, and nothing is acknowledged: it starts again at 0.
 
     Kafka: `TransactionManager.canRetry`, `startSequencesAtBeginning`: the last acknowledged offset
     is below the log start offset, which is 0 here.
@@ -241,7 +241,7 @@ def producer_begins_again(s: Exchange, term: Term) -> Step[Exchange]:
 
 @rule(by="producer", term=terms)
 def producer_fails_batch_of_unknown_id(s: Exchange, term: Term) -> Step[Exchange]:
-    """The broker has lost what it knew of the producer: the batch fails, and each one after it.
+    """The broker has lost its state of the producer: the batch fails, and later ones move up.
 
     Kafka: `TransactionManager.handleFailedBatch`, `adjustSequencesDueToFailedBatch`.
     """
@@ -259,7 +259,7 @@ def producer_fails_batch_of_unknown_id(s: Exchange, term: Term) -> Step[Exchange
 
 
 def with_one_less(s: Exchange, failed: int) -> Exchange:
-    """The batches after one that failed get its number, and so on."""
+    """The batches after one that failed are renumbered, each to one less."""
     for record, batch in enumerate(s.batches):
         if batch.is_in_flight and has_current_id(s, batch) and batch.sequence > failed:
             moved = evolve(batch, sequence=batch.sequence - 1, renumbered=True)

@@ -1,7 +1,7 @@
 """Failures: connections are lost, and other brokers are elected.
 
-What cannot be observed before an election is chosen at the election: how much of the log the new
-leader has. It has at least what was acknowledged, since acks=all and no election is unclean.
+The election chooses how much of the log the new leader has, since nobody can observe this earlier.
+The new leader has at least the acknowledged batches, since acks=all and no election is unclean.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def disconnected(s: Exchange, term: int) -> Guarded[tuple[Exchange, tuple[Reques
     """A connection is lost; the requests that were in flight, and the state without them.
 
     The leader may still handle the request that it has received. It receives the next one only
-    when it has answered (`SocketServer`), so the others are lost.
+    after answering (`SocketServer`), so the others are lost.
     """
     yield limit("a lost connection remains"), s.disconnects < s.bounds.disconnects
     requests = s.connections[term]
@@ -67,7 +67,7 @@ def elected(s: Exchange, end: int) -> Exchange:
 
 @rule(by="controller", end=offsets)
 def controller_elects_leader(s: Exchange, end: int) -> Step[Exchange]:
-    """Another replica is elected; it has every acknowledged batch, and maybe those after them.
+    """Another replica is elected; it has every acknowledged batch, and any number of later ones.
 
     Kafka: `ReplicationControlManager`, with acks=all and min.insync.replicas of at least 2.
     """

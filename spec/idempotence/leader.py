@@ -16,7 +16,7 @@ from spec.idempotence.state import Answer, Entry, Exchange, Request, Term, eithe
 
 @attrs.frozen
 class ProducerState:
-    """What a leader remembers of a producer id. Kafka: `ProducerStateEntry`."""
+    """A leader's state of a producer id. Kafka: `ProducerStateEntry`."""
 
     epoch: int
     """The latest epoch."""
@@ -37,9 +37,9 @@ class ProducerState:
 
 
 def producer_state(s: Exchange, request: Request, remembered: int) -> ProducerState | None:
-    """What the leader remembers of the producer that sent a request, if anything.
+    """The leader's state of the producer that sent a request, if it has any.
 
-    It remembers some batches (`NUM_BATCHES_TO_RETAIN`), of the latest epoch only.
+    It remembers the last batches (`NUM_BATCHES_TO_RETAIN`) of the latest epoch only.
     """
     assert request.identity is not None, "an idempotent producer"
     own = [
@@ -102,7 +102,7 @@ def with_answer(s: Exchange, term: int, answer: Answer, offset: int = -1) -> Exc
 
 
 def with_appended(s: Exchange, request: Request, late: bool) -> Exchange:
-    """The leader appends a batch; nobody receives the response to a late request."""
+    """The leader appends a batch; the response to a late request is lost."""
     entry = Entry(request.record, request.identity, request.sequence)
     offset = len(s.log)
     s = evolve(s, log=appended(s.log, entry))
@@ -121,8 +121,9 @@ def arrived(s: Exchange, late: bool) -> Guarded[Request]:
 def leader_appends(s: Exchange, late: bool) -> Step[Exchange]:
     """The leader appends a batch whose sequence number is the next one.
 
-    Without state of the producer, any sequence number is the next one; in a log that never had a
-    record, only 0 (KAFKA-15591). Kafka: `UnifiedLog.append`, `ProducerAppendInfo.checkSequence`.
+    If the leader has no state of the producer, it accepts any sequence number, but only 0 in a log
+    that never had a record (KAFKA-15591). Kafka: `UnifiedLog.append`,
+    `ProducerAppendInfo.checkSequence`.
     """
     request = yield from arrived(s, late)
     state = producer_state(s, request, s.bounds.in_flight)
@@ -133,7 +134,7 @@ def leader_appends(s: Exchange, late: bool) -> Step[Exchange]:
 
 @rule(by="leader")
 def leader_answers_duplicate(s: Exchange) -> Step[Exchange]:
-    """The batch is written already: the leader answers with its offset.
+    """The batch is already written: the leader answers with its offset.
 
     Kafka: `UnifiedLog.analyzeAndValidateProducerState`, `ProducerStateEntry.findDuplicateBatch`.
     """
@@ -160,7 +161,7 @@ def leader_refuses_sequence(s: Exchange) -> Step[Exchange]:
 
 @rule(by="leader", term=terms)
 def deposed_leader_refuses(s: Exchange, term: Term) -> Step[Exchange]:
-    """A broker that does not lead any more refuses a request.
+    """A broker that is no longer the leader refuses a request.
 
     Kafka: `ReplicaManager.appendToLocalLog`.
     """

@@ -1,7 +1,7 @@
-"""Liveness: the application hears of each record, even if no timeout ends the retries.
+"""Liveness: each record is reported to the application, even if no timeout ends the retries.
 
-Fair are the steps that a producer and a leader take by themselves. Timeouts, lost connections and
-elections are not fair: the property does not wait for them.
+The steps that a producer and a leader take by themselves are weakly fair. Timeouts, lost
+connections and elections are not: the property does not rely on them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FAIR = (
 
 @leads_to(weakly_fair=FAIR, may_stop=True)
 def RecordsAreReported(s: Exchange) -> tuple[bool, bool]:
-    """Each record is finally acknowledged, or the application is told that it failed."""
+    """Each record is eventually acknowledged, or its failure is reported."""
     return True, all(batch.is_done for batch in s.batches)
 
 

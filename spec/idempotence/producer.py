@@ -22,7 +22,7 @@ from spec.idempotence.state import (
 
 
 def first_in_queue(s: Exchange) -> int | None:
-    """The batch that is sent next: one that is retried, else one that was never sent.
+    """The batch that is sent next: one to retry, otherwise one that was never sent.
 
     Kafka: `RecordAccumulator.insertInSequenceOrder`.
     """
@@ -43,7 +43,7 @@ def is_first_in_flight(s: Exchange, record: int) -> bool:
 
 
 def has_room(s: Exchange, limit: int) -> bool:
-    """Whether another request may be in flight to the producer's leader.
+    """Whether another request may be sent to the producer's leader.
 
     Kafka: `InFlightRequests.canSendMore`. If the limit is 1, the partition is muted until the
     response arrives, from whichever broker (`Sender.guaranteeMessageOrder`).
@@ -78,7 +78,7 @@ def producer_sends(s: Exchange) -> Step[Exchange]:
 
 
 def sent(s: Exchange, limit: int) -> Guarded[Exchange]:
-    """The first batch in the queue is sent, with at most so many requests in flight."""
+    """The first batch in the queue is sent, with at most `limit` requests in flight."""
     record = yield from present("a batch is in the queue", first_in_queue(s))
     is_new = s.batches[record].phase is Phase.QUEUED
     yield "batch is new or the first in flight", is_new or is_first_in_flight(s, record)
@@ -109,14 +109,14 @@ def with_retry(s: Exchange, record: int) -> Exchange:
 
 
 def with_failed(s: Exchange, record: int) -> Exchange:
-    """The application is told that the batch failed. Kafka: `Sender.failBatch`."""
+    """The failure of the batch is reported to the application. Kafka: `Sender.failBatch`."""
     return s.with_batch(record, Batch(Phase.FAILED))
 
 
 def with_acknowledged(s: Exchange, term: int, request: Request) -> Exchange:
-    """The application is told that the batch is written, unless it has timed out.
+    """The success of the batch is reported to the application, unless it has timed out.
 
-    An acknowledgement also shows that every replica has the log up to there.
+    An acknowledgement also shows that every replica has the log up to and including the batch.
     """
     s = evolve(without_first(s, term), committed=max(s.committed, request.offset + 1))
     if s.batches[request.record].phase is not Phase.SENT:
@@ -126,7 +126,7 @@ def with_acknowledged(s: Exchange, term: int, request: Request) -> Exchange:
 
 @rule(by="producer", term=terms)
 def producer_completes_batch(s: Exchange, term: Term) -> Step[Exchange]:
-    """The batch is written, and the application is told so.
+    """The batch is written, and its success is reported to the application.
 
     Kafka: `Sender.completeBatch`, `TransactionManager.handleCompletedBatch`, also for a batch that
     has timed out.
@@ -139,7 +139,7 @@ def producer_completes_batch(s: Exchange, term: Term) -> Step[Exchange]:
 
 @rule(by="producer", term=terms)
 def producer_retries_batch(s: Exchange, term: Term) -> Step[Exchange]:
-    """The broker does not lead any more: the batch will be sent again.
+    """The broker is no longer the leader: the batch will be sent again.
 
     Kafka: `Sender.canRetry`, for a `RetriableException`.
     """
@@ -209,10 +209,10 @@ def producer_ignores_error(s: Exchange, term: Term) -> Step[Exchange]:
 
 @rule(by="producer")
 def producer_expires_batch(s: Exchange) -> Step[Exchange]:
-    """The oldest batch reaches delivery.timeout.ms, and the application is told that it failed.
+    """The oldest batch reaches delivery.timeout.ms, and its failure is reported.
 
-    If one of its requests had failed, nobody knows whether the batch is written, and its sequence
-    is unresolved. Kafka: `Sender.sendProducerData`, `getExpiredInflightBatches`,
+    If one of its requests had failed, the producer cannot know whether the batch is written, and
+    its sequence is unresolved. Kafka: `Sender.sendProducerData`, `getExpiredInflightBatches`,
     `TransactionManager.markSequenceUnresolved` (KIP-91).
     """
     yield "no epoch bump is due", not s.producer.needs_bump
@@ -248,7 +248,7 @@ def producer_resolves_sequences(s: Exchange) -> Step[Exchange]:
 
 @rule(by="producer")
 def producer_bumps_epoch(s: Exchange) -> Step[Exchange]:
-    """The producer bumps its epoch, and numbers the batches in flight anew, from 0.
+    """The producer bumps its epoch, and renumbers the batches in flight from 0.
 
     Kafka: `TransactionManager.bumpIdempotentProducerEpoch` (KIP-360). Simplification: the epoch is
     never exhausted.

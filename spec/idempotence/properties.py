@@ -1,4 +1,4 @@
-"""The properties: what an application may rely on, unless it was told of an error."""
+"""The properties: what an application may rely on, unless an error was reported to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def AcknowledgedRecordsWritten(s: Exchange) -> Claims:
 
 @always
 def RecordsWrittenOnce(s: Exchange) -> Claims:
-    """No record is twice in the log, unless the application was told that it failed."""
+    """No record is in the log twice, unless its failure was reported."""
     written = [entry.record for entry in s.log]
     for record, batch in enumerate(s.batches):
         if not batch.is_failed:
@@ -28,7 +28,7 @@ def RecordsWrittenOnce(s: Exchange) -> Claims:
 def OrderKept(s: Exchange) -> Claims:
     """Records are first written in the order in which they were sent.
 
-    A record does not count if the application was told that it failed.
+    A record whose failure was reported does not count.
     """
     first = dict.fromkeys(e.record for e in s.log if not s.batches[e.record].is_failed)
     order = list(first)
@@ -37,23 +37,23 @@ def OrderKept(s: Exchange) -> Claims:
 
 @always
 def CallbacksInOrder(s: Exchange) -> Claims:
-    """The application hears of its records in the order in which it sent them."""
+    """Records are reported to the application in the order in which it sent them."""
     done = [batch.is_done for batch in s.batches]
     yield "producer", done == sorted(done, reverse=True)
 
 
 @always
 def OnlyTimeoutsReported(s: Exchange) -> Claims:
-    """The only error that the application hears of is that delivery.timeout.ms has passed."""
+    """The only error reported to the application is that delivery.timeout.ms has passed."""
     for record, batch in enumerate(s.batches):
         yield f"record {record}", batch.phase is not Phase.FAILED
 
 
 @always
 def SequencesHaveNoGap(s: Exchange) -> Claims:
-    """The sequence numbers of a producer id and epoch begin at 0, and none is left out.
+    """The sequence numbers of a producer id and epoch begin at 0 and have no gap.
 
-    It is not claimed for what was written after the brokers forgot the producer.
+    Batches written after the brokers forgot the producer are excepted.
     """
     last: dict[Identity, int] = {}
     for offset, entry in enumerate(s.log):

@@ -1,4 +1,4 @@
-"""What a leader does without state of the producer: from 2.5 to 4.4, and in two proposals."""
+"""A leader that has no state of the producer: from 2.5 to 4.4, and in two proposals."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def leader_refuses_known_sequence(s: Exchange) -> Step[Exchange]:
 def leader_appends_zero_first(s: Exchange, late: bool) -> Step[Exchange]:
     """The leader appends a batch whose number is the next one; without state, only 0 is.
 
-    Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 has it for transactions of
+    Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 does for transactions of
     version 2 (4.1).
     """
     request = yield from arrived(s, late)
@@ -63,9 +63,9 @@ def leader_appends_zero_first(s: Exchange, late: bool) -> Step[Exchange]:
 
 @rule(by="leader")
 def leader_refuses_other_first(s: Exchange) -> Step[Exchange]:
-    """The leader refuses a number that is not the next one; without state, each but 0.
+    """The leader refuses a number that is not the next one; without state, any but 0.
 
-    Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 has it for transactions of
+    Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 does for transactions of
     version 2 (4.1).
     """
     request = yield from arrived(s, late=False)

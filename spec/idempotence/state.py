@@ -14,9 +14,9 @@ Term = NewType("Term", int)
 """The number of a leader: 0 is the first one, and each election begins another term."""
 
 NO_SEQUENCE = -1
-"""Instead of a sequence number: there is none. Kafka: `RecordBatch.NO_SEQUENCE`."""
+"""The sequence number of a batch that has none. Kafka: `RecordBatch.NO_SEQUENCE`."""
 NO_OFFSET = -1
-"""Instead of an offset: the batch is not in the log."""
+"""The offset of a batch that is not in the log."""
 
 
 @attrs.frozen
@@ -38,7 +38,7 @@ class Bounds:
 
 
 class Phase(StrEnum):
-    """How far a batch is in the producer."""
+    """The progress of a batch in the producer."""
 
     QUEUED = "queued"
     """It has not been sent yet."""
@@ -47,20 +47,20 @@ class Phase(StrEnum):
     RETRIED = "waiting to be retried"
     """It is back in the queue, and will be sent again."""
     ACKNOWLEDGED = "acknowledged"
-    """The application was told that it is written."""
+    """Its success was reported to the application."""
     FAILED = "failed"
-    """The application was told that it failed, because of a response."""
+    """Its failure was reported to the application: a response with an error."""
     EXPIRED = "timed out"
-    """The application was told that it failed, because delivery.timeout.ms has passed."""
+    """Its failure was reported to the application: delivery.timeout.ms has passed."""
 
 
 class Answer(StrEnum):
-    """What a broker answers to a Produce request."""
+    """A broker's answer to a Produce request."""
 
     SUCCESS = "NONE"
     """The batch is written; it may have been written by an earlier request."""
     NOT_LEADER = "NOT_LEADER_OR_FOLLOWER"
-    """The broker is not the leader any more; the batch may be written nevertheless."""
+    """The broker is no longer the leader; the batch may be written nevertheless."""
     OUT_OF_ORDER = "OUT_OF_ORDER_SEQUENCE_NUMBER"
     """The sequence number is not the next one."""
     UNKNOWN_PRODUCER = "UNKNOWN_PRODUCER_ID"
@@ -82,7 +82,7 @@ class Batch:
     """A batch of one record, in the producer. Kafka: `ProducerBatch`."""
 
     phase: Phase = Phase.QUEUED
-    """How far it is."""
+    """Its progress."""
     identity: Identity | None = None
     """The producer id and epoch with which it will be sent again; None before it is first sent."""
     sequence: int = NO_SEQUENCE
@@ -92,7 +92,7 @@ class Batch:
     retried: bool = False
     """Whether a request of it has failed (`inRetry`)."""
     offset: int = NO_OFFSET
-    """Where it is in the log, as the application was told."""
+    """Its offset in the log, as reported to the application."""
 
     @property
     def is_in_flight(self) -> bool:
@@ -101,12 +101,12 @@ class Batch:
 
     @property
     def is_done(self) -> bool:
-        """Whether the application was told what became of it."""
+        """Whether its success or failure was reported to the application."""
         return self.phase in (Phase.ACKNOWLEDGED, Phase.FAILED, Phase.EXPIRED)
 
     @property
     def is_failed(self) -> bool:
-        """Whether the application was told that it failed."""
+        """Whether its failure was reported to the application."""
         return self.phase in (Phase.FAILED, Phase.EXPIRED)
 
 
@@ -140,7 +140,7 @@ class Entry:
 
 @attrs.frozen
 class Producer:
-    """What the producer keeps. Kafka: `TransactionManager`, `TxnPartitionEntry`."""
+    """The producer's own state. Kafka: `TransactionManager`, `TxnPartitionEntry`."""
 
     identity: Identity = attrs.field(factory=Identity)
     """Its producer id and epoch."""
@@ -172,7 +172,7 @@ class Exchange:
     late: tuple[Request, ...] = ()
     """Requests that the leader has received, but whose connection is lost."""
     log: tuple[Entry, ...] = ()
-    """The leader's log, as far as it is this producer's."""
+    """This producer's part of the leader's log."""
     committed: int = 0
     """The offset below which an acknowledgement shows that every replica has the log."""
     forgotten: int = 0
@@ -233,5 +233,5 @@ def offsets(s: Exchange) -> range:
 
 
 def either(_: Exchange) -> tuple[bool, bool]:
-    """Whether it is so or not."""
+    """False and true."""
     return False, True

@@ -18,11 +18,11 @@ GAP_AFTER_TIMEOUT = Violated(9)
 Every later batch is retried until it times out as well.
 """
 WRITTEN_TWICE = Violated(18, WRITTEN_BY_OTHERS)
-"""After an election a batch overtakes an earlier one, which the new leader does not miss."""
+"""After an election a batch overtakes an earlier one, and the new leader accepts it."""
 OVERTAKEN = Violated(15, WRITTEN_BY_OTHERS)
-"""The same: the batch is written before the earlier one."""
+"""After an election a later batch is written before an earlier one."""
 FIRST_MISSING = Violated(6, WRITTEN_BY_OTHERS)
-"""The same: the new leader accepts a number other than 0."""
+"""After an election the new leader accepts a number other than 0."""
 
 NO_RETRIES = Variant(
     "no-retries",
@@ -39,8 +39,8 @@ NO_RETRIES = Variant(
         failures.controller_elects_leader,
     ),
     why=(
-        "With retries=0 nothing is written twice, and nothing is reordered; but each change of "
-        "leader and each lost connection makes batches fail, which may be written nevertheless."
+        "With retries=0 nothing is written twice or reordered. But each change of leader and each "
+        "lost connection fails batches, some of which may be written."
     ),
     violates={"OnlyTimeoutsReported": Violated(3), "CallbacksInOrder": Violated(6)},
 )
@@ -52,8 +52,8 @@ NO_IDEMPOTENCE = NO_RETRIES.derive(
         without.connection_is_lost_for_good: failures.connection_is_lost,
     },
     why=(
-        "Batches failed that could be sent again. With retries, a batch whose response is lost is "
-        "written twice, and a batch that is retried is written after the one that followed it."
+        "Batches failed that could have been retried. With retries, a batch whose response is lost "
+        "is written twice, and a retried batch is written after its successor."
     ),
     violates={
         "RecordsWrittenOnce": Violated(6),
@@ -66,8 +66,8 @@ ONE_IN_FLIGHT = NO_IDEMPOTENCE.derive(
     "one-in-flight",
     replace={without.producer_sends_unnumbered: without.producer_sends_unnumbered_alone},
     why=(
-        "A batch overtook an earlier one that was retried. With "
-        "max.in.flight.requests.per.connection=1 the order is kept, but batches are still written "
+        "A batch overtook an earlier one that was retried. "
+        "max.in.flight.requests.per.connection=1 keeps the order, but batches are still written "
         "twice."
     ),
     violates={"RecordsWrittenOnce": Violated(6)},
@@ -91,8 +91,8 @@ KAFKA_0_11 = ONE_IN_FLIGHT.derive(
     ),
     why=(
         "A batch whose response was lost was written twice. KIP-98: batches are numbered, and the "
-        "leader recognises the last one. It needs one request in flight, and a producer that the "
-        "leader does not know fails."
+        "leader recognises a retry of the last one. Only one request may be in flight, and a "
+        "producer that the leader does not know fails."
     ),
     violates={
         "RecordsWrittenOnce": Violated(7, FORGOTTEN),
@@ -104,8 +104,8 @@ BEFORE_KAFKA_5494 = KAFKA_0_11.derive(
     "before-kafka-5494",
     replace={before_kip_360.producer_sends_alone: before_kip_360.producer_sends_by_id},
     why=(
-        "The producer of 0.11 with more requests in flight: if one fails, those after it are out "
-        "of order, and fail for good."
+        "The producer of 0.11 with more than one request in flight: if one fails, the following "
+        "ones are out of order and are not retried."
     ),
     violates={
         "OnlyTimeoutsReported": Violated(7),
@@ -133,9 +133,9 @@ KAFKA_1_0 = KAFKA_0_11.derive(
     ),
     why=(
         "One request in flight was slow. KAFKA-5494: the leader remembers five batches, and the "
-        "producer sends those again that are out of order. A broker that does not know the "
-        "producer answers UNKNOWN_PRODUCER_ID, and the producer begins at 0 again, with the same "
-        "id and epoch: two batches may have the same number, and one of them is lost."
+        "producer retries batches that are out of order. A broker that does not know the producer "
+        "answers UNKNOWN_PRODUCER_ID, and the producer starts again at 0 with the same id and "
+        "epoch. Two batches may then have the same number, and one of them is lost."
     ),
     violates={
         "AcknowledgedRecordsWritten": Violated(11),
@@ -161,10 +161,10 @@ KAFKA_2_5 = Variant(
     parent="kafka-1.0",
     why=(
         "A number was used twice in one epoch, and a producer that the leader had forgotten "
-        "failed. KIP-360: the producer bumps its epoch before it begins at 0, and a leader "
-        "without state accepts any number. So after an election a batch can overtake an earlier "
-        "one, which is retried without end (KAFKA-14359), or the epoch is bumped, and the batch is "
-        "written again."
+        "failed. KIP-360: the producer bumps its epoch before it starts again at 0, and a leader "
+        "without state accepts any number. After an election, a batch can overtake an earlier "
+        "one, which is then retried forever (KAFKA-14359); or the producer bumps its epoch, and "
+        "the batch is written again."
     ),
     violates={
         "SequencesHaveNoGap": Violated(6),
@@ -205,8 +205,8 @@ ZERO_FIRST = KAFKA_4_5.derive(
     },
     why=(
         "A log with records of other producers accepted any number. In this variant, which is in "
-        "no release, a leader without state accepts only 0, and else answers "
-        "OUT_OF_ORDER_SEQUENCE_NUMBER, as KAFKA-18202 has it for transactions."
+        "no release, a leader without state accepts only 0 and otherwise answers "
+        "OUT_OF_ORDER_SEQUENCE_NUMBER, as KAFKA-18202 does for transactions."
     ),
     violates={
         "CallbacksInOrder": ACROSS_CONNECTIONS,
@@ -226,9 +226,9 @@ KAFKA_19880 = KAFKA_4_5.derive(
         since_kip_360.producer_bumps_epoch_of_unknown_id,
     ),
     why=(
-        "The other proposal, in no release: a leader without state accepts only 0, and else "
-        "answers UNKNOWN_PRODUCER_ID (KAFKA-19880). Today's producer then bumps its epoch at "
-        "once, while an earlier batch may be on its way, and is written in both epochs."
+        "The other proposal, in no release: a leader without state accepts only 0 and otherwise "
+        "answers UNKNOWN_PRODUCER_ID (KAFKA-19880). The producer of today then bumps its epoch "
+        "at once. An earlier batch that is still in flight may be written in both epochs."
     ),
     violates={
         "RecordsWrittenOnce": Violated(15),
@@ -243,8 +243,8 @@ SIX_IN_FLIGHT = KAFKA_4_5.derive(
     "six-in-flight",
     replace={producer.producer_sends: without.producer_sends_one_too_many},
     why=(
-        "Idempotence with more requests in flight than the leader remembers: it takes the oldest "
-        "for a gap, and the producer sends all of them again in the next epoch."
+        "Idempotence with more requests in flight than the leader remembers: a retry of the oldest "
+        "looks out of order, and the producer sends all of them again in the next epoch."
     ),
     violates={
         "RecordsWrittenOnce": Violated(14),
@@ -261,8 +261,8 @@ ACKS_1 = KAFKA_4_5.derive(
         failures.controller_elects_leader: without.controller_elects_leader_without_last,
     },
     why=(
-        "Idempotence with acks=1, which the producer refuses: the leader acknowledges a batch "
-        "that no follower has, and the next leader lacks it."
+        "Idempotence with acks=1, which the producer does not allow: the leader acknowledges a "
+        "batch that no follower has, and the next leader lacks it."
     ),
     violates={
         "AcknowledgedRecordsWritten": Violated(5),

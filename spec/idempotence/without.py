@@ -62,7 +62,7 @@ def producer_sends_unnumbered_alone(s: Exchange) -> Step[Exchange]:
 
 
 def sent_unnumbered(s: Exchange, limit: int) -> Guarded[Exchange]:
-    """The first batch in the queue is sent, with at most so many requests in flight."""
+    """The first batch in the queue is sent, with at most `limit` requests in flight."""
     record = yield from present("a batch is in the queue", first_in_queue(s))
     yield "another request may be in flight", has_room(s, limit)
     s = s.with_batch(record, evolve(s.batches[record], phase=Phase.SENT))
@@ -71,7 +71,7 @@ def sent_unnumbered(s: Exchange, limit: int) -> Guarded[Exchange]:
 
 @rule(by="producer", term=terms)
 def producer_completes_unnumbered_batch(s: Exchange, term: Term) -> Step[Exchange]:
-    """The batch is written, and the application is told so. Kafka: `Sender.completeBatch`."""
+    """The batch is written, and its success is reported. Kafka: `Sender.completeBatch`."""
     request = yield from received(s, term)
     yield "response reports success", request.answer is Answer.SUCCESS
     return with_acknowledged(s, term, request)
@@ -79,7 +79,7 @@ def producer_completes_unnumbered_batch(s: Exchange, term: Term) -> Step[Exchang
 
 @rule(by="producer")
 def producer_expires_unnumbered_batch(s: Exchange) -> Step[Exchange]:
-    """The oldest batch reaches delivery.timeout.ms, and the application is told that it failed.
+    """The oldest batch reaches delivery.timeout.ms, and its failure is reported.
 
     Kafka: `Sender.sendProducerData`.
     """
@@ -92,7 +92,7 @@ def producer_expires_unnumbered_batch(s: Exchange) -> Step[Exchange]:
 
 @rule(by="producer", term=terms)
 def producer_fails_batch(s: Exchange, term: Term) -> Step[Exchange]:
-    """The broker does not lead any more: the batch fails. Kafka: `Sender.canRetry`."""
+    """The broker is no longer the leader: the batch fails. Kafka: `Sender.canRetry`."""
     request = yield from received(s, term)
     yield "batch has not timed out", s.batches[request.record].phase is Phase.SENT
     yield "broker is not the leader", request.answer is Answer.NOT_LEADER
@@ -114,7 +114,7 @@ def connection_is_lost_for_good(s: Exchange, term: Term) -> Step[Exchange]:
 
 @rule(by="controller", end=offsets)
 def controller_elects_leader_without_last(s: Exchange, end: int) -> Step[Exchange]:
-    """Another replica is elected, which may lack what only its predecessor had.
+    """Another replica is elected; it may lack batches that only its predecessor had.
 
     Kafka: `ReplicationControlManager`, with acks=1.
     """
@@ -124,7 +124,7 @@ def controller_elects_leader_without_last(s: Exchange, end: int) -> Step[Exchang
 
 @rule(by="producer")
 def producer_sends_one_too_many(s: Exchange) -> Step[Exchange]:
-    """The producer has one request more in flight than the leader remembers.
+    """The producer has one more request in flight than the leader remembers batches.
 
     Not in Kafka: `ProducerConfig.postProcessAndValidateIdempotenceConfigs` limits them to 5.
     """

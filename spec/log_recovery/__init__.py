@@ -32,6 +32,6 @@ LOG_RECOVERY = Model(
         "retention, compaction and DeleteRecords",
         "time index, transaction index and producer snapshots",
         "lost or damaged checkpoints",
-        "damage to what was flushed",
+        "damage to flushed batches",
     ),
 )

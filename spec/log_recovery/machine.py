@@ -17,7 +17,10 @@ BOTH = (False, True)
 
 @rule(by="machine")
 def process_crashes(s: StoredLog) -> Step[StoredLog]:
-    """The broker's process ends without a shutdown; the operating system still writes its files."""
+    """The broker's process ends without a shutdown; the operating system still writes its files.
+
+    Kafka: `LogLoader.recoverLog` recovers the log at the restart.
+    """
     yield from running(s)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes
     return evolve(s, memory=None, crashes=s.crashes + 1)
@@ -25,11 +28,12 @@ def process_crashes(s: StoredLog) -> Step[StoredLog]:
 
 @rule(by="machine", end=kept_ends, torn=lambda s: BOTH)
 def machine_loses_power(s: StoredLog, end: int, torn: bool) -> Step[StoredLog]:
-    """The machine loses power: of the batches that were not flushed, those from `end` on are lost.
+    """The machine loses power, and the unflushed batches from `end` on are lost.
 
-    Of the first of them a part may be left. Simplification: files are written in the order of
-    their offsets (but see `segments-apart`), checkpoints are flushed when they are written, and
-    index entries survive, which is worse than losing them.
+    Part of the first lost batch may be left. Kafka: `LogLoader.recoverLog` keeps what is on disk.
+    Simplification: files are written in the order of their offsets (but see `segments-apart`),
+    checkpoints are flushed when they are written, and index entries survive, which is worse than
+    losing them.
     """
     yield from running(s)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes
@@ -39,9 +43,9 @@ def machine_loses_power(s: StoredLog, end: int, torn: bool) -> Step[StoredLog]:
 
 
 def after_power_loss(segments: Segments, end: int, torn: bool) -> Segments:
-    """The segments without the unflushed batches from `end` on, but maybe a part of the first.
+    """The segments without the unflushed batches from `end` on, or with part of the first of them.
 
-    A segment of which nothing is left is gone, except for the first one.
+    A segment with no batch left is gone, except for the first segment.
     """
     left = []
     for segment in segments:
@@ -55,7 +59,7 @@ def after_power_loss(segments: Segments, end: int, torn: bool) -> Segments:
 
 
 def parted(segment: SegmentFiles, end: int) -> tuple[SegmentFiles, StoredBatch | None]:
-    """What a segment keeps, and the first batch that it loses."""
+    """The part of a segment that is kept, and the first batch that is lost."""
     below = sum(batch.base_offset < end for batch in segment.batches)
     count = max(segment.flushed, below)
     lost = segment.batches[count] if count < len(segment.batches) else None

@@ -1,4 +1,4 @@
-"""The purpose of recovery: what was flushed survives, and what is served is whole and found."""
+"""The purpose of recovery: flushed batches survive, and batches that are served are whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def place_of(offset: int) -> str:
 
 @always
 def ServedBatchesAreValid(s: StoredLog) -> Claims:
-    """A running broker has no part of a batch in its log."""
+    """The log of a running broker has no torn batch."""
     if s.is_running:
         for batch in batches(s.segments):
             yield place_of(batch.base_offset), batch.is_valid
@@ -25,7 +25,7 @@ def ServedBatchesAreValid(s: StoredLog) -> Claims:
 def LogHasNoHole(s: StoredLog) -> Claims:
     """Each batch of a running broker begins where the one before it ends.
 
-    Segments do, too. Compaction, which makes holes, is not modelled.
+    So do segments. Compaction, which leaves holes, is not modelled.
     """
     if s.is_running:
         for one, other in pairwise(batches(s.segments)):
@@ -43,7 +43,7 @@ def FlushedBatchesSurvive(s: StoredLog) -> Claims:
 
 @always
 def RecoveryPointWithinFlushed(s: StoredLog) -> Claims:
-    """Every batch below the recovery point is flushed, by memory as by its checkpoint."""
+    """Every batch below the recovery point, in memory and in its checkpoint, is flushed."""
     for batch in unflushed(s.segments):
         yield "checkpoints", batch.base_offset >= s.recovery_file
         if s.memory is not None:
@@ -65,7 +65,7 @@ def LookupFindsBatch(s: StoredLog) -> Claims:
 def EpochCacheMatchesLog(s: StoredLog) -> Claims:
     """The leader-epoch cache has the epoch of each batch.
 
-    Otherwise the replica answers, or truncates, as if an epoch had ended where it did not.
+    Otherwise the replica answers or truncates by a wrong end offset of an epoch.
     """
     if s.memory is not None:
         for batch in batches(s.segments):
@@ -75,7 +75,7 @@ def EpochCacheMatchesLog(s: StoredLog) -> Claims:
 
 @reachable
 def RecoveryCutsTornBatch(s: StoredLog) -> bool:
-    """A power loss can leave a part of a batch for recovery to remove."""
+    """A power loss can leave a torn batch for recovery to remove."""
     return not s.is_running and not all(batch.is_valid for batch in batches(s.segments))
 
 

@@ -1,4 +1,4 @@
-"""The start of a broker: it takes the files as they are, or recovers the log."""
+"""The start of a broker: it uses the files as they are, or recovers the log."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from spec.log_recovery.state import Memory, SegmentFiles, Segments, StoredBatch,
 
 @rule(by="broker")
 def broker_starts_after_shutdown(s: StoredLog) -> Step[StoredLog]:
-    """After a clean shutdown the broker takes the files as they are.
+    """After a clean shutdown the broker uses the files as they are.
 
-    It removes `.kafka_cleanshutdown` first, so that a crash from now on is known as one
-    (KAFKA-10471). Kafka: `LogManager.loadLogs`, `LogLoader.recoverLog`.
+    It removes `.kafka_cleanshutdown` first, so that a later crash is not mistaken for a clean
+    shutdown (KAFKA-10471). Kafka: `LogManager.loadLogs`, `LogLoader.recoverLog`.
     """
     yield "broker is down", s.memory is None
     yield "shutdown was clean", s.is_clean
@@ -24,10 +24,11 @@ def broker_starts_after_shutdown(s: StoredLog) -> Step[StoredLog]:
 def broker_recovers_log(s: StoredLog) -> Step[StoredLog]:
     """After a crash the broker reads every batch from the segment of the recovery point on.
 
-    The log ends before the first batch that is not valid, and the indexes of what was read are
-    made anew. The recovery point stays, since nothing was flushed. The leader-epoch cache loses
-    the epochs that begin at the log end or above. Kafka: `LogLoader.recoverLog`,
-    `LogSegment.recover`. Simplification: recovery is one step; a crash during it is one before.
+    It truncates the log at the first invalid batch, and rebuilds the indexes of the segments that
+    it reads. The recovery point stays, since nothing was flushed. The leader-epoch cache loses the
+    epochs that begin at the log end or above. Kafka: `LogLoader.recoverLog`,
+    `LogSegment.recover`. Simplification: recovery is one step; a crash during it counts as a crash
+    before it.
     """
     yield "broker is down", s.memory is None
     yield "shutdown was not clean", not s.is_clean
@@ -37,7 +38,7 @@ def broker_recovers_log(s: StoredLog) -> Step[StoredLog]:
 
 
 def recovered(segments: Segments, recovery_point: int) -> Segments:
-    """The segments, up to the first batch from the recovery point on that is not valid."""
+    """The segments, up to the first invalid batch at or after the recovery point."""
     first = holding(segments, recovery_point)
     kept = list(segments[:first])
     for segment in segments[first:]:
@@ -49,7 +50,7 @@ def recovered(segments: Segments, recovery_point: int) -> Segments:
 
 
 def read_again(segment: SegmentFiles) -> SegmentFiles:
-    """The segment up to its first batch that is not valid, with a new index."""
+    """The segment up to its first invalid batch, with a new index."""
     read = SegmentFiles(segment.base_offset)
     for batch in valid_from_start(segment):
         read = read.append(batch)
@@ -57,7 +58,7 @@ def read_again(segment: SegmentFiles) -> SegmentFiles:
 
 
 def valid_from_start(segment: SegmentFiles) -> Iterable[StoredBatch]:
-    """The batches before the first that is not valid."""
+    """The batches before the first invalid one."""
     for batch in segment.batches:
         if not batch.is_valid:
             return

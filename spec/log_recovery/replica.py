@@ -23,7 +23,7 @@ from spec.log_recovery.state import (
 
 @rule(by="replica", epoch=epochs, records=counts)
 def replica_appends(s: StoredLog, epoch: int, records: int) -> Step[StoredLog]:
-    """A leader appends a producer's batch, or a follower one of the leader.
+    """A leader appends a producer's batch, or a follower appends one of the leader's.
 
     The log rolls first if the active segment is full. A new leader epoch is written to
     `leader-epoch-checkpoint` at once. Kafka: `UnifiedLog.append`, `LogSegment.append`,
@@ -54,11 +54,11 @@ def with_room(s: StoredLog) -> StoredLog:
 
 @rule(by="replica", offset=batch_offsets)
 def replica_truncates(s: StoredLog, offset: int) -> Step[StoredLog]:
-    """A follower removes the batches from an offset on, because the leader has others there.
+    """A follower truncates its log to an offset from which it diverges from the leader.
 
-    Index, leader-epoch cache and recovery point are cut as well, and the checkpoints written.
-    Kafka: `LogManager.truncateTo`, `UnifiedLog.truncateTo`. Simplification: what is truncated
-    does not come back after a power loss, and an offset within a batch is not truncated to.
+    It truncates index, leader-epoch cache and recovery point as well, and writes the checkpoints.
+    Kafka: `LogManager.truncateTo`, `UnifiedLog.truncateTo`. Simplification: truncated batches do
+    not come back after a power loss, and no truncation is to an offset within a batch.
     """
     memory = yield from running(s)
     cache = memory.epochs.truncate_from_end(offset)
@@ -84,9 +84,9 @@ def truncated(s: StoredLog, offset: int) -> StoredLog:
 
 @rule(by="replica", offset=ends)
 def log_flushes(s: StoredLog, offset: int) -> Step[StoredLog]:
-    """The segments from the recovery point to an offset are flushed: after a roll, or by time.
+    """The segments from the recovery point to an offset are flushed: after a roll, or periodically.
 
-    The recovery point moves once all of them are on disk. Kafka: `UnifiedLog.flush`, by the
+    The recovery point advances once all of them are on disk. Kafka: `UnifiedLog.flush`, by the
     scheduler; `LocalLog.flush`, `markFlushed`.
     """
     memory = yield from running(s)
@@ -95,7 +95,7 @@ def log_flushes(s: StoredLog, offset: int) -> Step[StoredLog]:
 
 
 def with_flushed(s: StoredLog, offset: int) -> StoredLog:
-    """The segments from that of the recovery point to below an offset are on disk."""
+    """The segments from the recovery point up to an offset are on disk."""
     assert s.memory is not None, "the guard holds"
     first = holding(s.segments, s.memory.recovery_point)
     segments = tuple(
@@ -120,7 +120,7 @@ def broker_writes_recovery_point(s: StoredLog) -> Step[StoredLog]:
 
 @rule(by="replica")
 def broker_shuts_down(s: StoredLog) -> Step[StoredLog]:
-    """The broker flushes the log, writes the checkpoints and notes that it shut down cleanly.
+    """The broker flushes the log, and writes the checkpoints and `.kafka_cleanshutdown`.
 
     Kafka: `LogManager.shutdown`.
     """

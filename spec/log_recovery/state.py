@@ -1,7 +1,7 @@
 """The state: the files of one log, and what the broker has in memory while it runs.
 
-What is written is in the page cache: it survives the end of the process, but a power loss only
-once it is flushed. A batch is one unit of size, whatever number of records it has, so a position
+Written batches are in the page cache: they survive a crash of the process, but survive a power loss
+only once they are flushed. A batch is one unit of size, however many records it has, so a position
 in a segment is the number of batches before it.
 """
 
@@ -12,14 +12,14 @@ from itertools import pairwise
 
 import attrs
 
-from spec.core import Guarded, bound, constant, evolve, present, replaced, tally
+from spec.core import Guarded, bound, constant, evolve, replaced, tally
 from spec.leader_epochs import LeaderEpochs
 from spec.storage.indexes import OffsetPosition, offset_lookup
 
 
 @attrs.frozen
 class Bounds:
-    """How much of the system is explored."""
+    """The limits of an exploration."""
 
     offsets: int = bound(3, 1, 6, "offsets that the log can have")
     batch_records: int = bound(2, 1, 3, "the most records that a batch has")
@@ -125,7 +125,7 @@ class StoredLog:
     crashes: int = tally()
     """How often the process ended or the machine lost power."""
     bounds: Bounds = constant()
-    """How much of the system is explored."""
+    """The limits of an exploration."""
 
     @property
     def end(self) -> int:
@@ -167,7 +167,9 @@ def initial(bounds: Bounds) -> list[StoredLog]:
 
 def running(s: StoredLog) -> Guarded[Memory]:
     """The guard that the broker runs, and what it has in memory."""
-    return present("broker is running", s.memory)
+    yield "broker is running", s.memory is not None
+    assert s.memory is not None, "the guard holds"
+    return s.memory
 
 
 def batches(segments: Iterable[SegmentFiles]) -> list[StoredBatch]:

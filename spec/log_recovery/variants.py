@@ -20,8 +20,8 @@ KAFKA_2_8 = Variant(
     "kafka-2.8",
     rules=(*replica.RULES, *machine.RULES, *recovery.RULES),
     why=(
-        "Kafka from 2.8 to 3.6. After a crash, everything that may not be on disk is read again, "
-        "and nothing is believed that was not flushed (KAFKA-10101, KAFKA-10471)."
+        "Kafka from 2.8 to 3.6. After a crash, every segment that may not be on disk is read, and "
+        "only flushed data is trusted (KAFKA-10101, KAFKA-10471)."
     ),
 )
 
@@ -71,9 +71,9 @@ KAFKA_3_7 = KAFKA_2_8.derive(
     },
     add=(scheduler_writes_epochs,),
     why=(
-        "A truncation no longer flushes the leader epochs (KAFKA-15046). After a power loss an "
-        "epoch that was truncated may be back. Recovery removes it only if the log has not grown "
-        "past its start again, as it does when the leader's next batches are of an older epoch."
+        "A truncation no longer flushes the leader epochs (KAFKA-15046). After a power loss a "
+        "truncated epoch may return. Recovery removes it unless the log has grown past its start "
+        "offset again, with batches of an older epoch."
     ),
     violates={
         "EpochCacheMatchesLog": Violated(states=7),
@@ -86,7 +86,7 @@ KAFKA_3_8 = KAFKA_2_8.derive(
     add=(scheduler_writes_epochs,),
     why=(
         "The scheduler writes the leader epochs after a truncation (KAFKA-16541), since a file "
-        "that was not flushed could be damaged. Now the end of the process is enough to bring a "
+        "that was not flushed could be damaged. Now a crash of the process is enough to bring a "
         "truncated epoch back. Kafka 4.1 does the same."
     ),
     violates={
@@ -97,7 +97,7 @@ KAFKA_3_8 = KAFKA_2_8.derive(
 
 @rule(by="replica", offset=batch_offsets)
 def replica_truncates_but_keeps_epochs(s: StoredLog, offset: int) -> Step[StoredLog]:
-    """A follower truncates its log, and leaves the leader-epoch cache as it is.
+    """A follower truncates its log, but not its leader-epoch cache.
 
     Not in Kafka: `UnifiedLog.truncateTo` truncates both.
     """
@@ -108,7 +108,7 @@ def replica_truncates_but_keeps_epochs(s: StoredLog, offset: int) -> Step[Stored
 EPOCHS_NOT_TRUNCATED = KAFKA_2_8.derive(
     "epochs-not-truncated",
     replace={replica.replica_truncates: replica_truncates_but_keeps_epochs},
-    why="An epoch of truncated batches stays, and seems to be that of the batches after them.",
+    why="The epoch of truncated batches stays, and is taken for the epoch of later batches.",
     violates={
         "EpochCacheMatchesLog": Violated(states=5),
     },
@@ -117,7 +117,7 @@ EPOCHS_NOT_TRUNCATED = KAFKA_2_8.derive(
 
 @rule(by="broker")
 def broker_recovers_log_but_keeps_epochs(s: StoredLog) -> Step[StoredLog]:
-    """After a crash the broker recovers the log, and takes the leader epochs as they are.
+    """After a crash the broker recovers the log, but not the leader-epoch cache.
 
     Not in Kafka: `LogLoader.load` truncates them to the log end.
     """
@@ -132,7 +132,7 @@ EPOCHS_NOT_RECOVERED = KAFKA_2_8.derive(
     replace={recovery.broker_recovers_log: broker_recovers_log_but_keeps_epochs},
     why=(
         "An epoch is written before its first batch. If a power loss takes the batch, the epoch "
-        "must go as well, or the batches that are fetched in its place seem to be of it."
+        "must be removed as well, or it is taken for the epoch of the batches fetched in its place."
     ),
     violates={
         "EpochCacheMatchesLog": Violated(states=6),
@@ -144,9 +144,9 @@ EPOCHS_NOT_RECOVERED = KAFKA_2_8.derive(
 
 @rule(by="broker")
 def broker_recovers_log_but_trusts_index(s: StoredLog) -> Step[StoredLog]:
-    """After a crash the broker removes batches that are not valid, and takes indexes as they are.
+    """After a crash the broker removes invalid batches, but does not rebuild the indexes.
 
-    Not in Kafka: `LogSegment.recover` makes the indexes anew.
+    Not in Kafka: `LogSegment.recover` rebuilds them.
     """
     yield "broker is down", s.memory is None
     yield "shutdown was not clean", not s.is_clean
@@ -164,8 +164,8 @@ INDEX_TRUSTED = KAFKA_2_8.derive(
     "index-trusted",
     replace={recovery.broker_recovers_log: broker_recovers_log_but_trusts_index},
     why=(
-        "Log and index are different files. The entry of a batch may be on disk when the batch is "
-        "not, and then points past the batch that takes its place."
+        "Log and index are separate files. The index entry of a batch may be on disk when the "
+        "batch is not, and then points past the batch that takes its place."
     ),
     violates={
         "LookupFindsBatch": Violated(states=6),
@@ -175,7 +175,7 @@ INDEX_TRUSTED = KAFKA_2_8.derive(
 
 @rule(by="replica", offset=batch_offsets)
 def replica_truncates_but_keeps_index(s: StoredLog, offset: int) -> Step[StoredLog]:
-    """A follower truncates the log file, and leaves the index as it is.
+    """A follower truncates the log file, but not the index.
 
     Not in Kafka: `LogSegment.truncateTo` truncates both.
     """
@@ -190,7 +190,7 @@ def replica_truncates_but_keeps_index(s: StoredLog, offset: int) -> Step[StoredL
 INDEX_NOT_TRUNCATED = KAFKA_2_8.derive(
     "index-not-truncated",
     replace={replica.replica_truncates: replica_truncates_but_keeps_index},
-    why="The entry of a truncated batch points past a longer batch that takes its place.",
+    why="The index entry of a truncated batch points past a longer batch that takes its place.",
     violates={
         "LookupFindsBatch": Violated(states=5),
     },
@@ -201,7 +201,7 @@ INDEX_NOT_TRUNCATED = KAFKA_2_8.derive(
 
 @rule(by="broker")
 def broker_recovers_log_and_moves_point(s: StoredLog) -> Step[StoredLog]:
-    """After a crash the broker recovers the log, and takes all that it has read for flushed.
+    """After a crash the broker recovers the log, and moves the recovery point to its end.
 
     Kafka: `Log.recoverLog` (2.7.0).
     """
@@ -217,7 +217,7 @@ BEFORE_KAFKA_10101 = KAFKA_2_8.derive(
     replace={recovery.broker_recovers_log: broker_recovers_log_and_moves_point},
     why=(
         "Until Kafka 2.7 recovery moved the recovery point to the log end without a flush. A "
-        "power loss could then leave a part of a batch where no recovery looks for it."
+        "power loss could then leave a torn batch below it, where recovery does not look."
     ),
     violates={
         "RecoveryPointWithinFlushed": Violated(states=4),
@@ -230,7 +230,7 @@ BEFORE_KAFKA_10101 = KAFKA_2_8.derive(
 
 @rule(by="replica", offset=ends)
 def log_flushes_after_moving_point(s: StoredLog, offset: int) -> Step[StoredLog]:
-    """The recovery point moves, and the segments are flushed later, or never.
+    """The recovery point advances, and the segments are flushed later, or never.
 
     Not in Kafka: `UnifiedLog.flush` moves it last.
     """
@@ -242,7 +242,7 @@ def log_flushes_after_moving_point(s: StoredLog, offset: int) -> Step[StoredLog]
 POINT_BEFORE_FLUSH = KAFKA_2_8.derive(
     "point-before-flush",
     replace={replica.log_flushes: log_flushes_after_moving_point},
-    why="A recovery point that is ahead of the flush hides from recovery what a power loss left.",
+    why="A recovery point ahead of the flush hides the damage of a power loss from recovery.",
     violates={
         "RecoveryPointWithinFlushed": Violated(states=3),
         "ServedBatchesAreValid": Violated(states=9),
@@ -268,7 +268,7 @@ def replica_truncates_but_keeps_point(s: StoredLog, offset: int) -> Step[StoredL
 POINT_NOT_TRUNCATED = KAFKA_2_8.derive(
     "point-not-truncated",
     replace={replica.replica_truncates: replica_truncates_but_keeps_point},
-    why="The batches that take the place of truncated ones count as flushed, and are not.",
+    why="Batches that take the place of truncated ones count as flushed, but are not.",
     violates={
         "RecoveryPointWithinFlushed": Violated(states=5),
         "LogHasNoHole": Violated(states=10),
@@ -316,7 +316,7 @@ CUT_AT_RECOVERY_POINT = KAFKA_2_8.derive(
 
 @rule(by="broker")
 def broker_starts_and_keeps_clean_file(s: StoredLog) -> Step[StoredLog]:
-    """After a clean shutdown the broker starts, and leaves `.kafka_cleanshutdown` where it is.
+    """After a clean shutdown the broker starts, and does not delete `.kafka_cleanshutdown`.
 
     Not in Kafka: `LogManager.loadLogs` deletes it; until 2.7 only once all logs were loaded, so
     that a crash before that counted as a clean shutdown (KAFKA-10471).
@@ -329,7 +329,7 @@ def broker_starts_and_keeps_clean_file(s: StoredLog) -> Step[StoredLog]:
 CLEAN_FILE_KEPT = KAFKA_2_8.derive(
     "clean-file-kept",
     replace={recovery.broker_starts_after_shutdown: broker_starts_and_keeps_clean_file},
-    why="The next crash is taken for a clean shutdown, and what it left is served as it is.",
+    why="The next crash is taken for a clean shutdown, and damaged files are served.",
     violates={
         "ServedBatchesAreValid": Violated(states=6),
         "RecoveryPointWithinFlushed": Violated(states=6),
@@ -347,9 +347,10 @@ def segments_of(s: StoredLog) -> range:
 
 @rule(by="machine", end=kept_ends, segment=segments_of)
 def machine_loses_end_of_segment(s: StoredLog, end: int, segment: int) -> Step[StoredLog]:
-    """The machine loses power, and a file is shorter than before, while later ones are whole.
+    """The machine loses power, and one file loses its end, while later files are whole.
 
-    File systems do not promise to write two files in the order of the writes.
+    File systems do not guarantee the order in which two files reach the disk. Kafka:
+    `LogLoader.recoverLog`, which does not compare the end of a segment with the next one.
     """
     yield from running(s)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes
@@ -365,8 +366,8 @@ SEGMENTS_APART = KAFKA_2_8.derive(
     add=(machine_loses_end_of_segment,),
     why=(
         "A roll flushes the old segment in the background. If a power loss takes its end but not "
-        "the next segment, every batch that is left is valid, and recovery sees no difference "
-        "from a log that was compacted."
+        "the next segment, every remaining batch is valid, and the log looks to recovery as if "
+        "it were compacted."
     ),
     violates={
         "LogHasNoHole": Violated(states=6),

@@ -76,7 +76,7 @@ def broker_restarts(s: Cluster, broker: Broker, hw: int) -> Step[Cluster]:
     """A broker restarts with the high watermark of some earlier checkpoint.
 
     It can register only after the controller has noticed its failure. Kafka:
-    `KafkaZkClient.registerBroker` waits for the old session to end (3.9.0), and
+    `KafkaZkClient.registerBroker` fails while the old session lasts (3.9.0), and
     `ClusterControlManager.registerBroker` answers DUPLICATE_BROKER_REGISTRATION until then;
     `ReplicaManager.checkpointHighWatermarks`. Simplification: it is unfenced in the same step,
     and takes no decision from before its restart.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec.core import Step, rule
-from spec.leader_epochs import UNDEFINED, EpochEnd
+from spec.leader_epochs import UNDEFINED, EpochEnd, truncation_for
 from spec.partition.alter_partition import (
     agreeing_requests,
     divergence,
@@ -58,6 +58,26 @@ def follower_fetches_and_joins_at_hw(s: Cluster, leader: Broker, follower: Broke
     """
     yield from requests(s, leader, follower)
     return (yield from fetched(s, leader, follower, joins_isr_at_hw(s, leader, follower)))
+
+
+# -- KAFKA-10706 ----------------------------------------------------------------------------------
+
+
+@rule(by="follower", leader=brokers, follower=brokers)
+def follower_truncates_but_keeps_empty_epochs(
+    s: Cluster, leader: Broker, follower: Broker
+) -> Step[Cluster]:
+    """A follower that has to truncate at its log end changes nothing, and asks the same again.
+
+    A leader epoch without records stays in its cache, although the leader does not know that
+    epoch. Kafka: `Log.truncateTo` (2.6.0).
+    """
+    end = yield from answers(s, leader, follower)
+    own = s.replicas[follower]
+    cut = truncation_for(end, own.epochs, own.log.end, own.hw)
+    if cut.offset < own.log.end:
+        s = s.with_log_cut(follower, cut.offset)
+    return s.with_replica(follower, truncates=not cut.done)
 
 
 # -- KAFKA-13141 ----------------------------------------------------------------------------------

@@ -40,6 +40,7 @@ FAIR = (
     kraft.controller_refuses_isr,
     elr.controller_commits_isr_and_elr,
     faults.follower_truncates_to_unnamed_epoch_end,
+    faults.follower_truncates_but_keeps_empty_epochs,
     faults.leader_counts_fetch_at_hw,
     faults.follower_fetches_and_joins_at_hw,
     faults.leader_counts_fetch_of_fenced,

@@ -21,6 +21,8 @@ TWO_BROKERS = {"brokers": 2, "crashes": 0, "leader_moves": 2, "records": 2}
 """Two brokers that take turns as leader, without any failure."""
 THREE_RECORDS = {**TWO_BROKERS, "records": 3}
 """The same with three records."""
+THREE_MOVES = {**TWO_BROKERS, "leader_moves": 3, "min_insync": 1}
+"""Two brokers that take turns once more; either suffices to commit."""
 MISSED_EPOCH = {"crashes": 1, "leader_moves": 2}
 """Enough for a leader that misses the epoch of another leader."""
 CUT_OFF = {"crashes": 0, "cut_offs": 1}
@@ -252,6 +254,23 @@ BEFORE_KAFKA_7128 = KAFKA_2_1.derive(
     },
 )
 
+BEFORE_KAFKA_10706 = KAFKA_2_1.derive(
+    "before-kafka-10706",
+    replace={follower.follower_truncates: faults.follower_truncates_but_keeps_empty_epochs},
+    why=(
+        "A truncation at the log end left leader epochs without records in the cache. A follower "
+        "could then ask for the same epoch forever, and never fetch again (up to 2.6.0)."
+    ),
+    violates={
+        "FollowersCatchUp": Violated(10, THREE_MOVES),
+        "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
+        "ReadableRecordsStay": Violated(13, MISSED_EPOCH),
+        "ListedEndNeverGoesBack": Violated(10),
+        "FencedBrokerNotInIsr": Violated(4, CUT_OFF),
+        "WritesAccepted": NO_WRITES,
+    },
+)
+
 BEFORE_KAFKA_13141 = KAFKA_2_7.derive(
     "before-kafka-13141",
     add=(faults.leader_counts_diverging_fetch,),
@@ -356,6 +375,7 @@ VARIANTS = (
     KAFKA_2_1,
     BEFORE_KIP_279,
     BEFORE_KAFKA_7128,
+    BEFORE_KAFKA_10706,
     KAFKA_2_7,
     BEFORE_KAFKA_13141,
     BEFORE_KAFKA_13091,

@@ -1,4 +1,4 @@
-"""The producer client, and what a broker keeps of producers, as pure functions of plain values.
+"""The producer client, and the producer state of a broker, as pure functions of plain values.
 
 The client:
 
@@ -9,7 +9,7 @@ The client:
 
 The broker, and the consumer of transactions:
 
-- `entries`: what a broker keeps of one producer, and what producers and coordinators append.
+- `entries`: the state of one producer, and the batches that producers and coordinators append.
 - `sequences`: the checks of a batch and of a marker.
 - `producer_state`: what a partition keeps of all producers: expiry, truncation, verification.
 - `snapshots`: the file in which a broker keeps it.

@@ -76,7 +76,7 @@ class Load:
 
 
 def partition_load(queues: Sequence[Queue], partitions: int) -> Load | None:
-    """The weights that the queues of a topic give; None if any partition is as good as another.
+    """The weights of a topic's partitions by their queues; None if all partitions are equal.
 
     The producer has a queue for each partition that it has sent to. As long as one of the topic's
     partitions has none, all are equal, as they are if all queues have the same length. Partitions

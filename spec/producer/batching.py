@@ -80,7 +80,7 @@ class PartitionQueue:
 
 @attrs.frozen
 class Accumulator:
-    """What holds for all partitions."""
+    """The state that all partitions share."""
 
     linger_ms: int
     is_exhausted: bool = False
@@ -138,7 +138,7 @@ def backs_off(queue: PartitionQueue) -> bool:
 
 
 def retry_backoff_ms(initial: int, most: int, attempts: int, jitter: float) -> int:
-    """The wait after so many attempts: doubled for each but the first, up to the maximum.
+    """The wait after this many attempts: doubled for each but the first, up to the maximum.
 
     `jitter` is a random factor from 0.8 to 1.2. Before 3.7 the wait is retry.backoff.ms after each
     attempt (KIP-580). With a maximum below the initial wait, the wait is the maximum. Kafka:

@@ -1,6 +1,6 @@
-"""What differs from release to release in what a broker keeps of producers.
+"""The rules of the producer state, release by release.
 
-Each release has one record of rules, derived from the one before: what is named is what changed.
+Each release has one record of rules, derived from another by naming what differs.
 
     >>> from spec.producer.broker_rules import rules_of
     >>> rules_of("2.3.1").without_state
@@ -39,7 +39,7 @@ class BrokerRules:
     trusts_replicated_markers: bool = True
     """Whether a replica accepts each marker that its leader has accepted."""
     marker_is_activity: bool = True
-    """Whether a marker counts when it is decided how long the producer has been idle."""
+    """Whether a marker counts as activity of the producer, which then expires later."""
     retention_forgets: bool = False
     """Whether producers are forgotten when their last record is deleted."""
     completes_empty: bool = False

@@ -1,4 +1,4 @@
-"""What a partition keeps of one producer, and what a producer or a coordinator appends.
+"""The state of one producer in a partition, and the batches of producers and coordinators.
 
 Kafka: `ProducerStateEntry`, `BatchMetadata`, `VerificationStateEntry`, `CompletedTxn` [4.2.0].
 """
@@ -12,11 +12,11 @@ import attrs
 from spec.producer.broker_rules import LATEST, BrokerRules
 
 NO_EPOCH = -1
-"""Instead of an epoch: the producer is unknown, or no marker has come."""
+"""The epoch of an unknown producer, or of a coordinator before its first marker."""
 NO_SEQUENCE = -1
-"""Instead of a sequence number: no batch of this epoch is remembered."""
+"""The last sequence number if no batch of this epoch is remembered."""
 NO_TIMESTAMP = -1
-"""Instead of a time."""
+"""The time of an unknown producer's last activity."""
 LAST_SEQUENCE = 2**31 - 1
 """The greatest sequence number; 0 follows it."""
 LAST_EPOCH = 2**15 - 1
@@ -123,7 +123,7 @@ class BatchMetadata:
 
 @attrs.frozen
 class ProducerEntry:
-    """What a partition keeps of one producer."""
+    """The state of one producer in a partition."""
 
     producer: int
     """The producer id."""

@@ -38,7 +38,7 @@ NO_SNAPSHOTS: Mapping[int, tuple[ProducerEntry, ...]] = MappingProxyType({})
 
 @attrs.frozen
 class ProducerState:
-    """The producer state of one replica. Each method returns what it changes as a new state."""
+    """The producer state of one replica. Each method returns the changed state as a new one."""
 
     rules: BrokerRules = LATEST
     """The rules."""
@@ -292,7 +292,7 @@ class ProducerState:
         )
 
     def truncate_fully(self, offset: int) -> ProducerState:
-        """The state of a log that begins anew at an offset: nothing is known.
+        """The state of a log that starts empty at an offset: no producer is known.
 
         Kafka: `ProducerStateManager.truncateFullyAndStartAt`.
         """
@@ -308,7 +308,7 @@ class ProducerState:
 
 
 def as_written(entry: ProducerEntry) -> ProducerEntry:
-    """What a snapshot says of a producer: its last batch, with the time of its last activity."""
+    """A producer's entry in a snapshot: its last batch, with the time of its last activity."""
     last = (attrs.evolve(b, timestamp=entry.last_timestamp) for b in entry.batches[-1:])
     return attrs.evolve(entry, batches=tuple(last))
 

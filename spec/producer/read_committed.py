@@ -1,8 +1,8 @@
-"""What a consumer delivers of the batches that it fetched, by its isolation.level.
+"""The records that a consumer delivers from the batches it fetched, by its isolation.level.
 
 With `read_uncommitted` (the default) it delivers every record but the markers. With
-`read_committed` the fetch ends at the last stable offset, and its response names the aborted
-transactions in its range; from where one begins to its abort marker, the consumer leaves out the
+`read_committed` the fetch ends at the last stable offset, and its response lists the aborted
+transactions in its range; from the first offset of one to its abort marker, the consumer drops the
 transactional batches of its producer.
 
     >>> from spec.producer.entries import DataBatch, EndMarker

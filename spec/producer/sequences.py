@@ -59,23 +59,23 @@ class Check(NamedTuple):
 
 @attrs.frozen
 class Append:
-    """One append, as far as it concerns one producer. Kafka: `ProducerAppendInfo`.
+    """One producer's part of an append. Kafka: `ProducerAppendInfo`.
 
-    A follower appends what it fetched in one go: several batches, each checked after the others.
+    A follower appends all batches of a response at once, and checks each after the ones before it.
     """
 
     current: ProducerEntry
-    """What the partition keeps of the producer before the append."""
+    """The state of the producer before the append."""
     origin: AppendOrigin = AppendOrigin.CLIENT
     """Where the append comes from."""
     verification: Verification | None = None
-    """The verification that the producer waits for, or has just got."""
+    """The verification that the producer waits for, or has just received."""
     rules: BrokerRules = LATEST
     """The rules."""
     updated: ProducerEntry = attrs.field(
         default=attrs.Factory(lambda self: attrs.evolve(self.current, batches=()), takes_self=True)
     )
-    """What the append makes of it, with the appended batches only."""
+    """The state of the producer after the append, with the appended batches only."""
     started: tuple[Transaction, ...] = ()
     """The transactions that begin with the append."""
     completed: tuple[CompletedTransaction, ...] = ()
@@ -107,8 +107,8 @@ class Append:
     def _marked(self, marker: EndMarker) -> Append:
         """A marker ends the transaction, and may begin an epoch.
 
-        Without a transaction it changes no stable offset. Before 2.8 it was taken for the begin
-        and the end of an empty one.
+        Without a transaction it changes no stable offset. Before 2.8 it began
+        and ended an empty one.
         """
         started, start = self.started, self.updated.transaction_start
         if start is None and self.rules.completes_empty:

@@ -110,7 +110,7 @@ def read_topic_id(text: str) -> str:
     """The topic id in a `partition.metadata`."""
     words = [re.split(r"\s+", line) for line in text.splitlines()[:2]]
     if [len(line) for line in words] != [2, 2]:
-        raise Malformed("there are no two lines of two words")
+        raise Malformed("two lines of two words are required")
     if _number(words[0][1], words[0][1]) < VERSION:
         raise Malformed(f"the version is {words[0][1]}")
     topic_id = words[1][1]

@@ -72,18 +72,24 @@ class OffsetMap(NamedTuple):
 
 
 def offset_map(
-    batches: Sequence[Batch], first_dirty: int, end: int, capacity: int | None = None
+    batches: Sequence[Batch],
+    first_dirty: int,
+    end: int,
+    capacity: int | None = None,
+    base_offsets: Sequence[int] = (),
 ) -> OffsetMap:
     """The map of the records from `first_dirty` to below `end`, but not of aborted transactions.
 
     Where the map is full (`log.cleaner.dedupe.buffer.size`), the cleaning ends at the last record
-    that it has. Kafka: `Cleaner.buildOffsetMap`. Simplification: a full map ends at a batch, where
-    Kafka also counts the gap between two segments as reached.
+    that it has, or at the last of the segments' base offsets that it reached. Kafka:
+    `Cleaner.buildOffsetMap`.
     """
     latest: dict[Content, int] = {}
     reached = first_dirty
     below = [batch for batch in batches if batch.base_offset < end]
     for batch, outcome in zip(below, outcomes(batches), strict=False):
+        begun = (base for base in base_offsets if base <= batch.base_offset)
+        reached = max(reached, *begun, 0)
         if not batch.is_control and outcome is not Marker.ABORT:
             for record in batch.records:
                 if record.key is not None and record.offset >= first_dirty:

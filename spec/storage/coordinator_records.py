@@ -27,8 +27,6 @@ from spec.storage.varint import Malformed
 
 OFFSETS_TOPIC = "__consumer_offsets"
 """The topic of group coordinators."""
-TRANSACTIONS_TOPIC = "__transaction_state"
-"""The topic of transaction coordinators."""
 
 
 @attrs.frozen
@@ -317,18 +315,6 @@ TRANSACTION_RECORDS: Mapping[int, RecordType] = {
     ),
 }
 """The records of `__transaction_state`."""
-
-TRANSACTION_STATES = (
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
-    "PrepareEpochFence",
-)
-"""The states of a transaction, in the order of `transactionStatus`. Kafka: `TransactionState`."""
 
 
 # -- records of either topic ----------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 There is no batch: each record stands alone, or the value of one *wrapper* has others compressed
 in it. Format 1 added the timestamp (KIP-32), and offsets inside a wrapper that count from the first
-inner record, so that a broker need not compress anew (KIP-31); the wrapper has the last offset.
+inner record, so that a broker need not recompress (KIP-31); the wrapper has the last offset.
 
 | at | bytes | field | |
 |---:|---:|---|---|

@@ -2,7 +2,7 @@
 
 After a clean shutdown everything was flushed and the files are taken as they are. Otherwise the
 segments from the recovery point on are read batch by batch: the log ends before the first batch
-that is not valid, and indexes are made anew. Segments below the recovery point were flushed, so
+that is not valid, and indexes are rebuilt. Segments below the recovery point were flushed, so
 their indexes are trusted.
 
 Kafka: `LogLoader`, `ProducerStateManager`. The model `log-recovery` has the same rules step by
@@ -12,7 +12,6 @@ step, with the crashes that make them necessary.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 import attrs
 
@@ -62,7 +61,7 @@ class LoadedLog:
 def load(found: FoundLog, settings: SegmentSettings, now: int = 0) -> LoadedLog:
     """The log after the broker has started. Kafka: `LogLoader.load`.
 
-    A log whose end is below its log start offset lost files: it begins anew at its start.
+    A log whose end is below its log start offset lost files: it starts empty at that offset.
     """
     segments = tuple(reopened(segment, now) for segment in found.segments)
     epochs = found.leader_epochs
@@ -159,12 +158,3 @@ def replay_from(snapshots: Iterable[int], log_start: int, log_end: int) -> int:
     Kafka: `ProducerStateManager.truncateAndReload`, `UnifiedLog.rebuildProducerState`.
     """
     return max((s for s in snapshots if log_start < s <= log_end), default=log_start)
-
-
-def has_hole(segments: Sequence[Segment]) -> bool:
-    """Whether a segment ends before the next one begins.
-
-    Compaction makes holes, so Kafka does not look for them; after a power loss one may mean that
-    the file system kept a later segment and lost the end of an earlier one.
-    """
-    return any(one.next_offset < other.base_offset for one, other in pairwise(segments))

@@ -154,7 +154,7 @@ def append_with_one_entry(
 def with_entries(
     segment: Segment, batches: Sequence[Batch], position: int, settings: SegmentSettings
 ) -> Segment:
-    """These batches are appended, and get one index entry if the last one is far enough away."""
+    """The segment with these batches, and an index entry if the last one is far enough away."""
     greatest = max(batch.max_timestamp for batch in batches)
     if segment.first_timestamp is None and not segment.batches:
         segment = attrs.evolve(segment, first_timestamp=greatest)
@@ -177,10 +177,10 @@ def with_entries(
 
 
 def age(segment: Segment, timestamp: int, now: int) -> int:
-    """How long a segment has waited to be rolled, given the timestamp of the next batch.
+    """The age of a segment, by which it rolls, given the timestamp of the next batch.
 
-    Counted in the time of records, so that a topic read from long ago rolls as it did then; by
-    the clock only where the first batch has no timestamp. Kafka: `LogSegment.timeWaitedForRoll`.
+    It is measured by the timestamps of records, so that a replayed topic rolls as it did before;
+    by the clock only if the first batch has no timestamp. Kafka: `LogSegment.timeWaitedForRoll`.
     """
     first = segment.first_timestamp
     if first is None and segment.batches:
@@ -314,7 +314,7 @@ def max_timestamp_of(segment: Segment) -> TimestampOffset:
 
 
 def reopened(segment: Segment, now: int = 0) -> Segment:
-    """The segment as a broker knows it that has just started: its files, and nothing else.
+    """The segment of a broker that has just started: only its files are known.
 
     Kafka: `LogSegment.open`, with the greatest timestamp from the time index.
     """
@@ -324,10 +324,9 @@ def reopened(segment: Segment, now: int = 0) -> Segment:
 
 
 def recover(segment: Segment, settings: SegmentSettings, now: int = 0) -> Segment:
-    """The segment of a broker that starts, up to its first batch that is not valid.
+    """The segment of a broker that starts, up to its first invalid batch, with new indexes.
 
-    Its indexes are made anew, whatever they were. Kafka: `LogSegment.recover`. It raises where an
-    offset is too far from the base offset.
+    Kafka: `LogSegment.recover`. It raises where an offset is too far from the base offset.
     """
     made = new_segment(segment.base_offset, settings, now)
     for batch in segment.batches:

@@ -27,7 +27,7 @@ SHARED = 0
 def coordinator_initializes_producer(s: Application, instance: int) -> Step[Application]:
     """A producer calls initTransactions and receives a new epoch, which fences earlier producers.
 
-    Both instances have the same transactional tid, since they process the same input (before
+    Both instances have the same transactional id, since they process the same input (before
     KIP-447). Kafka: `TransactionCoordinator.handleInitProducerId`.
     """
     return (yield from initialized(s, instance, SHARED))

@@ -1,7 +1,7 @@
 """Late requests: copies that arrive after their sender gave them up or repeated them.
 
-A request is handled and answered in one step, or its sender takes it for lost: then it is in flight
-until it arrives, or never arrives. These are the rules of transactions version 1, before KIP-890.
+A request is handled and answered in one step, or its sender gives it up: then it stays in flight,
+and arrives later or never. These are the rules of transactions version 1, before KIP-890.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What goes wrong without each ingredient: the rules of applications and brokers that lack one."""
+"""Missing ingredients: the rules of applications and brokers that lack one."""
 
 from __future__ import annotations
 
@@ -82,8 +82,8 @@ def producer_commits_result(s: Application, instance: int) -> Step[Application]:
     own = yield from at("result is produced", s, instance, Phase.PRODUCED)
     yield from is_current(s, own.id, own.epoch)
     ended = with_end(s, own.id, commits=True, epoch=own.epoch + 1)
-    told = with_committed(ended, instance, own.epoch + 1)
-    return told.with_instance(
+    committed = with_committed(ended, instance, own.epoch + 1)
+    return committed.with_instance(
         instance, phase=Phase.OFFSETS_SENT, txn=own.txn, position=own.position
     )
 

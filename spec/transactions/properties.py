@@ -41,7 +41,7 @@ def FencedProducerWritesNothing(s: Application) -> bool:
 def OpenTransactionIsCoordinated(s: Application, partition: int, tid: int) -> Claims:
     """The coordinator knows each open transaction of a partition, and will end it.
 
-    Otherwise the transaction hangs: the last stable offset does not advance any more.
+    Otherwise the transaction hangs: the last stable offset no longer advances.
     """
     if s.logs[partition].producers[tid].first != NO_OFFSET:
         yield f"{NAMES[partition]} log", partition in s.transactions[tid].partitions
@@ -113,7 +113,7 @@ FAIR = (
     version_2.partition_appends_later_marker,
     omissions.partition_appends_only_later_marker,
 )
-"""What the coordinator does by itself. No property waits for an application or for a failure."""
+"""The coordinator's own steps. No property relies on an application's step or on a failure."""
 
 
 @leads_to(weakly_fair=FAIR, may_stop=True)

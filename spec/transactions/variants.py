@@ -45,7 +45,7 @@ KAFKA_2_5 = Variant(
     rules=(*application.RULES, *version_1.RULES, *coordinator.RULES, *late.RULES),
     why=(
         "Kafka 2.5 to 3.5, transactions version 1 with the clients of KIP-360: a partition appends "
-        "whatever has a current epoch. A late Produce opens a transaction that the coordinator "
+        "any record with a current epoch. A late Produce opens a transaction that the coordinator "
         "does not know and nobody ends: the last stable offset is stuck (KAFKA-12671, KAFKA-14402)."
     ),
     violates={
@@ -128,7 +128,7 @@ KAFKA_4_2 = KAFKA_4_0.derive(
         late.late_marker_arrives: version_2.late_marker_arrives_v2,
     },
     why=(
-        "A partition requires of a marker a later epoch than that of the open transaction "
+        "A partition rejects a marker unless its epoch is later than that of the open transaction "
         "(KAFKA-19446)."
     ),
 )
@@ -178,7 +178,7 @@ BEFORE_KAFKA_19999 = KAFKA_4_2.derive(
     },
     why=(
         "The first form of KAFKA-19446, in no release: a marker that was written already is "
-        "refused as well. A coordinator that sends it again never completes the transaction."
+        "rejected as well. A coordinator that sends it again never completes the transaction."
     ),
     violates={
         "EndsAreCompleted": Violated(8, LATE_MARKER),
@@ -206,9 +206,9 @@ OWN_IDS = KAFKA_4_2.derive(
         coordinator.coordinator_fences_producer: kip_447.coordinator_fences_own_id,
     },
     why=(
-        "Each instance has its own transactional id, as is simplest, and sends offsets without the "
-        "group's generation, as before KIP-447 (2.5): nothing fences a zombie, and an input is "
-        "processed twice."
+        "Each instance has its own transactional id, but sends offsets without the group's "
+        "generation, as before KIP-447 (2.5): nothing fences a zombie, and an input is processed "
+        "twice."
     ),
     violates={
         "EachResultReadOnce": Violated(17, ZOMBIE),
@@ -235,7 +235,7 @@ UNSTABLE_FETCH = KIP_447.derive(
     replace={application.consumer_fetches_stable_offset: kip_447.consumer_fetches_offset},
     why=(
         "The generation alone is not enough. A zombie sent its offset before the rebalance, and "
-        "commits after its successor has fetched the offset from before."
+        "commits after its successor has fetched the previous offset."
     ),
     violates={
         "EachResultReadOnce": Violated(17, ZOMBIE),
@@ -340,8 +340,8 @@ NO_TIMEOUT = KAFKA_4_2.derive(
     "no-timeout",
     remove=(coordinator.coordinator_times_out,),
     why=(
-        "Without `transaction.timeout.ms`, the transaction of a producer that crashed stays open, "
-        "and so do all later records to `read_committed` consumers."
+        "Without `transaction.timeout.ms`, the transaction of a crashed producer stays open, and "
+        "hides all later records from `read_committed` consumers."
     ),
     violates={
         "StableOffsetReachesLogEnd": Violated(5, ZOMBIE),

@@ -84,7 +84,7 @@ def test_a_request_encodes_topics_and_text() -> None:
 
 
 JAVA_AND_JAR = pytest.mark.skipif(
-    shutil.which("java") is None or find_jar() is None,
+    shutil.which("javac") is None or find_jar() is None,  # it is compiled first
     reason=f"needs Java and Kafka's own classes: {HOW_TO_GET}",
 )
 

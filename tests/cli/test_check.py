@@ -232,6 +232,10 @@ def test_an_output_file_is_tested_before_the_exploration(
         ("\n\n1 / 0", "line 3: ZeroDivisionError"),
         ("x = 1", "own.py defines no Model"),
         ("from examples import COUNTER, CORRIDOR", "own.py:COUNTER or own.py:CORRIDOR"),
+        (
+            "from examples import DIE_HARD\nMINE = DIE_HARD.variants[0].derive('mine', why='')",
+            "own.py: the variant mine is in no Model; add it: evolve(M, variants=",
+        ),
     ],
 )
 def test_a_model_file_that_does_not_load_is_reported_with_its_line(

@@ -57,7 +57,7 @@ def test_replicas_of_two_brokers_are_compared(kspec: Kspec, tmp_path: Path) -> N
     in_batch(FIRST, 3, 100, b"w")(sound(tmp_path / "two"))
     ran = kspec("log", "one", "two")
     assert ran.code == 3
-    assert "offset 6 of leader epoch 0 is another record in one/orders-0" in ran.out
+    assert "offset 6 of leader epoch 0 is a different record in one/orders-0" in ran.out
 
 
 def test_the_page_is_written(kspec: Kspec, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +20,7 @@ import pytest
 from impl.broker import BrokerSettings, EmbeddedBroker
 from tests.impl.broker.scene import batch
 from tests.impl.broker.test_server import Client
-from tests.real_broker import classpath
+from tests.real_broker import classpath, require_compiler
 
 pytestmark = pytest.mark.slow
 
@@ -81,8 +80,9 @@ class Member:
 
 @contextlib.contextmanager
 def java(jars: str, program: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A Java program that is killed at the end."""
-    command = [str(shutil.which("java")), "-XX:TieredStopAtLevel=1", "-cp", jars]
+    """A Java program that is killed at the end; it is compiled first."""
+    require_compiler()
+    command = ["java", "-XX:TieredStopAtLevel=1", "-cp", jars]
     process = subprocess.Popen(
         [*command, str(program), *arguments],
         stdin=subprocess.PIPE,

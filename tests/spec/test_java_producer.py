@@ -195,8 +195,9 @@ class Story:
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.told.put(line.strip())
+        with contextlib.suppress(ValueError):  # the end of the story closes the pipe
+            for line in self.process.stdout:
+                self.told.put(line.strip())
 
     def send(self, partition: int, value: str) -> None:
         """The application sends a record."""

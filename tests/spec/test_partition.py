@@ -37,6 +37,7 @@ SMALL = (
     versions.CUT_OFF,
     versions.TWO_BROKERS,
     versions.THREE_RECORDS,
+    versions.THREE_MOVES,
     versions.ONE_IN_SYNC,
     {"brokers": 2},
 )
@@ -52,6 +53,7 @@ FAULTS = [
     ("kafka-2.0", "kafka-2.1", versions.MOVE, "AcknowledgedRecordsKept"),
     ("before-kip-279", "kafka-2.1", versions.TWO_BROKERS, "CountedRecordsAgree"),
     ("before-kafka-7128", "kafka-2.1", versions.MOVE, "AcknowledgedRecordsKept"),
+    ("before-kafka-10706", "kafka-2.1", versions.THREE_MOVES, "FollowersCatchUp"),
     ("kafka-2.1", "kafka-2.7", {}, "ListedEndNeverGoesBack"),
     ("before-kafka-13141", "kafka-2.7", versions.TWO_BROKERS, "AcknowledgedRecordsKept"),
     ("before-kafka-14704", "kafka-2.7", versions.TWO_BROKERS, "LogsAgreeBelowHw"),

@@ -32,6 +32,14 @@ def test_every_rule_names_its_kafka_method(name: str) -> None:
     assert {rule.name for rule in rules if not names_its_source(rule.doc)} == set()
 
 
+@pytest.mark.parametrize("name", OWN)
+def test_every_docstring_stands_alone(name: str) -> None:
+    """The pages list rules by variant, so a docstring cannot refer to the one before it."""
+    model = find_model(name)
+    rules = {rule for variant in model.variants for rule in variant.rules}
+    assert {rule.name for rule in rules if rule.doc.startswith("The same")} == set()
+
+
 @pytest.mark.parametrize(
     "doc",
     [

@@ -80,19 +80,21 @@ def cell(log: Log, offset: int, broker: int) -> Cell:
 
 
 def arrows(taken: Taken) -> Iterable[Arrow]:
-    """The messages of this step."""
+    """The messages of this step; a rule of someone's own may have none."""
     choices = taken.choices
     if "request" in choices:
         request: LeaderAndIsr = choices["request"]
         target = choices.get("follower", request.leader)
         yield Arrow(CONTROLLER, name_of(target), f"LeaderAndIsr, epoch {request.epoch}")
-    elif taken.rule.endswith("_isr") and "leader" in choices:
-        verb = "without" if "shrinks" in taken.rule else "with"
-        label = f"ISR {verb} broker {choices['follower']}"
-        yield Arrow(name_of(choices["leader"]), CONTROLLER, label)
-    elif "follower" in choices:
-        label = "next record, HW" if "fetches" in taken.rule else "where the logs agree"
-        yield Arrow(name_of(choices["leader"]), name_of(choices["follower"]), label)
+    elif {"leader", "follower"} <= choices.keys():
+        leader, follower = name_of(choices["leader"]), name_of(choices["follower"])
+        if "_isr" in taken.rule:
+            verb = "without" if "shrinks" in taken.rule else "with"
+            yield Arrow(leader, CONTROLLER, f"ISR {verb} {follower}")
+        elif "fetches" in taken.rule:
+            yield Arrow(leader, follower, "next record, HW")
+        elif "truncates" in taken.rule:
+            yield Arrow(leader, follower, "where the logs agree")
 
 
 def name_of(broker: int) -> str:

@@ -12,7 +12,7 @@ from spec.idempotence.state import NO_OFFSET, Answer, Batch, Exchange, Phase
 
 @always
 def RequestsMatchBatches(s: Exchange) -> Claims:
-    """A batch that is sent has one request in flight; one that timed out may have one."""
+    """A batch that was sent has one request in flight; one that timed out has at most one."""
     flying = [request.record for requests in s.connections for request in requests]
     for record, batch in enumerate(s.batches):
         if batch.phase is Phase.SENT:
@@ -36,9 +36,9 @@ def ResponsesInOrder(s: Exchange) -> Claims:
 
 @always
 def RequestsMatchNumbers(s: Exchange) -> Claims:
-    """A batch has the number of its request, unless it has got another one since.
+    """A batch has the number of its request, unless it was renumbered since.
 
-    Before 2.5 the other number may be the same, so only bumped epochs are looked at.
+    Before 2.5 the new number may be the same, so only bumped epochs are checked.
     """
     for requests in s.connections:
         for request in requests:
@@ -78,7 +78,7 @@ def EpochBeginsAtZero(s: Exchange) -> Claims:
 
 @always
 def AcknowledgedNumbersWereGiven(s: Exchange) -> Claims:
-    """The highest acknowledged number of a bumped epoch was given, and its batch is done.
+    """The highest acknowledged number of a bumped epoch was assigned, and its batch is done.
 
     It may be a number of an earlier epoch once an acknowledged batch has timed out.
     """
@@ -101,9 +101,9 @@ def BumpIsDueOnce(s: Exchange) -> Claims:
 
 @always
 def TimeoutsAreResolved(s: Exchange) -> Claims:
-    """If a batch may be written although it timed out, no new batch is sent for now.
+    """While a batch that timed out may still be written, no new batch is sent.
 
-    Up to 2.4, where two batches may have one number, it holds for one timeout only.
+    Up to 2.4, where two batches may have one number, this holds for one timeout only.
     """
     producer = s.producer
     for record, batch in enumerate(s.batches):
@@ -119,7 +119,7 @@ def TimeoutsAreResolved(s: Exchange) -> Claims:
 
 @always
 def OffsetsWithinLog(s: Exchange) -> Claims:
-    """What is forgotten is in the log, and nothing is sent to a future leader."""
+    """Only batches in the log are forgotten, and no request is sent to a future leader."""
     yield "log, forgotten", 0 <= s.forgotten <= len(s.log)
     yield "producer, its leader", 0 <= s.producer.leader <= s.term <= s.bounds.elections
     for term, requests in enumerate(s.connections):
@@ -129,7 +129,7 @@ def OffsetsWithinLog(s: Exchange) -> Claims:
 
 @always
 def AcknowledgedRecordsCommitted(s: Exchange) -> Claims:
-    """What is acknowledged is committed, and no more, unless an acknowledged batch timed out."""
+    """Exactly the acknowledged batches are committed, unless an acknowledged batch timed out."""
     end = max(batch.offset for batch in s.batches) + 1
     yield "log", end == s.committed or (end < s.committed and s.timeouts > 0)
 
@@ -142,7 +142,7 @@ def EveryRecordAcknowledged(s: Exchange) -> bool:
 
 @reachable_within(lambda bounds: bounds.disconnects > 0)
 def RequestIsLate(s: Exchange) -> bool:
-    """A request can be with the leader while its connection is lost."""
+    """A leader can have received a request whose connection is lost."""
     return bool(s.late)
 
 
@@ -174,7 +174,7 @@ def ErrorIsIgnored(s: Exchange) -> bool:
     )
 )
 def TimeoutIsResolved(s: Exchange) -> bool:
-    """It can turn out that no number is missing after a batch that timed out."""
+    """A producer can find that no number is missing after a batch timed out."""
     producer = s.producer
     return (
         producer.unresolved is None
@@ -190,25 +190,25 @@ def TimeoutIsResolved(s: Exchange) -> bool:
 
 EQUIVALENT = {
     "producer_sends without the guard 'batch is retried or every sequence is resolved'": (
-        "The broker refuses the new batch if the one before it is missing, and then the epoch is "
+        "The broker refuses the new batch if its predecessor is missing, and then the epoch is "
         "bumped as well: the guard only saves the request."
     ),
     "producer_ignores_error without the guard 'response reports an error'": (
         "The response is then lost, as if with its connection."
     ),
     "producer_expires_batch without the guard 'no epoch bump is due'": (
-        "A batch that times out before the bump gets no new number. It is the order in which "
-        "`Sender.runOnce` works, and a batch may time out just before the bump becomes due."
+        "A batch that times out before the bump gets no new number. The guard states the order of "
+        "`Sender.runOnce`, and a batch may time out just before the bump becomes due."
     ),
     "producer_learns_leader without the guard 'producer knows an earlier leader'": (
-        "The producer learns what it knows."
+        "The producer learns what it already knows."
     ),
     "leader_appends forgets late": "A late request that arrives again is a duplicate.",
     "connection_is_lost without the guard 'a request is in flight'": (
         "Nothing is lost with an idle connection."
     ),
     "controller_elects_leader forgets late": (
-        "The next leader checks the number of a late request as that of any retry."
+        "The next leader checks the number of a late request like that of any retry."
     ),
     "brokers_forget_producer without the guard 'brokers remember a batch'": (
         "There is nothing to forget."

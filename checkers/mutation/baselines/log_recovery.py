@@ -10,7 +10,7 @@ from spec.log_recovery.state import StoredLog, batches, flushed_end, unflushed
 
 @always
 def SegmentsAreWellFormed(s: StoredLog) -> Claims:
-    """Files hold no more batches than fit, and no offset beyond the bounds; the first is there."""
+    """Segments hold no more batches than fit, and no offset beyond the bounds; one begins at 0."""
     yield "segment 0", s.segments[0].base_offset == 0
     yield "log end", s.end <= s.bounds.offsets
     for segment in s.segments:
@@ -42,7 +42,7 @@ def IndexHasEveryBatch(s: StoredLog) -> Claims:
 
 @always
 def CheckpointsAreConsistent(s: StoredLog) -> Claims:
-    """After a clean shutdown everything is on disk; a running broker's file has its epochs."""
+    """After a clean shutdown the log is on disk; a running broker's file has its epochs."""
     boundaries = [0, *(batch.next_offset for batch in batches(s.segments))]
     yield "checkpoints", s.recovery_file in boundaries
     if s.memory is None:
@@ -55,14 +55,14 @@ def CheckpointsAreConsistent(s: StoredLog) -> Claims:
 
 @always
 def DurableIsFlushed(s: StoredLog) -> Claims:
-    """The ghost counts what was flushed, and nothing else."""
+    """The ghost variable counts exactly the flushed batches."""
     if s.memory is not None:
         yield "memory, durable", s.memory.recovery_point <= s.durable <= flushed_end(s)
 
 
 @always
 def PowerLossLeavesFlushedBatches(s: StoredLog) -> Claims:
-    """What is left when a power loss has taken batches is on disk; their index entries are left."""
+    """After a power loss every remaining batch is on disk; entries of lost batches may remain."""
     if s.memory is None:
         for segment in s.segments:
             taken = len(segment.index) >= max(len(segment.batches), 1)
@@ -71,7 +71,7 @@ def PowerLossLeavesFlushedBatches(s: StoredLog) -> Claims:
 
 @reachable
 def FlushMovesRecoveryPoint(s: StoredLog) -> bool:
-    """The recovery point can be at the log end before its checkpoint is."""
+    """The recovery point can reach the log end before its checkpoint does."""
     return s.memory is not None and s.recovery_file < s.memory.recovery_point == s.end
 
 
@@ -83,7 +83,7 @@ def ShutdownIsClean(s: StoredLog) -> bool:
 
 @reachable
 def CrashLeavesUnflushedBatch(s: StoredLog) -> bool:
-    """After the end of the process, batches can be in the page cache only."""
+    """After a crash of the process, batches can be in the page cache only."""
     return s.memory is None and bool(unflushed(s.segments))
 
 
@@ -96,14 +96,14 @@ def PowerLossTakesBatch(s: StoredLog) -> bool:
 
 @reachable
 def PowerLossTearsLastBatch(s: StoredLog) -> bool:
-    """A power loss can leave a part of the last batch of a full log."""
+    """A power loss can leave part of the last batch of a full log."""
     full = s.end == s.bounds.offsets
     return full and not batches(s.segments)[-1].is_valid
 
 
 @reachable
 def PowerLossTakesSegment(s: StoredLog) -> bool:
-    """A power loss can take the batch for which a full log rolled; its leader epoch is left."""
+    """A power loss can take the batch for which a full log rolled, and leave its leader epoch."""
     full = len(s.segments) == 1 and len(s.segments[0].batches) == s.bounds.segment_batches
     return (
         full and s.memory is None and s.epoch_file.epoch_at(s.end - 1) != s.epoch_file.latest_epoch
@@ -129,13 +129,13 @@ EQUIVALENT = {
         "If no batch is lost, none is torn."
     ),
     "broker_starts_after_shutdown without the guard 'broker is down'": (
-        "A broker that runs has removed the file of its last clean shutdown."
+        "A running broker has removed the file of its last clean shutdown."
     ),
     "broker_starts_after_shutdown forgets memory": (
-        "The broker recovers the log next, and finds every batch valid and the indexes as they are."
+        "The broker recovers the log next, finds every batch valid, and rebuilds the same indexes."
     ),
     "broker_recovers_log without the guard 'broker is down'": (
-        "A running broker that reads its files again finds what it has, and an older recovery "
+        "A running broker that reads its files again finds the same state, and an older recovery "
         "point only makes the next recovery read more."
     ),
 }

@@ -32,9 +32,9 @@ from spec.transactions.variants import (
 
 @always(tid=ids)
 def TransactionIsWellFormed(s: Application, tid: int) -> Claims:
-    """Only a transaction that is ongoing or prepared has partitions, and only then markers to send.
+    """Only an ongoing or prepared transaction has partitions, and only a prepared one has markers.
 
-    While none of its partitions is marked, a prepared transaction has all of them.
+    Until its first marker is written, a prepared transaction has all partitions to mark.
     """
     transaction = s.transactions[tid]
     is_ongoing = transaction.state is TxnState.ONGOING
@@ -67,7 +67,7 @@ def InstanceIsWellFormed(s: Application, instance: int) -> Claims:
 
 @always(instance=instances)
 def EpochIsGiven(s: Application, instance: int) -> Claims:
-    """The epoch of a producer is one that the coordinator has given, and no later one."""
+    """The coordinator has assigned the epoch of each producer."""
     own = s.instances[instance]
     if own.id != NO_ID:
         yield f"instance {instance}", 0 <= own.epoch <= s.transactions[own.id].epoch
@@ -83,7 +83,7 @@ def OneInstanceOwnsInput(s: Application) -> Claims:
 
 @always(partition=partitions, tid=ids)
 def ProducerStateMatchesLog(s: Application, partition: int, tid: int) -> Claims:
-    """What a partition knows of a producer is what its log shows, unless it has expired."""
+    """A partition's state of a producer matches its log, unless it has expired."""
     log = s.logs[partition]
     known = log.producers[tid]
     if known != ProducerState():
@@ -91,7 +91,7 @@ def ProducerStateMatchesLog(s: Application, partition: int, tid: int) -> Claims:
 
 
 def state_in(log: Log, tid: int) -> ProducerState:
-    """What a log shows of a producer."""
+    """The state of a producer, derived from the log."""
     epoch, first, coordinator_epoch = NO_EPOCH, NO_OFFSET, 0
     for offset, entry in enumerate(log.entries):
         if entry.id == tid:
@@ -105,7 +105,7 @@ def state_in(log: Log, tid: int) -> ProducerState:
 
 @always(partition=partitions)
 def EntriesAreSent(s: Application, partition: int) -> Claims:
-    """Records are of transactions that were begun; markers have an epoch that was given."""
+    """Records belong to transactions that were begun; markers have an epoch that was assigned."""
     place = f"{NAMES[partition]} log"
     for entry in s.logs[partition].entries:
         if entry.is_marker:
@@ -120,7 +120,7 @@ def EntriesAreSent(s: Application, partition: int) -> Claims:
 def EntriesAreCounted(s: Application, partition: int) -> Claims:
     """A transaction has one record in each partition, and its markers are repeated for a reason.
 
-    A marker is repeated by the next coordinator, or is late.
+    The next coordinator repeats a marker, or a repeated one is late.
     """
     place = f"{NAMES[partition]} log"
     entries = s.logs[partition].entries
@@ -144,7 +144,7 @@ def SentRecordsAreInLog(s: Application, instance: int) -> Claims:
 
 @always
 def CommitsAreOfThisApplication(s: Application) -> Claims:
-    """Only transactions that were begun and ended are committed, and the reader is in the log."""
+    """Only begun transactions are committed, and the reader's position is in the log."""
     yield "ghosts", all(0 <= txn < s.begun for txn in s.ghosts.committed)
     yield "reader", 0 <= s.reader.position <= s.logs[DATA].end
     yield "coordinator", 0 <= s.coordinator_epoch <= s.bounds.failovers
@@ -168,13 +168,13 @@ def EveryInputIsProcessed(s: Application) -> bool:
 
 @reachable
 def TransactionIsCommitted(s: Application) -> bool:
-    """A transaction can be committed, and its markers be written."""
+    """A transaction can be committed, with all its markers written."""
     return s.transactions[0].state is TxnState.COMPLETE_COMMIT
 
 
 @reachable
 def TransactionIsAborted(s: Application) -> bool:
-    """A transaction can be aborted, and its markers be written."""
+    """A transaction can be aborted, with all its markers written."""
     return s.transactions[0].state is TxnState.COMPLETE_ABORT
 
 
@@ -186,7 +186,7 @@ def SecondInstanceCommits(s: Application) -> bool:
 
 @reachable_within(lambda bounds: bounds.failovers > 0)
 def MarkerIsRepeatedByNextCoordinator(s: Application) -> bool:
-    """A coordinator can fail between the markers, and its successor write one again."""
+    """A coordinator can fail between two markers, and its successor can repeat the first."""
     markers = [entry for entry in s.logs[DATA].entries if entry.is_marker]
     return len({m.coordinator_epoch for m in markers if m.epoch == 1 and m.commits}) > 1
 
@@ -262,8 +262,8 @@ INVARIANTS = (
 # -- equivalent mutants ---------------------------------------------------------------------------
 
 COMPARED_TWICE = "The coordinator compares the epoch too, and no partition has a later one."
-OWN_END = "With the current epoch, only its own end is in progress, and it has not sent that yet."
-OLD_END = "Since 4.0 a late EndTxn has an earlier epoch, and is refused."
+OWN_END = "With the current epoch, only its own end can be in progress, not yet sent."
+OLD_END = "Since 4.0 a late EndTxn has an earlier epoch, and is rejected."
 SKIPPED_EPOCH = "No producer has the epoch that is skipped. Kafka 4.0 skips one."
 
 EQUIVALENT = {
@@ -275,7 +275,7 @@ EQUIVALENT = {
         "several, the variant unstable-fetch fails."
     ),
     "reader_reads_committed without the guard 'the last stable offset is ahead'": (
-        "Nothing is read then."
+        "No record is read then."
     ),
     "reader_reads_committed makes reader.position one less": (
         "The entry below the last stable offset is a marker, which is skipped again."
@@ -301,7 +301,7 @@ EQUIVALENT = {
         "The input that was aborted is the one at the committed offset."
     ),
     "coordinator_fences_producer without the guard 'producer is not initialized'": (
-        "The transaction is aborted as by a timeout."
+        "The transaction is aborted, as after a timeout."
     ),
     "coordinator_times_out makes transactions.epoch one more": SKIPPED_EPOCH,
     "coordinator_fences_producer makes transactions.epoch one more": SKIPPED_EPOCH,
@@ -324,7 +324,7 @@ EQUIVALENT = {
         "Each epoch has one transaction, with one result."
     ),
     "late_produce_arrives_v2 forgets late.produce": (
-        "If the same Produce arrives again, its sequence number or its epoch is refused."
+        "If the same Produce arrives again, its sequence number or its epoch is rejected."
     ),
     "coordinator_initializes_producer forgets transactions.state": (
         "Empty and the two Complete states accept the same requests."

@@ -11,7 +11,7 @@ AUTO_COMMIT = LISTENER.derive(
     replace={member.member_polls: auto_commit.member_polls_and_auto_commits},
     remove=(committing.member_commits,),
     why=(
-        "enable.auto.commit=true: poll commits the records of the poll before, which are "
+        "enable.auto.commit=true: poll commits the records of the previous poll, which are "
         "processed by then. The client also commits before a partition is revoked."
     ),
     violates={

@@ -129,7 +129,7 @@ COMMIT_ASYNC_CLOSE = COMMIT_ASYNC.derive(
     replace={coordinator.coordinator_revokes_partition: closing.member_closes},
     why=(
         "commitAsync, and close without a last commit. Partitions move only when a member closes, "
-        "and still the next owner repeats the records of a commit that was lost."
+        "yet the next owner repeats the records of a commit that was lost."
     ),
     violates={
         "RecordsAreProcessedAtMostOnce": Violated(states=8),
@@ -155,8 +155,8 @@ COMMIT_IN_FINALLY = ASYNC_THEN_SYNC.derive(
     "commit-in-finally",
     add=(closing.member_fails_and_commits_position,),
     why=(
-        "The usual form of it: commitSync in a finally block, which also runs after an exception. "
-        "It commits the position, which is beyond the failed record: the record is skipped."
+        "The usual form: commitSync in a finally block, which also runs after an exception. It "
+        "commits the position, which is beyond the failed record: the record is skipped."
     ),
     violates={
         "CommittedRecordsAreProcessed": Violated(states=4),

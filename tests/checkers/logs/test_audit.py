@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import attrs
 import pytest
 
 from checkers.logs.audit import PartitionReport, audit
@@ -210,7 +210,7 @@ DAMAGES: dict[str, tuple[Damage, str, int | None, str]] = {
         in_batch(FIRST, 2, 16, b"\x05", checked=False),
         f"{FIRST}.log",
         2,
-        "the format of the batch is none of 0, 1 and 2",
+        "the format of the batch is not 0, 1 or 2",
     ),
     "record": (in_batch(FIRST, 3, 61, b"\x00"), f"{FIRST}.log", 3, "the length of a record is"),
     "codec": (in_batch(FIRST, 3, 22, b"\x07"), f"{FIRST}.log", 3, "compression type of the batch"),
@@ -219,15 +219,20 @@ DAMAGES: dict[str, tuple[Damage, str, int | None, str]] = {
         lambda folder: edit(folder / f"{SECOND}.log", 8, (10**6).to_bytes(4)),
         f"{SECOND}.log",
         0,
-        "the file ends in a batch, of which it has",
+        "the file ends within a batch, after",
     ),
     "short": (
         lambda folder: edit(folder / f"{SECOND}.log", 8, bytes(4)),
         f"{SECOND}.log",
         0,
-        "a batch cannot have the length that it claims",
+        "a batch has an impossible length",
     ),
-    "zeros": (appended(f"{SECOND}.log", bytes(50)), f"{SECOND}.log", None, "50 bytes, is zeros"),
+    "zeros": (
+        appended(f"{SECOND}.log", bytes(50)),
+        f"{SECOND}.log",
+        None,
+        "50 bytes of the file",
+    ),
     "offset goes back": (
         in_batch(FIRST, 4, 0, (6).to_bytes(8)),
         f"{FIRST}.log",
@@ -258,13 +263,13 @@ DAMAGES: dict[str, tuple[Damage, str, int | None, str]] = {
         0,
         "the entry for offset 7 points at byte 333, where no batch begins",
     ),
-    "index points behind its batch": (
+    "index points past its batch": (
         lambda folder: written(
             f"{FIRST}.index", entry(3, positions(folder / f"{FIRST}.log")[4][0])
         )(folder),
         f"{FIRST}.index",
         0,
-        "behind its batch: offset 8 is there",
+        "past its batch: offset 8 is there",
     ),
     "index points behind the end": (
         appended(f"{FIRST}.index", entry(500, 50_000)),
@@ -276,7 +281,7 @@ DAMAGES: dict[str, tuple[Damage, str, int | None, str]] = {
         written(f"{FIRST}.index", entry(9, 400) + entry(5, 300)),
         f"{FIRST}.index",
         8,
-        "the entry for offset 5 does not follow the one before",
+        "the entry for offset 5 is out of order",
     ),
     "index cut off": (
         appended(f"{FIRST}.index", b"\1\2\3"),
@@ -300,19 +305,19 @@ DAMAGES: dict[str, tuple[Damage, str, int | None, str]] = {
         epochs((0, 0), (3, 25)),
         f"{FIRST}.log",
         5,
-        "leader epoch 2 begins here, at offset 10, and is not in leader-epoch-checkpoint",
+        "leader epoch 2 begins here, at offset 10, but is not in leader-epoch-checkpoint",
     ),
     "epoch starts elsewhere": (
         epochs((0, 0), (2, 12), (3, 25)),
         "leader-epoch-checkpoint",
         8,
-        "epoch 2 starts at 12, in the log at 10",
+        "epoch 2 starts at 12, but in the log at 10",
     ),
     "epoch starts too early": (
         epochs((0, 0), (2, 9), (3, 25)),
         "leader-epoch-checkpoint",
         8,
-        "epoch 2 starts at 9, in the log at 10",
+        "epoch 2 starts at 9, but in the log at 10",
     ),
     "epoch beyond the end": (
         epochs((0, 0), (2, 10), (3, 25), (4, 31)),
@@ -409,31 +414,31 @@ DAMAGES: dict[str, tuple[Damage, str, int | None, str]] = {
         written(f"{SECOND}.snapshot", snapshot((7, 2, 19, 19, 1, 1019, -1, -1))),
         f"{SECOND}.snapshot",
         10,
-        "producer 7 has epoch 1 in the log, and 2 in the snapshot of offset 20",
+        "producer 7 has epoch 1 in the log, but 2 in the snapshot of offset 20",
     ),
     "snapshot sequence": (
         written(f"{SECOND}.snapshot", snapshot((7, 1, 17, 19, 1, 1019, -1, -1))),
         f"{SECOND}.snapshot",
         10,
-        "producer 7 has sequence number 19, and 17 in the snapshot",
+        "producer 7 has sequence number 19, but 17 in the snapshot",
     ),
     "snapshot offset": (
         written(f"{SECOND}.snapshot", snapshot((7, 1, 19, 17, 1, 1019, -1, -1))),
         f"{SECOND}.snapshot",
         10,
-        "producer 7 wrote last at offset 19, and at 17 in the snapshot",
+        "producer 7 wrote last at offset 19, but at 17 in the snapshot",
     ),
     "snapshot transaction": (
         written(f"{SECOND}.snapshot", snapshot((7, 1, 19, 19, 1, 1019, -1, 18))),
         f"{SECOND}.snapshot",
         10,
-        "producer 7 has its open transaction at -1 in the log, and at 18",
+        "producer 7 has its open transaction at -1 in the log, but at 18",
     ),
     "snapshot beyond the end": (
         written(f"{40:020}.snapshot", snapshot()),
         f"{40:020}.snapshot",
         0,
-        "the snapshot is of offset 40, the end is 30",
+        "the snapshot is for offset 40, beyond the end 30",
     ),
     "left over": (
         written(f"{FIRST}.log.swap", b""),
@@ -465,14 +470,22 @@ def test_a_damage_is_found_at_its_file_and_byte(name: str, tmp_path: Path) -> No
     assert problems[0].position == place
 
 
-def test_only_the_damage_is_reported(tmp_path: Path) -> None:
-    """Most damages are one problem: what follows from it is not reported as well."""
-    counts = {}
-    for name, (damage, *_) in DAMAGES.items():
-        root = tmp_path / name.replace(" ", "_")
-        damage(sound(root))
-        counts[name] = len(report(root).problems)
-    assert sum(count == 1 for count in counts.values()) >= len(counts) * 0.7, counts
+WITH_CONSEQUENCES = {
+    "cut off": 6,  # checkpoints, epochs and indexes are about what is cut off
+    "short": 6,
+    "offset goes back": 3,
+    "offset below the segment": 3,
+    "index without order": 3,
+}
+"""The damages that are more than one problem."""
+
+
+@pytest.mark.parametrize("name", list(DAMAGES))
+def test_only_the_damage_is_reported(name: str, tmp_path: Path) -> None:
+    """What follows from a damage is not reported as well, where that can be told."""
+    damage, *_ = DAMAGES[name]
+    damage(sound(tmp_path))
+    assert len(report(tmp_path).problems) == WITH_CONSEQUENCES.get(name, 1)
 
 
 def first_segment_deleted(folder: Path) -> None:
@@ -579,7 +592,7 @@ def test_no_more_leader_epochs_are_kept_than_a_log_has(
 
 def test_folders_without_partitions_are_refused(tmp_path: Path) -> None:
     (tmp_path / "orders-0").mkdir()
-    for folder, says in ((tmp_path, "has none in it"), (tmp_path / "no", "not a folder")):
+    for folder, says in ((tmp_path, "contains none"), (tmp_path / "no", "not a folder")):
         with pytest.raises(SpecError, match=says):
             find_partitions([folder])
 
@@ -610,13 +623,13 @@ def test_replicas_are_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (in_batch(FIRST, 3, 100, b"w"), "offset 6 of leader epoch 0 is another record in /1/"),
+        (in_batch(FIRST, 3, 100, b"w"), "offset 6 of leader epoch 0 is a different record in /1/"),
         (
             lambda folder: (
                 in_batch(FIRST, 5, 12, (1).to_bytes(4))(folder),
                 epochs((0, 0), (1, 10), (2, 12), (3, 25))(folder),
             ),
-            "offset 10 has leader epoch 1, and 2 in /1/",
+            "offset 10 has leader epoch 1, but 2 in /1/",
         ),
         (
             written("partition.metadata", write_topic_id("A" * 21 + "Q")),
@@ -649,7 +662,7 @@ def test_compacted_replicas_are_compared_record_by_record(tmp_path: Path) -> Non
         in_batch(FIRST, 3, 100, b"w")(folder)
 
     (problem,) = replicas(tmp_path / "different", compact_and_damage)
-    assert "offset 8 of leader epoch 0 is another record in" in problem
+    assert "offset 8 of leader epoch 0 is a different record in" in problem
 
 
 def test_a_report_is_json(tmp_path: Path) -> None:
@@ -657,4 +670,4 @@ def test_a_report_is_json(tmp_path: Path) -> None:
     record = report(tmp_path).to_json()
     wanted = {"topic", "partition", "segments", "batches", "records", "start", "end", "problems"}
     assert wanted <= set(record)
-    assert attrs.fields_dict(PartitionReport)
+    assert json.loads(json.dumps(record)) == record

@@ -65,7 +65,7 @@ def test_replicas_have_bars_of_one_scale(tmp_path: Path) -> None:
     assert elements.of_class("bad") == 1
     places = re.findall(r'<rect x="([0-9.]+)"[^>]* class="segment', page)
     assert places[:2] == places[2:]
-    assert "another record" in page
+    assert "a different record" in page
 
 
 def test_a_page_runs_nothing_and_shows_names_as_text(tmp_path: Path) -> None:

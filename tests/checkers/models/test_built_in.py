@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import attrs
 import pytest
 
@@ -28,6 +30,20 @@ def test_a_built_in_model_has_its_picture_and_baseline() -> None:
     assert found.picture is not None
     assert found.baseline.invariants
     assert attrs.evolve(found, picture=None, baseline=Baseline()).variants is REPLICATION.variants
+
+
+def test_a_model_derived_from_a_built_in_one_has_its_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("derived.py").write_text(
+        "from attrs import evolve\n"
+        "from spec.replication import REPLICATION\n"
+        "MINE = evolve(REPLICATION, name='mine')\n"
+        "OTHER = evolve(MINE, initial=lambda bounds: [])\n"
+    )
+    assert find_model("derived.py:MINE").picture is find_model("replication").picture
+    assert find_model("derived.py:OTHER").picture is None
 
 
 def test_a_variant_inherits_equivalent_mutants_of_the_rules_that_it_shares() -> None:

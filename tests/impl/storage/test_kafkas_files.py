@@ -30,7 +30,8 @@ def test_recorded_files_are_read_as_kafka_reads_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A broker that was killed wrote them: codecs, transactions, compaction, rolled segments."""
-    zipfile.ZipFile(RECORDED).extractall(tmp_path)
+    with zipfile.ZipFile(RECORDED) as archive:
+        archive.extractall(tmp_path)
     monkeypatch.chdir(tmp_path)
     dump = Path("dump.txt").read_text()
     assert comparable(our_dump(dumped_files(Path()))) == comparable(dump)

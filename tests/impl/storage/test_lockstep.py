@@ -127,6 +127,20 @@ def test_an_unknown_codec_is_refused(codec: int) -> None:
     assert check_same(with_checksum(bytes(data))) is Fault.CODEC
 
 
+def test_a_negative_number_of_records_is_refused() -> None:
+    data = bytearray(write_batch(RecordBatch(0, 0)))
+    data[57:61] = b"\xff" * 4
+    assert check_same(with_checksum(bytes(data))) is Fault.COUNT
+
+
+def test_bits_of_an_integer_beyond_32_are_ignored() -> None:
+    record = b"\0\0\0" + b"\x82\x80\x80\x80\x70" + b"k" + b"\1\0"  # a key of one byte
+    head = write_batch(RecordBatch(0, 0, (Record(0),), base_timestamp=5, max_timestamp=5))[:61]
+    data = with_checksum(head + bytes((2 * len(record),)) + record)
+    assert read_batch(data).records == (Record(0, b"k"),)
+    assert check_same(data) is None
+
+
 def test_old_formats_are_read_as_the_specification_reads_them() -> None:
     for call, data in RECORDED["write"]:
         if call.split()[1] == "2":

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from benchmarks.peers.kafka_java import HOW_TO_GET, REPOSITORY, find_jar
+from tests.real_broker import require_compiler
 
 FOLDER = Path(__file__).parent
 
 
 def run_java(program: str, text: str, *arguments: str, class_path: str = "") -> list[str]:
     """The lines that a program in this folder prints."""
-    java = shutil.which("java")
-    if java is None:
-        pytest.skip("no java on the path")
+    require_compiler()
     options = ["-cp", class_path] if class_path else []
     ran = subprocess.run(
-        [java, "-Xshare:auto", "-XX:TieredStopAtLevel=1", *options, FOLDER / program, *arguments],
+        ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", *options, FOLDER / program, *arguments],
         input=text,
         capture_output=True,
         text=True,

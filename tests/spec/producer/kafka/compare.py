@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from checkers.oracle.draws import Draw
-from tests.real_broker import classpath
+from tests.real_broker import classpath, require_compiler
 from tests.spec.producer.kafka.batching import BATCHING
 from tests.spec.producer.kafka.kinds import Kind
 from tests.spec.producer.kafka.partitioners import PARTITIONERS
@@ -39,6 +39,7 @@ SHOWN = 5
 
 def kafka_answers(kind: Kind, version: str, calls: Sequence[str]) -> list[str]:
     """The answers of Kafka's own classes; skips where Java, Maven or the jars are missing."""
+    require_compiler()
     opened = ("java.lang", "java.util", "java.util.concurrent")
     opens = [f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in opened]
     jars = classpath(version, kind.artifact)

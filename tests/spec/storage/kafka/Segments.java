@@ -67,8 +67,13 @@ public class Segments {
     }
 
     static String create(String[] words) throws Exception {
-        if (segment != null)
-            segment.close();
+        if (segment != null) {
+            try {
+                segment.close();
+            } catch (RuntimeException full) {
+                // the index of the last scenario
+            }
+        }
         folder = Files.createTempDirectory(new File(System.getProperty("folder")).toPath(), "t").toFile();
         Map<String, Object> settings = new HashMap<>();
         settings.put("index.interval.bytes", words[2]);

@@ -36,7 +36,7 @@ from spec.storage.record_batch import RecordBatch, contradictions, read_batch, w
 from spec.storage.schema import Message, Schema, read_message, write_message
 from spec.storage.varint import Malformed
 from spec.vocabulary import TopicPartition
-from tests.real_broker import classpath
+from tests.real_broker import classpath, require_compiler
 from tests.spec.storage.draws import damage, draw_batch, draw_bytes, draw_message
 
 KAFKA = "4.1.0"
@@ -280,6 +280,7 @@ KINDS = {
 
 def kafka_answers(calls: Sequence[str]) -> list[str]:
     """The answers of Kafka's classes; skips where Java, Maven or the jars are missing."""
+    require_compiler()
     ran = subprocess.run(
         ["java", "-cp", classpath(KAFKA), str(FOLDER / "Bytes.java")],
         input="".join(f"{call}\n" for call in calls),

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-from tests.real_broker import classpath
+from tests.real_broker import classpath, require_compiler
 
 FOLDER = Path(__file__).parent
 SEGMENTS, LOGS = "Segments", "Logs"
@@ -20,9 +17,7 @@ SEGMENTS, LOGS = "Segments", "Logs"
 @contextmanager
 def compiled(version: str, program: str) -> Iterator[list[str]]:
     """The command that plays scenarios on one release; skips the test without Java or Kafka."""
-    for tool in ("java", "javac"):
-        if shutil.which(tool) is None:
-            pytest.skip(f"Kafka needs {tool}")
+    require_compiler()
     jars = classpath(version)
     with tempfile.TemporaryDirectory() as folder:
         sources = [str(FOLDER / f"{name}.java") for name in ("Batches", program)]

@@ -186,7 +186,8 @@ class Played:
             return f"{stable} {active} nothing {self.dump()}"
         end = first_uncleanable_segment(self.segments, part.first_uncleanable)
         batches = [batch for segment in self.segments for batch in segment.batches]
-        latest = offset_map(batches, part.first_dirty, end, capacity=int(words[1]))
+        bases = [segment.base_offset for segment in self.segments]
+        latest = offset_map(batches, part.first_dirty, end, int(words[1]), bases)
         cleaning = Cleaning(latest, end, now, self.cleaner.delete_retention_ms, last(active))
         self.resize(self.merge(cleaning), dumped)
         return f"{stable} {active} {latest.end} {self.dump()}"

@@ -30,7 +30,11 @@ Append = Callable[[Segment, Sequence[Batch], SegmentSettings], Segment]
 APPENDS: dict[str, Append] = {"4.0.0": append_with_one_entry, "4.1.0": append}
 """How each release indexes an append (KAFKA-806)."""
 
-REJECTIONS = ("rejected IllegalArgumentException", "rejected LogSegmentOffsetOverflowException")
+REJECTIONS = (
+    "rejected IllegalArgumentException",
+    "rejected LogSegmentOffsetOverflowException",
+    "rejected IndexOffsetOverflowException",
+)
 """How Kafka rejects a batch that needs an entry in a full index, or is too far away for it."""
 
 
