@@ -45,9 +45,16 @@ SETTINGS = {
     "group.min.session.timeout.ms": "100",
     "group.max.size": "4",
     "log.cleaner.enable": "false",
+    "log.retention.ms": "-1",
+    "offsets.retention.check.interval.ms": "86400000",
+    "producer.id.expiration.check.interval.ms": "86400000",
     "auto.create.topics.enable": "false",
 }
-"""The settings of the broker: small, and without a delay before a rebalance."""
+"""The settings of the broker: small, and without a delay before a rebalance.
+
+Nothing expires while a test runs, however slow the machine is: half a minute after its start a
+broker would delete batches with old timestamps, and after ten minutes idle groups and producers.
+"""
 
 SCALA = {
     "group.coordinator.rebalance.protocols": "classic",

@@ -15,8 +15,11 @@ from tests.checkers.conformance.proxy import Fault, proxied
 
 def test_without_a_fault_nothing_differs(embedded: str, search_it: SearchIt) -> None:
     with proxied(embedded, None) as address:
-        searched = search_it(address, histories=4)
-    assert searched.found == ()
+        for _ in range(3):  # a busy machine may answer a history late
+            searched = search_it(address, histories=4)
+            assert searched.found == ()
+            if searched.unsteady == 0:
+                break
     assert searched.steps == 160
 
 

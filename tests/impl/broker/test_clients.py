@@ -85,6 +85,7 @@ class Members:
         self._consume = consume
         self.taken: dict[int, dict[int, bytes]] = defaultdict(dict)
         """Each partition's records, by offset."""
+        self._lock = threading.Lock()  # consumers add records while the test reads them
         self.members = [self._start(number) for number in range(3)]
 
     def _start(self, number: int) -> Member:
@@ -92,7 +93,8 @@ class Members:
 
     def took(self, partition: int, offset: int, value: bytes) -> None:
         """A consumer has taken a record."""
-        known = self.taken[partition].setdefault(offset, value)
+        with self._lock:
+            known = self.taken[partition].setdefault(offset, value)
         assert known == value
 
     def restart(self, number: int) -> None:
@@ -112,7 +114,8 @@ class Members:
 
     def values(self) -> list[bytes]:
         """All records that were taken."""
-        return [value for records in self.taken.values() for value in records.values()]
+        with self._lock:
+            return [value for records in self.taken.values() for value in records.values()]
 
     def stop(self) -> None:
         """Stop all consumers."""
