@@ -37,11 +37,12 @@ def producer_sends_offsets_in_generation(s: Application, instance: int) -> Step[
     """The producer sends the next offset to read, with the generation of its consumer.
 
     Otherwise the response is ILLEGAL_GENERATION, and the application aborts. Kafka:
-    `OffsetMetadataManager.validateTransactionalOffsetCommit`.
+    `OffsetMetadataManager.validateTransactionalOffsetCommit`. Simplification: the broker adds the
+    partition of offsets to the transaction even if the group then refuses the offsets.
     """
     own = yield from at("result is produced", s, instance, Phase.PRODUCED)
-    yield "generation is current", own.generation == s.generation
     yield from may_join(s, OFFSETS, own.id, own.epoch)
+    yield "generation is current", own.generation == s.generation
     return with_offset(with_joined(s, OFFSETS, own.id, own.epoch), instance)
 
 
@@ -52,8 +53,8 @@ def late_offset_commit_arrives_in_generation(s: Application) -> Step[Application
     Kafka: `OffsetMetadataManager.validateTransactionalOffsetCommit`.
     """
     late = yield from present("a late TxnOffsetCommit is in flight", s.late.commit)
-    yield "generation is current", late.generation == s.generation
     yield from may_join(s, OFFSETS, late.id, late.record.epoch)
+    yield "generation is current", late.generation == s.generation
     return with_late_offset_commit(with_joined(s, OFFSETS, late.id, late.record.epoch), late)
 
 

@@ -49,7 +49,7 @@ def test_one_replica_is_lost_with_its_disk(kspec: Kspec) -> None:
         "name": "acks",
         "of": "producer",
         "value": "all",
-        "from": "the default of Kafka 4.1",
+        "from": "the default of Kafka 4.2",
     } in (record["settings"])
     assert "clocks" in record["not_modelled"]
 
@@ -120,7 +120,7 @@ def test_a_brokers_file_without_a_number_of_replicas_has_kafkas_default(kspec: K
     assert "the default of default.replication.factor is 1" in " ".join(ran.out.split())
     record = asked(kspec, "s.properties", code=0)
     factor = next(v for v in record["settings"] if v["name"] == "default.replication.factor")
-    assert (factor["value"], factor["from"]) == (1, "the default of Kafka 4.1")
+    assert (factor["value"], factor["from"]) == (1, "the default of Kafka 4.2")
 
 
 @pytest.mark.usefixtures("no_search")
@@ -193,7 +193,7 @@ def test_values_that_kafka_refuses_are_each_named(kspec: Kspec, tmp_path: Path) 
     Path("p.properties").write_text("acks=2\r\nretries=-1\r\nlinger.ms=1\r\n")
     ran = kspec("advise", "p.properties")
     assert (ran.code, ran.out) == (151, "")
-    refused = "Kafka 4.1 does not start with it"
+    refused = "Kafka 4.2 does not start with it"
     assert ran.err.splitlines() == [
         f"kspec: p.properties, line 1: acks must be one of all, -1, 0, 1, not '2': {refused}",
         f"kspec: p.properties, line 2: retries must be at least 0, not -1: {refused}",
@@ -204,7 +204,7 @@ def test_values_that_kafka_refuses_are_each_named(kspec: Kspec, tmp_path: Path) 
     ("arguments", "code", "problem"),
     [
         (("absent.properties",), 151, "cannot read absent.properties: No such file"),
-        (("--set", "acsk=all"), 151, "Kafka 4.1 has no setting named 'acsk': did you mean acks?"),
+        (("--set", "acsk=all"), 151, "Kafka 4.2 has no setting named 'acsk': did you mean acks?"),
         (("--set", "acks"), 151, "--set takes NAME=VALUE"),
         (("--kafka", "9.9"), 151, "the settings of Kafka 9.9 are not known"),
         (("--kafka", "new"), 151, "a version of Kafka is a number"),

@@ -34,6 +34,11 @@ def test_the_defaults_of_a_consumer_are_not_exactly_once() -> None:
     assert {f.setting for f in alone} <= {"transactional.id"}
 
 
+def test_a_transactional_producer_of_4_2_has_no_finding() -> None:
+    whole = ("transactional.id=a", "enable.auto.commit=false", "isolation.level=read_committed")
+    assert findings("4.2", *whole) == []
+
+
 @pytest.mark.parametrize("release", ["0.11.0", "2.4", "2.5", "3.5", "3.6", "3.9", "4.0", "4.1"])
 def test_every_finding_names_a_variant_that_fails(release: str) -> None:
     model = find_model("transactions")
