@@ -29,7 +29,7 @@ from spec.storage.record_batch import (
 )
 from spec.storage.varint import Malformed
 from tests.spec.storage.draws import damage, draw_batch, draw_bytes, with_checksum
-from tests.spec.storage.test_files import legacy
+from tests.spec.storage.test_files import DAMAGED_LEGACY
 from tests.spec.storage.test_kafka_bytes import RECORDED
 
 DECOMPRESSOR = Decompressor()
@@ -155,18 +155,7 @@ def test_old_formats_are_read_as_the_specification_reads_them() -> None:
         assert rows[0]["base_offset"] == records[0].offset
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        legacy(0, 0, b"v")[:-1] + b"w",
-        legacy(0, 1, None, attributes=1),
-        legacy(0, 1, b"v", attributes=4),
-        legacy(0, 1, compress(Codec.GZIP, b""), attributes=1),
-        legacy(0, 1, compress(Codec.GZIP, legacy(1, 1, b"v", attributes=1)), attributes=1),
-        legacy(1, 1, compress(Codec.GZIP, legacy(2, 1, b"v")), attributes=1),
-        legacy(1, 1, compress(Codec.GZIP, b"\0" * 30), attributes=1),
-    ],
-)
+@pytest.mark.parametrize("data", DAMAGED_LEGACY)
 def test_damaged_records_of_old_formats_are_refused(data: bytes) -> None:
     with pytest.raises(Malformed):
         read_legacy(data)

@@ -117,20 +117,20 @@ def test_a_wrapper_has_the_offset_of_its_last_record() -> None:
     assert read_legacy(legacy(3, 1, None)) == (LegacyRecord(3, 1, None, None, 77),)
 
 
+DAMAGED_LEGACY = (
+    legacy(0, 0, b"v")[:-1] + b"w",
+    legacy(0, 1, None, attributes=1),
+    legacy(0, 1, b"v", attributes=4),
+    legacy(0, 1, compress(Codec.GZIP, b""), attributes=1),
+    legacy(0, 1, compress(Codec.GZIP, legacy(1, 1, b"v", attributes=1)), attributes=1),
+    legacy(1, 1, compress(Codec.GZIP, legacy(2, 1, b"v")), attributes=1),
+    legacy(1, 1, compress(Codec.GZIP, b"\0" * 30), attributes=1),
+)
+"""Records of formats 0 and 1 that have their length, and are malformed."""
+
+
 @pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        legacy(0, 0, b"v")[:-1],
-        legacy(0, 0, b"v")[:-1] + b"w",
-        legacy(0, 3, b"v"),
-        legacy(0, 1, None, attributes=1),
-        legacy(0, 1, b"v", attributes=4),
-        legacy(0, 1, compress(Codec.GZIP, b""), attributes=1),
-        legacy(0, 1, compress(Codec.GZIP, legacy(1, 1, b"v", attributes=1)), attributes=1),
-        legacy(1, 1, compress(Codec.GZIP, legacy(2, 1, b"v")), attributes=1),
-        legacy(1, 1, compress(Codec.GZIP, b"\0" * 30), attributes=1),
-    ],
+    "data", [b"", legacy(0, 0, b"v")[:-1], legacy(0, 3, b"v"), *DAMAGED_LEGACY]
 )
 def test_a_damaged_record_of_an_old_format_is_malformed(data: bytes) -> None:
     with pytest.raises(Malformed):
