@@ -56,12 +56,6 @@ Nothing expires while a test runs, however slow the machine is: half a minute af
 broker would delete batches with old timestamps, and after ten minutes idle groups and producers.
 """
 
-SCALA = {
-    "group.coordinator.rebalance.protocols": "classic",
-    "group.coordinator.new.enable": "false",
-}
-"""The settings of a 3.9 broker that coordinates groups in Scala."""
-
 
 def require(*tools: str) -> None:
     """Skip the test if one of these commands is missing."""

@@ -25,9 +25,6 @@ from spec.storage.schema import NUMBERS, ZERO_UUID, Field, Message, Schema, read
 from spec.storage.schema import write_message as write_fields
 from spec.storage.varint import Malformed
 
-OFFSETS_TOPIC = "__consumer_offsets"
-"""The topic of group coordinators."""
-
 
 @attrs.frozen
 class RecordType:

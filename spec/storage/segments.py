@@ -24,9 +24,6 @@ from spec.storage.indexes import (
     fits,
 )
 
-SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
-"""The files of a segment: batches, offset index, time index, aborted transactions."""
-
 
 def file_name(base_offset: int, suffix: str = ".log") -> str:
     """The name of a segment's file: its base offset with 20 digits, so that names sort by offset.
