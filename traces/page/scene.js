@@ -274,12 +274,16 @@ function drawLane(lane, scene) {
   return element;
 }
 
+const longestText = Math.max(
+  0, ...scenes.flatMap((s) => s.lanes.flatMap((lane) => lane.cells.map((cell) => cell.text.length)))
+);
 const longestLog = Math.max(0, ...scenes.flatMap((s) => s.lanes.map((lane) => lane.cells.length)));
 
 function drawLanes(scene) {
   const lanes = make("div.lanes", {}, scene.lanes.map((lane) => drawLane(lane, scene)));
   lanes.classList.toggle("stacked", longestLog > 5);
   lanes.classList.toggle("bare", longestLog === 0);
+  lanes.classList.toggle("wide", longestText > 9); // more than two lines of a narrow cell
   lanes.classList.toggle("messaged", scenes.some((s) => s.arrows.length));
   return lanes;
 }
