@@ -85,9 +85,9 @@ def describe(
         star = " (default)" if variant.name == default else ""
         parent = f", derived from {variant.parent}" if variant.parent else ""
         lines += [f"    {variant.name}{star}{parent}", f"        {variant.why}"]
-        lines += [f"        {line}" for line in expectations(variant)]
+        before = next((v for v in variants if v.name == variant.parent), None)
+        lines += [f"        {line}" for line in expectations(variant, before)]
         if rules:
-            before = next((v for v in variants if v.name == variant.parent), None)
             lines += [f"        {line}" for line in rules_of(model, variant, before)]
     if model.bound_ranges():
         lines += ["", "  bounds"]
@@ -123,11 +123,20 @@ def rules_of(
         yield from rule_lines(model, rule)
 
 
-def expectations(variant: Variant[Any]) -> list[str]:
-    """The violations that are expected of a variant."""
+def expectations(variant: Variant[Any], before: Variant[Any] | None) -> list[str]:
+    """The violations that are expected of a variant; those of its parent too, by name only."""
     if not variant.violates:
         return ["expected: every property holds"]
-    return [f"expected: {expectation(name, v)}" for name, v in variant.violates.items()]
+    inherited = before.violates if before else {}
+    same = [name for name, v in variant.violates.items() if inherited.get(name) == v]
+    lines = [
+        f"expected: {expectation(name, v)}"
+        for name, v in variant.violates.items()
+        if name not in same
+    ]
+    if before and same:
+        lines.append(f"expected as in {before.name}: {', '.join(same)}")
+    return lines
 
 
 def expectation(name: str, violated: Violated) -> str:

@@ -97,6 +97,11 @@ def partition(
     """
     if not keys and not file:
         raise click.UsageError("missing KEY or --file")
+    if after is not None and after < partitions:
+        raise click.UsageError(
+            f"--after {after} is fewer than --partitions {partitions}: "
+            "Kafka adds partitions to a topic, and removes none"
+        )
     names = names_from(keys, file, "key")
     placed = [place(name, partitions, after, kind) for name in names]
     if as_json:

@@ -134,6 +134,13 @@ def test_a_model_is_listed_with_variants_bounds_and_properties(kspec: Kspec) -> 
 
 
 @pytest.mark.usefixtures("wide")
+def test_a_derived_variant_is_listed_with_the_violations_in_which_it_differs(kspec: Kspec) -> None:
+    said = kspec("models", "partition").out
+    assert said.count("expected: FencedBrokerNotInIsr violated in 8 states") == 1
+    assert "\n        expected as in kafka-2.7: FencedBrokerNotInIsr, WritesAccepted\n" in said
+
+
+@pytest.mark.usefixtures("wide")
 def test_a_derived_variant_is_listed_with_the_rules_in_which_it_differs(kspec: Kspec) -> None:
     said = kspec("models", "group", "--rules").out
     assert "\n        rules: those of eager, without coordinator_issues_member_id; of" in said

@@ -89,3 +89,6 @@ def test_wrong_usage_is_reported(kspec: Kspec) -> None:
     assert "missing KEY or --file" in kspec("partition", "--partitions", "6").err
     assert kspec("partition", "a").code == 2
     assert kspec("partition", "a", "--partitions", "0").code == 2
+    fewer = kspec("partition", "a", "--partitions", "6", "--after", "3")
+    assert fewer.code == 2
+    assert "Kafka adds partitions to a topic, and removes none" in fewer.err
