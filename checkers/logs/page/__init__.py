@@ -20,6 +20,8 @@ WIDTH, HEIGHT = 1000, 28
 """The size of a bar; the page scales it to its width."""
 MOST_BOXES = 500
 """How many segments or epochs of a log are drawn."""
+COLOURS = 6
+"""How many colours the leader epochs take in turn."""
 
 
 def log_page(reports: Sequence[PartitionReport], others: Sequence[Problem] = ()) -> str:
@@ -27,11 +29,11 @@ def log_page(reports: Sequence[PartitionReport], others: Sequence[Problem] = ())
     problems = [problem for report in reports for problem in report.problems] + [*others]
     more = sum(report.more_problems for report in reports)
     style = asset("page.css")
-    found = f"{len(problems) + more:,} problems" if problems else "no problem"
+    found = counted(len(problems) + more, "problem") if problems else "no problem"
     return Template(asset("page.html")).substitute(
         policy=f"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
         f"style-src '{digest(style)}'",
-        summary=f"{len(reports):,} logs, {found}",
+        summary=f"{counted(len(reports), 'log')}, {found}",
         style=style,
         partitions="\n".join(
             partition(str(name), list(replicas))
@@ -58,8 +60,9 @@ def figure(report: PartitionReport, first: int, last: int) -> str:
     parts = [*boxes(report, place), *marks(report, place)]
     high_watermark = "unknown" if report.high_watermark is None else report.high_watermark
     caption = (
-        f"{report.folder.path}: {report.records:,} records in {report.batches:,} batches and "
-        f"{report.segments:,} segments, offsets {report.start} to {report.end}, HW "
+        f"{report.folder.path}: {counted(report.records, 'record')} in "
+        f"{counted(report.batches, 'batch', 'batches')} and "
+        f"{counted(report.segments, 'segment')}, offsets {report.start} to {report.end}, HW "
         f"{high_watermark}, LSO {report.last_stable_offset}"
     )
     picture = f'<svg viewBox="0 0 {WIDTH} {HEIGHT + 16}" role="img">'
@@ -74,9 +77,8 @@ def boxes(report: PartitionReport, place: Place) -> Iterator[str]:
     """Leader epochs, holes and segments."""
     starts = [*report.leader_epochs[:MOST_BOXES], (-1, report.end)]
     for (epoch, start), (_, end) in pairwise(starts):
-        colour = f"hsl({epoch * 67 % 360} 60% 60%)"
         says = f"leader epoch {epoch}, offsets {start} to {end}"
-        yield box(place(start), place(end), f'fill="{colour}"', says)
+        yield box(place(start), place(end), f'class="epoch epoch-{epoch % COLOURS}"', says)
     for start, end in report.holes[:MOST_BOXES]:
         yield box(place(start), place(end), 'class="hole"', f"no offsets {start} to {end}")
     damaged = {Path(problem.file).name.split(".")[0] for problem in report.problems}
@@ -117,6 +119,11 @@ def table(problems: Sequence[Problem], more: int) -> str:
     rest = f"<p>And {more:,} more problems.</p>" if more else ""
     head = "<thead><tr><th>file</th><th>byte</th><th>problem</th></tr></thead>"
     return f"<table>{head}<tbody>\n{rows}\n</tbody></table>{rest}"
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things: "1 log", "2 logs"."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def asset(name: str) -> str:

@@ -50,8 +50,8 @@ def test_the_page_shows_segments_epochs_holes_and_marks(tmp_path: Path) -> None:
     assert elements.of_class("bad") == 1  # the segment with missing offsets
     assert elements.of_class("hole") == 1
     assert elements.of_class("hw") == elements.of_class("lso") == 1
-    fills = {found["fill"] for tag, found in elements.found if tag == "rect" and "fill" in found}
-    assert len(fills) == 3  # leader epochs
+    assert elements.of_class("epoch") == 3
+    assert sum(elements.of_class(f"epoch-{colour}") == 1 for colour in range(6)) == 3
 
 
 def test_replicas_have_bars_of_one_scale(tmp_path: Path) -> None:
@@ -77,6 +77,7 @@ def test_a_page_runs_nothing_and_shows_names_as_text(tmp_path: Path) -> None:
     assert "<script" not in page
     assert page.count("&lt;script&gt;") == 4
     assert "And 3 more problems." in page
+    assert "1 log, 5 problems" in page
     style = page.split("<style>")[1].split("</style>")[0]
     assert digest(style) in page
     assert "default-src 'none'" in page
