@@ -75,18 +75,23 @@ def variables(state: Any) -> dict[str, Any]:
     return {name: encode(getattr(state, name)) for name in names}
 
 
+def is_list_of_pairs(value: Any) -> bool:
+    """Whether this is the content of a map; anybody may have written the file."""
+    return isinstance(value, list) and all(isinstance(p, list) and len(p) == 2 for p in value)
+
+
 def text(value: Any) -> str:
     """An ITF value as a person would write it."""
     if isinstance(value, dict):
         if "#bigint" in value:
             return str(value["#bigint"])
-        if "#set" in value:
+        if isinstance(value.get("#set"), list):
             return "{" + ", ".join(map(text, value["#set"])) + "}"
-        if "#map" in value:
+        if is_list_of_pairs(value.get("#map")):
             return "{" + ", ".join(f"{text(k)}: {text(v)}" for k, v in value["#map"]) + "}"
         if value == NONE:
             return "none"
-        if "#tup" in value:
+        if isinstance(value.get("#tup"), list):
             return "(" + ", ".join(map(text, value["#tup"])) + ")"
         if "#unserializable" in value:
             return str(value["#unserializable"])

@@ -183,3 +183,9 @@ def test_states_without_fields_are_one_variable() -> None:
         n: int
 
     assert encode(Whole(1)) == {"n": {"#bigint": "1"}}
+
+
+@pytest.mark.parametrize("kind", ["#set", "#tup", "#map"])
+@pytest.mark.parametrize("content", [None, 1, {}])
+def test_a_collection_that_is_none_is_shown_as_it_is(kind: str, content: object) -> None:
+    assert text({kind: content}).startswith(f"{{{kind} ")
