@@ -14,6 +14,7 @@ from typing import TypeVar
 import attrs
 
 from checkers.logs.problems import Problem
+from spec.consumer.subscription import INTERNAL_TOPICS
 from spec.core import SpecError
 from spec.storage.checkpoints import MetaProperties, read_meta_properties, read_offsets
 from spec.storage.varint import Malformed
@@ -23,6 +24,8 @@ NAME = re.compile(r"(.{1,249})-(0|[1-9][0-9]{0,9})")
 """The name of a partition's folder."""
 SEGMENT = re.compile(r"[0-9]{20}\.log")
 """The name of a segment: its base offset."""
+REMOVED_SEGMENT = re.compile(SEGMENT.pattern + r"\.deleted")
+"""The name of a segment that Kafka removed from the log, and has yet to delete."""
 
 MOST_TEXT = 2**26
 """The largest checkpoint that is read."""
@@ -72,9 +75,19 @@ class PartitionFolder:
 
     @property
     def was_cleaned(self) -> bool | None:
-        """Whether the cleaner knows the partition; None if the log directory does not say."""
+        """Whether the partition was compacted; None if nothing says so.
+
+        The cleaner writes its checkpoint after it has replaced segments, and a broker may be killed
+        in between. The replaced segments are then still there, renamed, at offsets of the log;
+        those that retention removed are below it.
+        """
         cleaned = self.directory.cleaned
-        return None if cleaned is None else self.name in cleaned
+        if self.name.topic in INTERNAL_TOPICS or (cleaned and self.name in cleaned):
+            return True
+        names = [path.name for path in children(self.path)]
+        replaced = [name for name in names if REMOVED_SEGMENT.fullmatch(name)]
+        start = min(name for name in names if SEGMENT.fullmatch(name))
+        return None if cleaned is None or max(replaced, default="") >= start else False
 
 
 def find_partitions(folders: Iterable[Path]) -> tuple[list[LogDirectory], list[PartitionFolder]]:

@@ -548,6 +548,36 @@ def test_a_compacted_log_may_have_holes(tmp_path: Path) -> None:
     assert found.is_compacted
 
 
+def says_missing(found: PartitionReport) -> bool:
+    """Whether the audit reports missing records."""
+    return any("are missing" in problem.problem for problem in found.problems)
+
+
+def test_a_broker_killed_before_the_cleaner_wrote_its_checkpoint_leaves_a_sound_log(
+    tmp_path: Path,
+) -> None:
+    """The replaced segments are still there; a segment that retention removed says nothing."""
+    folder = sound(tmp_path)
+    without_batch(SECOND, 1)(folder)
+    (folder / f"{FIRST}.log").unlink()
+    (folder / f"{FIRST}.index").unlink()
+    (folder / f"{FIRST}.log.deleted").touch()
+    assert says_missing(report(tmp_path))
+    (folder / f"{SECOND}.log.deleted").touch()
+    found = report(tmp_path)
+    assert not says_missing(found)
+    assert found.is_compacted
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state"])
+def test_a_topic_of_the_coordinators_is_compacted(topic: str, tmp_path: Path) -> None:
+    folder = sound(tmp_path)
+    without_batch(FIRST, 7)(folder)
+    (tmp_path / "cleaner-offset-checkpoint").write_text(write_offsets({}))
+    folder.rename(tmp_path / f"{topic}-0")
+    assert not says_missing(report(tmp_path))
+
+
 def test_a_partition_without_a_log_directory_is_read(tmp_path: Path) -> None:
     folder = sound(tmp_path / "broker")
     alone = tmp_path / "copy" / "orders-0"
