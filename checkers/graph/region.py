@@ -232,7 +232,7 @@ def all_steps(
 ) -> tuple[Numbers, Compact, Compact]:
     """All steps of a new source: where those of each state begin, where they lead, their labels."""
     degrees: list[Any] = [np.zeros(1, np.int64)]
-    parts: list[tuple[Any, Any]] = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
+    parts: list[Any] = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
     done = 0
     while done < len(source.keys):
         end = min(done + BATCH, len(source.keys))
@@ -242,4 +242,5 @@ def all_steps(
         done = end
         go_on(len(source.keys) - done)
     to, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return np.cumsum(np.concatenate(degrees)), to, labels
+    begins: Numbers = np.cumsum(np.concatenate(degrees))
+    return begins, to, labels

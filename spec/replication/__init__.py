@@ -30,6 +30,7 @@ where another release is meant, it is named.
 from __future__ import annotations
 
 from spec.core import Model
+from spec.replication.liveness import LIVENESS
 from spec.replication.properties import LeaderInIsr, StrongIsr, WeakIsr
 from spec.replication.state import (
     Bounds,
@@ -55,6 +56,7 @@ REPLICATION = Model(
     bounds=Bounds,
     initial=initial,
     properties=(WeakIsr, StrongIsr, LeaderInIsr),
+    on_request=LIVENESS,
     variants=VARIANTS,
     default_variant="kip-320",
     final=no_leader_can_be_elected,
