@@ -241,6 +241,6 @@ def all_steps(
         parts.append((to.astype(np.int32), labels.astype(np.int32)))
         done = end
         go_on(len(source.keys) - done)
-    to, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
     begins: Numbers = np.cumsum(np.concatenate(degrees))
-    return begins, to, labels
+    all_to, all_labels = (np.concatenate(part, dtype=np.int32) for part in zip(*parts, strict=True))
+    return begins, all_to, all_labels

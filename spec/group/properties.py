@@ -191,7 +191,7 @@ def can_settle(bounds: Bounds) -> bool:
     """
     b = bounds
     faults = b.crashes + b.failovers + b.losses + b.early + b.stalls + b.leaves + b.growths
-    return b.generations > b.consumers + 5 * faults and b.ids >= min(4, 1 + 3 * faults)
+    return b.generations >= 2 * b.consumers + 5 * faults and b.ids >= min(4, 1 + 3 * faults)
 
 
 @leads_to(

@@ -152,6 +152,7 @@ def test_learned_rules_give_the_same_verdict(seed: int) -> None:
     assert [v.states for v in learned.violations] == [v.states for v in reference.violations]
 
 
+@pytest.mark.slow
 def test_compiled_passes_give_the_same_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     systems = [random_system(random.Random(seed)) for seed in range(120, 180)]
     plain = [explore(system) for system in systems]
