@@ -74,6 +74,7 @@ def test_a_missing_pyspark_is_reported_with_the_package_to_install(
     assert not Path("there").exists()
 
 
+@pytest.mark.slow
 def test_traces_are_counted_and_written(at_prompt: Callable[..., Ran], tmp_path: Path) -> None:
     _, out, _ = at_prompt("traces", *SMALL, "--json")
     code, _, _ = at_prompt("traces", *SMALL, "--out", "vectors", "--itf")
