@@ -24,6 +24,7 @@ COMMANDS = {
     "mutate": "break each rule in turn, and check whether a property fails",
     "refine": "compare every step with a kernel or an implementation",
     "traces": "generate traces as test vectors",
+    "graph": "draw the state graph, whole or folded, and what faults have in common",
     "prove": "prove lemmas for all integers, and refute their false neighbours",
     "show": "print a recorded trace or a story",
     "validate": "check whether the specification allows recorded traces",
