@@ -127,9 +127,9 @@ def print_report(report: OffsetsReport, *, in_detail: bool) -> None:
     else:
         print_groups(report.groups, report.now)
         print_partitions(report)
-    for path in report.skipped:
-        say(f"{path}: not read; another replica of this partition reaches further")
     say()
+    for note in report.notes:
+        say(f"Note: {note}")
     for problem in report.problems:
         say(f"{problem.file}, byte {problem.position}: {problem.problem}")
     if report.more_problems:

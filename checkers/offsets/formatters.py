@@ -29,7 +29,7 @@ from traces.source import (
     name_of,
     no_name_twice,
     not_json,
-    read_text,
+    read_bytes,
 )
 
 OFFSET_COMMIT, GROUP_METADATA = 1, 2
@@ -78,7 +78,7 @@ class Unread(Exception):
 
 def read_formatted(path: Path) -> tuple[list[Entry], list[Problem]]:
     """The latest record of each key in printed text, and where the text was cut short."""
-    text = read_text(path)
+    text = text_of(path)
     problems: list[Problem] = []
     latest: dict[tuple[object, ...], Entry] = {}
     records = read_json if text.lstrip()[:1] == "{" else read_lines
@@ -88,6 +88,16 @@ def read_formatted(path: Path) -> tuple[list[Entry], list[Problem]]:
         if record.value is not None:
             latest[key] = Entry(record)
     return list(latest.values()), problems
+
+
+def text_of(path: Path) -> str:
+    """The text of a file; the note of a commit may have a NUL, which other text does not have."""
+    raw = read_bytes(path)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise SpecError(f"{name_of(path)}, line {line}: not UTF-8") from None
 
 
 # -- JSON, since 3.9 ------------------------------------------------------------------------------

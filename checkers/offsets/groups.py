@@ -186,11 +186,11 @@ def group_of(
             entry.dead_bytes,
         )
 
-    everything = [entry for of_type in records.values() for entry in of_type]
+    everything = [*(entry for of_type in records.values() for entry in of_type), *pending]
     return Group(
         name,
         kind,
-        next((entry.partition for entry in (*everything, *pending)), None),
+        next((entry.partition for entry in everything), None),
         state,
         value.get("protocolType") or None,
         value.get("protocol"),

@@ -26,6 +26,12 @@ OFFSETS_TOPIC = "__consumer_offsets"
 LONGEST_TRANSACTION_MS = 15 * 60 * 1000
 """The longest timeout that a broker allows a transaction (`transaction.max.timeout.ms`)."""
 
+UNCOMMITTED = (
+    "offsets of aborted and of open transactions are among these, unless the console consumer had "
+    "--isolation-level read_committed"
+)
+"""What text does not tell."""
+
 
 @attrs.frozen
 class OffsetsReport:
@@ -45,6 +51,8 @@ class OffsetsReport:
     """The folders of other replicas of these partitions, which were not read."""
     problems: list[Problem]
     """What is wrong."""
+    notes: list[str]
+    """What the reader should know."""
 
     @property
     def more_problems(self) -> int:
@@ -62,6 +70,7 @@ class OffsetsReport:
             "skipped": [str(path) for path in self.skipped],
             "problems": [problem.to_json() for problem in self.problems],
             "more_problems": self.more_problems,
+            "notes": self.notes,
         }
 
 
@@ -105,7 +114,10 @@ def report_offsets(
         groups = [group for group in groups if group.name == only]
         if not groups:
             raise SpecError(f"no group {only!r:.100} among the records that were read")
-    return OffsetsReport(now, retention_ms, number, groups, partitions, skipped, problems)
+    notes = [f"{path} was not read: another replica reaches further" for path in skipped]
+    if files and any(group.offsets for group in groups):
+        notes.append(UNCOMMITTED)
+    return OffsetsReport(now, retention_ms, number, groups, partitions, skipped, problems, notes)
 
 
 def find_offsets(folders: Sequence[Path]) -> tuple[list[LogDirectory], list[PartitionFolder]]:

@@ -25,7 +25,7 @@ RECORDED = Path(__file__).parents[2] / "cases" / "offsets" / f"kafka-{KAFKA}.zip
 
 PARTITIONS = 4
 CLASSIC, MODERN = (1, 3), (0, 2)
-"""Formatters before 3.9 fail at the records of KIP-848, which get partitions of their own."""
+"""Formatters before 4.0 fail at the records of KIP-848, which get partitions of their own."""
 
 SETTINGS = {
     "offsets.topic.num.partitions": str(PARTITIONS),
@@ -54,7 +54,7 @@ def record(folder: Path) -> dict[str, str]:
     with real_broker(settings=settings, format_options=["--ignore-formatted"]) as address:
         members = write_groups(address)
         said = output_of_tools(address)
-        wait_until(lambda: "__consumer_offsets 1 " in text_of(folder / "cleaner-offset-checkpoint"))
+        wait_until(lambda: "__consumer_offsets " in text_of(folder / "cleaner-offset-checkpoint"))
     del members  # only now: the broker was killed before they could leave
     return said
 
@@ -103,7 +103,9 @@ def joined(address: str, group: str, topics: list[str], **settings: str) -> Any:
 def commit(consumer: Any, topic: str, partition: int, offset: int, metadata: str = "") -> None:
     from confluent_kafka import TopicPartition
 
-    place = TopicPartition(topic, partition, offset, metadata)
+    # With a note, this client stores a NUL behind it.
+    note = (metadata,) if metadata else ()
+    place = TopicPartition(topic, partition, offset, *note)
     consumer.commit(offsets=[place], asynchronous=False)
 
 
@@ -187,7 +189,7 @@ COMMAND = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 CONSUMERS = {
     "2.8.2": ("kafka.tools.ConsoleConsumer", "kafka_2.13"),
     "3.9.1": ("org.apache.kafka.tools.consumer.ConsoleConsumer", "kafka-tools"),
-    "4.0.0": ("org.apache.kafka.tools.consumer.ConsoleConsumer", "kafka_2.13"),
+    "4.0.0": ("org.apache.kafka.tools.consumer.ConsoleConsumer", "kafka-tools"),
 }
 OLD, NEW = "kafka.coordinator.group.GroupMetadataManager$", "org.apache.kafka.tools.consumer."
 FORMATTERS = {"2.8.2": OLD, "3.9.1": NEW, "4.0.0": NEW}
@@ -197,12 +199,12 @@ def output_of_tools(address: str) -> dict[str, str]:
     """The output of each tool, by the name of a file."""
     describe = [COMMAND, "--bootstrap-server", address, "--describe", "--all-groups"]
     said = {
-        "describe.txt": run(KAFKA, "kafka_2.13", *describe, "--offsets"),
-        "members.txt": run(KAFKA, "kafka_2.13", *describe, "--members", "--verbose"),
-        "state.txt": run(KAFKA, "kafka_2.13", *describe, "--state"),
+        "describe.txt": run(KAFKA, "kafka-tools", *describe, "--offsets"),
+        "members.txt": run(KAFKA, "kafka-tools", *describe, "--members", "--verbose"),
+        "state.txt": run(KAFKA, "kafka-tools", *describe, "--state"),
     }
     for version in CONSUMERS:
-        partitions = CLASSIC if version == "2.8.2" else range(PARTITIONS)
+        partitions = range(PARTITIONS) if version == KAFKA else CLASSIC
         for name in ("OffsetsMessageFormatter", "GroupMetadataMessageFormatter"):
             text = "".join(formatted(address, version, name, number) for number in partitions)
             said[f"{name}-{version}.txt"] = text
@@ -228,6 +230,7 @@ def run(version: str, artifact: str, *command: str) -> str:
     """The standard output of one of Kafka's tools."""
     java = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-cp", classpath(version, artifact)]
     ran = subprocess.run([*java, *command], capture_output=True, check=False)
+    assert ran.stdout or "Timeout" in ran.stderr.decode(), ran.stderr.decode()[-2000:]
     return ran.stdout.decode()
 
 
@@ -250,10 +253,9 @@ def main() -> None:
         said = record(logs)
         RECORDED.parent.mkdir(exist_ok=True)
         with zipfile.ZipFile(RECORDED, "w", zipfile.ZIP_DEFLATED) as archive:
-            kept = [*logs.glob("__consumer_offsets-*/*"), *logs.glob("*checkpoint")]
+            kept = [*logs.glob("__consumer_offsets-*/*.log"), *logs.glob("*-offset-checkpoint")]
             for file in sorted([*kept, logs / "meta.properties"]):
-                if file.suffix != ".deleted":
-                    archive.write(file, file.relative_to(logs))
+                archive.write(file, file.relative_to(logs))
             for name, text in sorted(said.items()):
                 archive.writestr(name, text)
 
