@@ -140,6 +140,9 @@ def print_report(report: OffsetsReport, *, in_detail: bool) -> None:
 
 def print_groups(groups: Sequence[Group], now: int) -> None:
     """Print a line for each group."""
+    if not groups:
+        say("There is no group.")
+        return
     rows = [
         [
             str(len(group.members)),

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
+import numpy as np
 
 from checkers.logs.batches import Continuity
 from checkers.logs.folders import PartitionFolder, children, is_segment
@@ -19,6 +20,7 @@ from checkers.logs.problems import Problem, Problems
 from checkers.offsets.cleaner import CleanerStatus, SegmentSummary, cleaner_status
 from checkers.offsets.entries import Entry
 from impl.storage.codecs import Decompressor
+from impl.storage.latest import LATEST, is_plain, latest_in_run
 from impl.storage.scan import CONTROL, Rows
 from impl.storage.segment import Segment
 from spec.core import SpecError
@@ -29,6 +31,9 @@ from spec.storage.varint import Malformed
 
 OFFSET_KEYS = (b"\0\0", b"\0\1")
 """How the keys of committed offsets begin; only these records are transactional."""
+
+RUN = 2**18
+"""About how many records are replayed at a time."""
 
 COLUMNS = ("position", "size", "attributes", "producer_id", "base_offset", "max_timestamp")
 
@@ -78,15 +83,27 @@ class Replay:
         """Replay a record of data; `producer` is -1 outside of transactions."""
         if value is None:
             self.tombstones += 1
-            self.latest.pop(key, None)
-            for commits in self.pending.values():
-                commits.pop(key, None)
+            self.delete(key)
             return
         is_pending = producer >= 0 and key[:2] in OFFSET_KEYS
         target = self.pending.setdefault(producer, {}) if is_pending else self.latest
-        before = target.get(key)
-        dead = 0 if before is None else before.dead + before.size
-        target[key] = Latest(offset, value, size, dead)
+        put(target, key, Latest(offset, value, size, 0))
+
+    def append_run(self, data: Any, found: Rows) -> None:
+        """Replay the latest record of each key of a run of batches without transactions."""
+        for key, value, offset, size, dead, _, key_size, value_size, is_deleted in found.tolist():
+            name = data[key : key + key_size].tobytes()
+            if is_deleted:
+                self.delete(name)
+            if value_size >= 0:
+                content = data[value : value + value_size].tobytes()
+                put(self.latest, name, Latest(offset, content, size, dead))
+
+    def delete(self, key: bytes) -> None:
+        """Replay a tombstone."""
+        self.latest.pop(key, None)
+        for commits in self.pending.values():
+            commits.pop(key, None)
 
     def begin(self, producer: int, offset: int, time: int) -> None:
         """Note a transactional batch."""
@@ -107,6 +124,13 @@ class Replay:
                 winner, loser = (commit, known) if commit.offset > known.offset else (known, commit)
                 dead = commit.dead + known.dead + loser.size
                 self.latest[key] = winner._replace(dead=dead)
+
+
+def put(latest: dict[bytes, Latest], key: bytes, record: Latest) -> None:
+    """Replace the latest record of a key."""
+    before = latest.get(key)
+    dead = 0 if before is None else before.dead + before.size
+    latest[key] = record._replace(dead=record.dead + dead) if dead else record
 
 
 @attrs.frozen
@@ -189,7 +213,7 @@ def read_partition(folder: PartitionFolder, now: int) -> OffsetsPartition:
                 for rows in segment.batches():
                     good = log.check(file, summary.base_offset, segment, rows)
                     summary.note(good)
-                    replay_batches(replay, file, segment, good, problems)
+                    replay_rows(replay, file, segment, good, problems)
                 log.check_rest(file, segment)
         except OSError as error:
             raise SpecError(f"cannot read {file}: {error.strerror}") from None
@@ -224,6 +248,33 @@ def read_partition(folder: PartitionFolder, now: int) -> OffsetsPartition:
         list(problems.kept),
         problems.count - len(problems.kept),
     )
+
+
+def replay_rows(
+    replay: Replay, file: Path, segment: Segment, rows: Rows, problems: Problems
+) -> None:
+    """Replay batches that can be read: in runs as far as possible, else record by record."""
+    plain = is_plain(rows)
+    places = np.cumsum(rows["count"], dtype=np.int64) // RUN
+    ends = np.flatnonzero((np.diff(plain) != 0) | (np.diff(places) != 0)) + 1
+    for run in np.split(rows, ends):
+        if not len(run):
+            continue
+        if not is_plain(run)[0] or not replay_run(replay, segment, run):
+            replay_batches(replay, file, segment, run, problems)
+
+
+def replay_run(replay: Replay, segment: Segment, run: Rows) -> bool:
+    """Replay a run of batches; whether each record has a key."""
+    records = int(run["count"].sum(dtype=np.int64))
+    found = np.zeros(records, LATEST)
+    slots = np.full(2 << records.bit_length(), -1, np.int64)
+    count, tombstones = latest_in_run(segment.data, run, found, slots)
+    if count < 0:
+        return False
+    replay.tombstones += tombstones
+    replay.append_run(segment.data, found[:count])
+    return True
 
 
 def replay_batches(

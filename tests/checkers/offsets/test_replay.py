@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.offsets.partition import Replay
+from checkers.logs.problems import Problems
+from checkers.offsets.partition import Replay, replay_batches, replay_rows, replay_run
+from impl.storage.segment import Segment
 from spec.messages import GroupMetadata, Offset, OffsetsTopicRecord
 from spec.offsets_topic.records import LogEntry
 from spec.offsets_topic.replay import Replayed, end_transaction, replay
+from spec.storage.record_batch import Record, RecordBatch, write_batch
 from spec.vocabulary import TopicPartition
+from tests.checkers.offsets.logs import Row, batch
 
 PRODUCERS = (1, 2)
 
@@ -70,3 +75,30 @@ def test_the_order_of_commits_decides_and_not_that_of_markers() -> None:
     fast.end(1, is_commit=True)
     assert fast.latest[key].value == b"2"
     assert fast.latest[key].dead == 10
+
+
+ROWS = st.tuples(st.sampled_from([b"\0\1g", b"\0\1gg", b"\0\2", b""]), st.none() | st.binary())
+
+
+@given(st.lists(st.lists(ROWS, min_size=1, max_size=8), min_size=1, max_size=6))
+def test_a_run_of_batches_is_replayed_as_its_records_are(batches: list[list[Row]]) -> None:
+    data, base = b"", 0
+    for rows in batches:
+        written = batch(*rows)
+        data += base.to_bytes(8) + written[8:]
+        base += len(rows)
+    fast, slow, problems = Replay(), Replay(), Problems()
+    segment = Segment(data)
+    for found in segment.batches():
+        assert replay_run(fast, segment, found)
+        replay_batches(slow, Path("log"), segment, found, problems)
+    assert (fast.latest, fast.tombstones) == (slow.latest, slow.tombstones)
+    assert problems.count == 0
+
+
+def test_a_record_without_a_key_is_a_problem() -> None:
+    segment = Segment(write_batch(RecordBatch(0, 0, (Record(0, None, b"v", 0),), 0)))
+    problems = Problems()
+    for found in segment.batches():
+        replay_rows(Replay(), Path("log"), segment, found, problems)
+    assert [problem.problem for problem in problems.kept] == ["the record at offset 0 has no key"]
