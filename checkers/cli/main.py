@@ -34,6 +34,7 @@ COMMANDS = {
     "partition": "find the partition of a key, and keys that change theirs",
     "conform": "compare a client's assignors, or a broker, with Kafka's",
     "log": "check the segments of partitions on disk, byte by byte",
+    "offsets": "read groups, offsets and their expiry from __consumer_offsets",
     "serve": "run a broker in memory, for tests of real clients",
     "oracle": "answer requests by the specification, for tests in any language",
     "vectors": "generate random requests to an oracle, with the answers",
