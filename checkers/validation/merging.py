@@ -56,6 +56,11 @@ class Pending:
     receives: tuple[str, ...]
     time: float | None
 
+    @property
+    def order(self) -> tuple[float, int]:
+        """Which of several events is tried first: that with the earlier clock."""
+        return self.time or 0, self.event.number
+
 
 class Nodes:
     """The events of all nodes, read as far as needed."""
@@ -271,10 +276,11 @@ class Merge:
             times = [p.time for _, p in ready if p.time is not None]
             latest = min(times, default=0.0) + self.clock_skew_ms
             ready = [(n, p) for n, p in ready if p.time is None or p.time <= latest]
+        ready.sort(key=lambda each: each[1].order)
         for each in ready:
             if self.mapping.is_local(each[1].read):
                 return [each]
-        return sorted(ready, key=lambda each: each[1].event.number)
+        return ready
 
     def explain(self, frontier: Frontier, entries: Iterable[Entry]) -> Rejection:
         """Why no order goes on: the nearest of the next events."""
