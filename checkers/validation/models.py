@@ -66,14 +66,16 @@ class ModelMapping(TraceMapping):
 
     def initial(self) -> Iterable[Any]:
         """The initial states that agree with the observed one."""
+        return [s for s in self.system.initial() if self.start is None or observes(s, self.start)]
+
+    def not_initial(self) -> tuple[Content, Reason]:
+        """The variables in which the nearest initial state differs."""
+        if self.start is None:
+            raise SpecError(f"{self.name} has no initial state")
         every = self.system.initial()
-        found = [s for s in every if self.start is None or observes(s, self.start)]
-        if not found:
-            assert self.start is not None
-            told = next((differing(s, self.start) for s in every), ())
-            what = "; ".join(map(str, told)) or "there is none"
-            raise SpecError(f"no initial state agrees with the trace: {what}")
-        return found
+        refuse_unknown(every[0], self.start)
+        nearest = min((differing(s, self.start) for s in every), key=len)
+        return {"state": self.start}, Reason("the first state is an initial state", nearest)
 
     def describe(self) -> Mapping[str, Any]:
         """Model, variant and bounds."""

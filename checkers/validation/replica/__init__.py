@@ -55,6 +55,7 @@ class ReplicaMapping(TraceMapping):
     """Reports of replicas."""
 
     name = "replica"
+    may_lack_events = True
 
     def __init__(self, header: Mapping[str, Any]) -> None:
         self.is_ordered = header.get("order") == "total"
