@@ -33,6 +33,7 @@ COMMANDS = {
     "partition": "find the partition of a key, and keys that change theirs",
     "conform": "compare a client's assignors, or a broker, with Kafka's",
     "log": "check the segments of partitions on disk, byte by byte",
+    "timeline": "tell from Kafka's logs why groups rebalance, and what happened to replicas",
     "serve": "run a broker in memory, for tests of real clients",
     "oracle": "answer requests by the specification, for tests in any language",
     "vectors": "generate random requests to an oracle, with the answers",
