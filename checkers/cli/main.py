@@ -35,6 +35,7 @@ COMMANDS = {
     "conform": "compare a client's assignors, or a broker, with Kafka's",
     "log": "check the segments of partitions on disk, byte by byte",
     "offsets": "read groups, offsets and their expiry from __consumer_offsets",
+    "timeline": "tell from Kafka's logs why groups rebalance, and what happened to replicas",
     "serve": "run a broker in memory, for tests of real clients",
     "oracle": "answer requests by the specification, for tests in any language",
     "vectors": "generate random requests to an oracle, with the answers",
