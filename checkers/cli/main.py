@@ -26,6 +26,7 @@ COMMANDS = {
     "traces": "generate traces as test vectors",
     "prove": "prove lemmas for all integers, and refute their false neighbours",
     "show": "print a recorded trace or a story",
+    "validate": "check whether the specification allows recorded traces",
     "advise": "find settings that lose data or stop writes",
     "assign": "compute a consumer group's assignment, and what moves",
     "coordinator": "find a consumer group's partition and coordinator",
