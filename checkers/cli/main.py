@@ -20,6 +20,7 @@ from spec.core import SpecError, look_up
 COMMANDS = {
     "models": "list models with their variants, bounds and properties",
     "check": "explore every reachable state within the bounds",
+    "explore": "step through a model by hand, in a browser or a terminal",
     "simulate": "walk at random, for bounds too large to explore",
     "mutate": "break each rule in turn, and check whether a property fails",
     "refine": "compare every step with a kernel or an implementation",
