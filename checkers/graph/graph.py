@@ -297,6 +297,14 @@ def graph_from(
         if on_progress:
             seconds = time.perf_counter() - started
             on_progress(Progress(levels[done - 1] + 1, len(keys), len(keys) - done, seconds))
+    return assembled(source, parts, levels)
+
+
+def assembled(
+    source: Source[S], parts: Sequence[tuple[Numbers, Numbers, Numbers]], levels: Sequence[int]
+) -> Graph[S]:
+    """The graph of the states found so far, and of steps as `Source.expand` gave them."""
+    keys = source.keys
     origins, to, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
     degrees = np.bincount(origins, minlength=len(keys))
     return Graph(
