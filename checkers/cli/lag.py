@@ -13,7 +13,6 @@ import click
 from checkers.cli.operating import (
     DURATION,
     RATE,
-    file_argument,
     group_option,
     read_groups,
     retention_of,
@@ -45,7 +44,13 @@ class Forecast:
 
 
 @click.command()
-@file_argument
+@click.argument("file", metavar="[FILE]", type=FILE, required=False)
+@click.option(
+    "--bootstrap-server",
+    "address",
+    metavar="HOST:PORT",
+    help="Ask a running cluster, without TLS and SASL, in place of FILE. Needs kspec[clients].",
+)
 @starts_option
 @group_option
 @click.option(
@@ -65,7 +70,8 @@ class Forecast:
 @retention_options
 @json_option
 def lag(
-    file: Path,
+    file: Path | None,
+    address: str | None,
     starts: Path | None,
     names: tuple[str, ...],
     earlier: Path | None,
@@ -80,20 +86,25 @@ def lag(
     """Find the lag and lead of groups, and the time until retention overtakes them.
 
     FILE is the output of kafka-consumer-groups --describe (Kafka 2.0 to 4.x), or the JSON of this
-    command; `-` is standard input. The lag is the end of the log minus the committed offset. The
-    lead, the committed offset minus the start of the log, needs --starts. The time until retention
-    deletes records that the group has not read needs the topic's retention, and rates: --earlier
-    with --elapsed, or --produced with --consumed.
+    command; `-` is standard input. --bootstrap-server asks a cluster instead. The lag is the end
+    of the log minus the committed offset. The lead, the committed offset minus the start of the
+    log, needs --starts. The time until retention deletes records that the group has not read needs
+    the topic's retention, and rates: --earlier with --elapsed, or --produced with --consumed.
 
     \b
     kafka-consumer-groups --bootstrap-server :9092 --describe --all-groups > now.txt
     kafka-get-offsets --bootstrap-server :9092 --time earliest > starts.txt
     kspec lag now.txt --starts starts.txt
     kspec lag now.txt --earlier before.txt --elapsed 10m --retention 7d --json
+    kspec lag --bootstrap-server :9092 --group billing --json > now.json
 
     Kafka deletes whole segments, so unread records stay at least as long as this command says, if
     the rates stay as they are.
     """
+    if (file is None) == (address is None):
+        raise click.UsageError("give FILE or --bootstrap-server")
+    if address and starts:
+        raise click.UsageError("--starts is for FILE: --bootstrap-server knows the log starts")
     if (earlier is None) != (elapsed is None) or (produced is None) != (consumed is None):
         raise click.UsageError("--earlier needs --elapsed, and --produced --consumed; or neither")
     if earlier and produced is not None:
@@ -103,7 +114,7 @@ def lag(
     if earlier and str(earlier) == str(file):
         raise click.UsageError("--earlier and FILE are the same file")
     settings, size = retention_of(retention, retention_bytes, record_bytes)
-    groups = read_groups(file, starts, names)
+    groups = read_groups(file, starts, names) if file else ask_cluster(address or "", names)
     flow = None
     if produced is not None and consumed is not None:
         flow = Flow(produced, consumed)
@@ -120,8 +131,15 @@ def lag(
     if as_json:
         say_json({"groups": [as_record(*pair) for pair in zip(groups, forecasts, strict=True)]})
     else:
-        print_groups(groups, forecasts, with_starts=starts is not None, settings=settings)
+        print_groups(groups, forecasts, settings=settings)
     return 0
+
+
+def ask_cluster(address: str, names: Sequence[str]) -> list[Group]:
+    """The groups of a running cluster; confluent-kafka is imported here at the earliest."""
+    from checkers.operating.live import read_cluster
+
+    return read_cluster(address, names)
 
 
 def offsets_before(groups: Sequence[Group]) -> dict[tuple[str | None, str], tuple[int, int]]:
@@ -164,10 +182,10 @@ def print_groups(
     groups: Sequence[Group],
     forecasts: Sequence[Sequence[Forecast]],
     *,
-    with_starts: bool,
     settings: RetentionSettings | None,
 ) -> None:
     """Print a line for each partition, the lag of each group, and what is remarkable."""
+    with_starts = any(p.start is not None for group in groups for p in group.partitions)
     columns = ["group", "topic", "partition", "committed", "end", "lag"]
     columns += ["start", "lead"] if with_starts else []
     columns += ["overtaken"] if settings else []

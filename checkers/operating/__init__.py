@@ -4,6 +4,7 @@
 - `describe`: the output of `kafka-consumer-groups --describe`.
 - `offsets`: the output of `kafka-get-offsets`.
 - `plan`: a reset, as a plan, and its CSV.
+- `live`: the same offsets, from a running cluster.
 - `times`: durations, moments and rates on the command line.
 """
 

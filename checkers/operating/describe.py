@@ -18,6 +18,7 @@ import attrs
 from checkers.operating.groups import (
     LARGEST,
     LARGEST_INDEX,
+    TOPIC,
     Group,
     GroupPartition,
     assert_each_once,
@@ -50,9 +51,6 @@ NOISE = re.compile(
     r"|Option .* (?:has been deprecated|is deprecated)"
 )
 """The beginnings of lines that Java, its logging and warnings print in between."""
-
-TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-"""A name of a topic. Kafka: `Topic.validate`."""
 
 
 @attrs.frozen

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -18,6 +19,8 @@ LARGEST = 2**63 - 1
 """The largest offset."""
 LARGEST_INDEX = 2**31 - 1
 """The largest index of a partition."""
+TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+"""A name of a topic. Kafka: `Topic.validate`."""
 STATES = ("empty", "rebalancing", "active", "missing")
 """What is known of a group: it has no members, is rebalancing, has members, or does not exist."""
 
@@ -185,7 +188,7 @@ def _partition(found: Any, where: str) -> GroupPartition:
     if not isinstance(found, dict):
         raise SpecError(f"{where}: an object is expected")
     topic, consumer = found.get("topic"), found.get("consumer")
-    if not isinstance(topic, str) or not topic:
+    if not isinstance(topic, str) or not TOPIC.fullmatch(topic):
         raise SpecError(f"{where}.topic: a name is expected")
     if consumer is not None and not isinstance(consumer, str):
         raise SpecError(f"{where}.consumer: a name is expected")

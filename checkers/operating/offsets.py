@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from checkers.operating.describe import NOISE, TOPIC, number_in, numbered
-from checkers.operating.groups import LARGEST_INDEX
+from checkers.operating.describe import NOISE, number_in, numbered
+from checkers.operating.groups import LARGEST_INDEX, TOPIC
 from spec.core import SpecError
 from spec.vocabulary import TopicPartition
 from traces.text import printable

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from checkers.operating.describe import TOPIC, number_in
-from checkers.operating.groups import LARGEST_INDEX, Group, GroupPartition, Offsets, title
+from checkers.operating.describe import number_in
+from checkers.operating.groups import LARGEST_INDEX, TOPIC, Group, GroupPartition, Offsets, title
 from spec.consumer.reset import Effect, PartitionOffsets, effect
 from spec.core import SpecError
 from spec.vocabulary import TopicPartition
@@ -172,7 +172,9 @@ def to_csv(plans: Sequence[Plan]) -> str:
 
 
 def as_cell(text: str) -> str:
-    """A cell, in quotes where it needs them."""
+    """A cell, in quotes where it needs them. Kafka's tool reads line by line."""
+    if "\n" in text or "\r" in text:
+        raise SpecError(f"{printable(text)} has an end of line, which the CSV cannot have")
     return text if TOPIC.fullmatch(text) else '"' + text.replace('"', '""') + '"'
 
 

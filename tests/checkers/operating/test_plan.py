@@ -145,6 +145,13 @@ def test_a_plan_that_kafka_would_not_take_is_refused(text: str, reason: str) -> 
         parse_csv(text, ["g"])
 
 
+def test_a_group_id_with_an_end_of_line_has_no_csv() -> None:
+    where = GroupPartition(TopicPartition("orders", 3), 5, 9, 0)
+    plans = [plan_of(Group(name, None, [where]), [where], lambda p, _: 7) for name in ("a\nb", "c")]
+    with pytest.raises(SpecError, match="has an end of line"):
+        to_csv(plans)
+
+
 def test_a_plan_without_groups_is_for_one() -> None:
     with pytest.raises(SpecError, match="choose it with --group"):
         parse_csv("orders,0,1\n", ["a", "b"])
