@@ -88,6 +88,9 @@ def report_offsets(
     skipped: list[Path] = []
     folders = [path for path in paths if path.is_dir()]
     files = [path for path in paths if not path.is_dir()]
+    for file in files:
+        if file.suffix == ".log":
+            raise SpecError(f"{file} is a segment: name its folder")
     if folders and files:
         raise SpecError("name folders or files that Kafka's formatters wrote, not both")
     if folders:
