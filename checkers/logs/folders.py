@@ -92,20 +92,29 @@ class PartitionFolder:
 
 def find_partitions(folders: Iterable[Path]) -> tuple[list[LogDirectory], list[PartitionFolder]]:
     """The log directories and the partitions in these folders."""
-    directories: dict[Path, LogDirectory] = {}
-    partitions: dict[Path, PartitionFolder] = {}
+    partitions: list[Path] = []
     for folder in folders:
         if not folder.is_dir():
             raise SpecError(f"{folder} is not a folder")
         found = [folder] if is_partition(folder) else sorted(filter(is_partition, children(folder)))
         if not found:
             raise SpecError(f"{folder} is not the folder of a partition, and contains none")
-        for path in found:
-            parent = path.absolute().parent
-            if parent not in directories:
-                directories[parent] = read_directory(path.parent if path.name else parent)
-            partitions[path.absolute()] = PartitionFolder(path, name_of(path), directories[parent])
-    return list(directories.values()), list(partitions.values())
+        partitions += found
+    return with_directories(partitions)
+
+
+def with_directories(
+    partitions: Iterable[Path],
+) -> tuple[list[LogDirectory], list[PartitionFolder]]:
+    """The log directories around these partitions' folders, and each partition once."""
+    directories: dict[Path, LogDirectory] = {}
+    folders: dict[Path, PartitionFolder] = {}
+    for path in partitions:
+        parent = path.absolute().parent
+        if parent not in directories:
+            directories[parent] = read_directory(path.parent if path.name else parent)
+        folders[path.absolute()] = PartitionFolder(path, name_of(path), directories[parent])
+    return list(directories.values()), list(folders.values())
 
 
 def children(folder: Path) -> list[Path]:
