@@ -129,7 +129,7 @@ def test_the_formatters_print_the_same_records(
     is_text = version == "2.8.2"
     partitions = CLASSIC if version != "4.0.0" else range(4)
     for name, kind in (("OffsetsMessageFormatter", 1), ("GroupMetadataMessageFormatter", 2)):
-        entries, problems = read_formatted(recorded / f"{name}-{version}.txt")
+        entries, problems = read_formatted([recorded / f"{name}-{version}.txt"])
         assert problems == []
         stored = [
             entry.record
