@@ -47,8 +47,8 @@ class LogDirectory:
     """`recovery-point-offset-checkpoint`."""
     log_starts: dict[TopicPartition, int] = attrs.field(factory=dict)
     """`log-start-offset-checkpoint`."""
-    cleaned: frozenset[TopicPartition] | None = None
-    """The partitions that the cleaner knows; None if this is not known."""
+    cleaned: dict[TopicPartition, int] | None = None
+    """`cleaner-offset-checkpoint`: up to where the cleaner came; None if this is not known."""
     problems: tuple[Problem, ...] = ()
     """The checkpoints that cannot be read."""
 
@@ -170,7 +170,7 @@ def read_directory(path: Path) -> LogDirectory:
         read("replication-offset-checkpoint", read_offsets) or {},
         read("recovery-point-offset-checkpoint", read_offsets) or {},
         read("log-start-offset-checkpoint", read_offsets) or {},
-        None if cleaned is None else frozenset(cleaned),
+        cleaned,
         tuple(problems),
     )
 
