@@ -126,7 +126,7 @@ def rows_of(recording: Recording, by: Sequence[str], known: Mapping[str, str]) -
             time = latest
         if time is not None:
             clocks[trace, event.node] = time
-        yield trace, EVENT, time, *where, json.dumps(content), problems.unread
+        yield trace, EVENT, time, *where, json.dumps(content), event.unread
     problems.counts.pop(CLOCK, None)  # of nodes, whatever their traces are
     problems.counts |= backwards.counts
     problems.samples |= backwards.samples

@@ -30,7 +30,7 @@ from checkers.validation import (
 )
 from checkers.validation.find import VERSION
 from checkers.validation.report import lines
-from checkers.validation.verdict import INCONCLUSIVE, REJECTED
+from checkers.validation.verdict import INCONCLUSIVE
 from spark_check.events import EVENT, HEADER, PROBLEMS, TOGETHER, Row, local
 from spec.core import SpecError
 
@@ -112,21 +112,15 @@ def of_rows(question: Question, trace: str, rows: Iterator[Row]) -> Validation:
             first.append(row)
             break
         header = json.loads(row[5]) | header
-    doubt: list[str] = []
 
     def events() -> Iterator[Event]:
         number = 0
         for _, kind, _, file, line, content, lost in (*first, *rows):
             if kind == EVENT:
                 number += 1
-                if lost and not doubt:
-                    doubt.append(f"{lost} unreadable lines of {file} may belong to the trace")
-                yield Event(number, json.loads(content), file, line)
+                yield Event(number, json.loads(content), file, line, lost)
 
-    found = checked(question, Recording(trace, header, events(), Problems()))
-    if doubt and found.verdict == REJECTED:
-        return attrs.evolve(found, verdict=INCONCLUSIVE, because=doubt[0])
-    return found
+    return checked(question, Recording(trace, header, events(), Problems()))
 
 
 def of_problems(row: Row) -> Verdict:
