@@ -12,6 +12,7 @@ from spec.core import SpecError, look_up
 
 MAPPINGS: dict[str, str] = {
     "replica": "checkers.validation.replica:ReplicaMapping",
+    "group-log": "checkers.kafka_logs.group_log:GroupLog",
 }
 """By name in a header: the class, as `module:attribute`; it is called with the header."""
 

@@ -134,6 +134,7 @@ def test_every_mutant_of_the_cooperative_rules_is_killed_or_equivalent() -> None
     assert {o.rule for o in report.having("killed")} == rules
 
 
+@pytest.mark.slow
 def test_a_wrong_claim_is_detected() -> None:
     bounds = WITHOUT_FAULTS | {"ids": 1, "generations": 2}
     system = GROUP.system("cooperative", bounds).with_all_properties()

@@ -87,6 +87,7 @@ def test_without_a_fair_rule_a_behaviour_ends_too_early(
     assert not reached
 
 
+@pytest.mark.slow
 def test_a_leader_that_drops_its_proposals_never_takes_a_follower_back() -> None:
     """The leader drops its proposal, proposes again with the next fetch, and so forever."""
     system = PARTITION.system("kafka-4.1", versions.ONE_IN_SYNC)

@@ -141,6 +141,7 @@ def test_states_may_have_different_classes() -> None:
     assert len(both(model(Log(), tick_if_open, close)).keys) == 42
 
 
+@pytest.mark.slow
 def test_states_may_need_more_bits_later() -> None:
     @rule(by="clock", step=lambda s: (1, 7))
     def count(s: Log, step: int) -> Step[Log]:
@@ -239,6 +240,7 @@ def test_both_graphs_judge_a_leads_to_property_alike(weak: list[Rule[Any]], word
     assert violation.trace.loop is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "bounds"),
     [
@@ -263,6 +265,7 @@ def test_a_small_system_with_a_leads_to_property_is_left_to_the_reference_engine
     assert run(examples.CORRIDOR.system("both-polite")).engine == "reference"
 
 
+@pytest.mark.slow
 def test_a_larger_system_with_a_leads_to_property_is_learned() -> None:
     bounds = NOTHING_FAILS | {"consumers": 1, "losses": 1, "stalls": 1, "ids": 3, "generations": 5}
     verdict = run(GROUP.system("eager", bounds).with_properties(["GroupSettles"]))
