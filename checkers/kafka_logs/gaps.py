@@ -66,7 +66,7 @@ def is_wrong(
         is_odd = following is not None and before < following < here
         missing = following or 0
     else:
-        is_odd = following is None and is_first or following is not None and following > before
+        is_odd = (following is None and is_first) or (following is not None and following > before)
         missing = here
     return is_odd and (run >= ENOUGH or (missing >= ENOUGH and here > PER_GENERATION))
 

@@ -9,7 +9,7 @@ import attrs
 
 from checkers.kafka_logs.adapter import Event
 from checkers.kafka_logs.gaps import mark_gaps
-from checkers.kafka_logs.group_life import GROUP_EVENTS
+from checkers.kafka_logs.group_life import CONSUMER_PROTOCOL_EVENTS, GROUP_EVENTS
 
 
 @attrs.frozen
@@ -33,6 +33,8 @@ def group_traces(events: Iterable[Event], *, lines_missing: bool = True) -> Iter
     """
     found: dict[tuple[str, str], list[Event]] = {}
     for event in by_group(events):
+        if event["event"] in CONSUMER_PROTOCOL_EVENTS:
+            continue
         found.setdefault((event["group"], event["node"]), []).append(event)
     for (group, node), lines in found.items():
         marked, excused = mark_gaps(lines) if lines_missing else (lines, [])
@@ -50,5 +52,95 @@ def by_group(events: Iterable[Event]) -> Iterator[Event]:
         if event["event"] == "groups_deleted":
             for group in event["groups"]:
                 yield {**event, "event": "deleted", "group": str(group)}
-        elif "group" in event and event["event"] in GROUP_EVENTS:
+        elif "group" in event and event["event"] in GROUP_EVENTS | CONSUMER_PROTOCOL_EVENTS:
             yield event
+
+
+def replica_traces(events: Iterable[Event]) -> Iterator[Trace]:
+    """A trace for each partition: what its replicas said of epochs, offsets and ISRs."""
+    found: dict[tuple[str, int], list[Event]] = {}
+    for event in events:
+        if "side" not in event and isinstance(event.get("partition"), int):
+            seen = {key: event[name] for key, name in SEEN.items() if name in event}
+            if event["event"] in LEADERS:
+                seen["leader"] = int(event["node"]) if event["node"].isdigit() else event["node"]
+            if event["event"] in REPLICA_STATES:
+                key = event["topic"], event["partition"]
+                common: Event = {n: event[n] for n in ("time_ms", "source") if n in event}
+                about: Event = {
+                    "event": "state",
+                    "node": event["node"],
+                    "topic": key[0],
+                    "partition": key[1],
+                }
+                found.setdefault(key, []).append({**about, **common, **seen})
+    for (topic, partition), states in sorted(found.items()):
+        header = {"kspec_trace": 1, "mapping": "replica"}
+        yield Trace(f"partition {topic}-{partition}", header, list(states))
+
+
+LEADERS = frozenset({"leader_started", "leader_kept"})
+REPLICA_STATES = LEADERS | {"follower_started"}
+"""Lines that tell a replica's state, and not only a part of a change."""
+SEEN = {
+    "leader": "leader",
+    "leader_epoch": "epoch",
+    "partition_epoch": "partition_epoch",
+    "log_end_offset": "offset",
+    "high_watermark": "high_watermark",
+    "isr": "isr",
+}
+"""The keys of the mapping `replica`, by the names of fields in wordings."""
+
+
+def request_traces(events: Iterable[Event]) -> Iterator[Trace]:
+    """A trace for each group and broker: the requests and responses of the request log."""
+    found: dict[tuple[str, str], list[Event]] = {}
+    for event in events:
+        if event.get("side") == "request" and "group" in event:
+            kept = {key: value for key, value in event.items() if key != "side"}
+            found.setdefault((event["group"], event["node"]), []).append(kept)
+    for (group, node), requests in found.items():
+        header = {"kspec_trace": 1, "mapping": "coordinator", "group": group}
+        for one in requests:
+            del one["node"]
+        yield Trace(f"group {group} on broker {node}", header, list(requests))
+
+
+CONSUMER_EVENTS = {
+    "assigned": "assigned",
+    "revoked": "revoked",
+    "lost": "lost",
+    "joined": "joined",
+    "synced": "synced",
+    "position": "position",
+    "committed": "committed",
+}
+"""The events of the mapping `consumer`, by those of wordings."""
+
+
+def consumer_traces(events: Iterable[Event]) -> Iterator[Trace]:
+    """A trace for each consumer: what it was assigned, gave up, and where it began."""
+    found: dict[tuple[str, str], list[Event]] = {}
+    for event in events:
+        if event.get("side") == "client" and event["event"] in CONSUMER_EVENTS and "group" in event:
+            found.setdefault((event["group"], event["node"]), []).append(consumer_event(event))
+    for (group, client), told in found.items():
+        header = {"kspec_trace": 1, "mapping": "consumer", "group": group}
+        yield Trace(f"consumer {client} of group {group}", header, list(told))
+
+
+def consumer_event(event: Event) -> Event:
+    """An event of a consumer's log, with the keys of the mapping `consumer`."""
+    made = {"event": CONSUMER_EVENTS[event["event"]], "consumer": event["node"]}
+    made |= {name: event[name] for name in ("group", "time_ms", "generation") if name in event}
+    if "member" in event:
+        made["member_id"] = event["member"]
+    if "assigned" in event:
+        names = [str(name).rpartition("-") for name in event["assigned"]]
+        made["partitions"] = [
+            [topic, int(number)] for topic, _, number in names if number.isdigit()
+        ]
+    if "offset" in event:
+        made["offsets"] = {f"{event['topic']}-{event['partition']}": event["offset"]}
+    return {**made, "source": event["source"]}

@@ -164,7 +164,8 @@ ROUNDS = (
     ),
     Wording(
         "coordinator_lost",
-        "Group coordinator {_} is unavailable or invalid due to cause: {reason}.isDisconnected: {_}",
+        "Group coordinator {_} is unavailable or invalid due to cause: {reason}."
+        "isDisconnected: {_}",
         "2.7",
         "3.2",
         f"{BASE}.markCoordinatorUnknown",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from checkers.kafka_logs.wordings import Wording
 
 PARTITION = "Partition.scala"
+FETCHER = "AbstractFetcherThread.scala"
 
 LEADERSHIP = (
     Wording(
@@ -27,7 +28,7 @@ LEADERSHIP = (
     ),
     Wording(
         "leader_started",
-        "{partition} starts at leader epoch {epoch} from offset {offset} with high watermark "
+        "] {partition} starts at leader epoch {epoch} from offset {offset} with high watermark "
         "{high_watermark}. Previous leader epoch was {previous_epoch}",
         "2.4",
         "2.5",
@@ -284,7 +285,9 @@ CONTROLLER = (
 )
 
 PROCESS = (
-    Wording("broker_started", "[KafkaServer id={broker}] started", "2.0", "3.9", "KafkaServer.scala"),
+    Wording(
+        "broker_started", "[KafkaServer id={broker}] started", "2.0", "3.9", "KafkaServer.scala"
+    ),
     Wording(
         "broker_started",
         "[BrokerServer id={broker}] Transition from STARTING to STARTED",
@@ -331,7 +334,12 @@ KNOWN = tuple(
         ("[ReplicaFetcher {_}] Starting", "2.4", "3.3", "ShutdownableThread"),
         ("[ReplicaFetcher {_}] Stopped", "2.4", "3.3", "ShutdownableThread"),
         ("[ReplicaFetcher {_}] Shut{_}", "2.4", "3.3", "ShutdownableThread"),
-        ("Received UNKNOWN_TOPIC_OR_PARTITION from the leader for partition {_}", "2.4", "", ""),
+        (
+            "Received UNKNOWN_TOPIC_OR_PARTITION from the leader for partition {_}",
+            "2.4",
+            "",
+            FETCHER,
+        ),
         ("Ignoring LeaderAndIsr request from controller {_}", "2.4", "3.9", "ReplicaManager"),
         ("Error in response for fetch request {_}", "2.4", "", "ReplicaFetcherThread"),
         ("Error sending fetch request {_}", "2.4", "", "ReplicaFetcherBlockingSend"),
