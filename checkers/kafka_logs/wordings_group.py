@@ -29,9 +29,18 @@ JOINING = (
         "member_id_issued",
         "Dynamic member with unknown member id joins group {group} in {state} state. Created a "
         "new member id {member} and request the member to rejoin with this id",
-        "2.2",
+        "2.5",
         "3.9",
         f"{SCALA}.doNewMemberJoinGroup, doDynamicNewMemberJoinGroup (DEBUG up to 2.8)",
+    ),
+    Wording(
+        "member_id_issued",
+        "Dynamic member with unknown member id rejoins group {group} in {state} state. Created a "
+        "new member id {member} and request the member to rejoin with this id",
+        "2.4",
+        "2.4",
+        f"{SCALA}.doUnknownJoinGroup",
+        "DEBUG",
     ),
     Wording(
         "member_added",
@@ -53,7 +62,7 @@ JOINING = (
         "member_added",
         "Dynamic Member with unknown member id joins group {group} in {state} state. Created a "
         "new member id {member} for this member and add to the group",
-        "2.4",
+        "2.5",
         "3.9",
         f"{SCALA}.doNewMemberJoinGroup, doDynamicNewMemberJoinGroup",
     ),
@@ -61,7 +70,7 @@ JOINING = (
         "member_added",
         "Static Member with unknown member id joins group {group} in {state} state. Created a "
         "new member id {member} for this member and add to the group",
-        "2.4",
+        "2.5",
         "2.8",
         f"{SCALA}.doUnknownJoinGroup",
     ),
@@ -84,7 +93,7 @@ JOINING = (
     Wording(
         "static_member_added",
         "Adding new static member {instance} to group {group} with member id {member}",
-        "2.4",
+        "2.5",
         "2.8",
         f"{SCALA}.addMemberAndRebalance",
     ),
@@ -149,7 +158,7 @@ ROUNDS = (
     Wording(
         "none_rejoined",
         "Group {group} could not complete rebalance because no members rejoined",
-        "2.4",
+        "2.3",
         "",
         f"{JAVA}.completeClassicGroupJoin; {SCALA}.onCompleteJoin",
         "ERROR",
@@ -166,7 +175,7 @@ ROUNDS = (
         "leader_elected",
         "Group leader [member.id: {member}, group.instance.id: {_}] failed to join before "
         "rebalance timeout, while new leader {new_leader_member} was elected",
-        "2.4",
+        "2.3",
         "3.9",
         "GroupMetadata.maybeElectNewJoinedLeader",
     ),

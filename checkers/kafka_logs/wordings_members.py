@@ -27,7 +27,7 @@ LEAVING = (
         "member_left",
         "[Group {group}] Member {member} has left group through explicit `LeaveGroup` request; "
         "client reason: {reason}",
-        "3.6",
+        "3.7",
         "",
         f"{JAVA}.classicGroupLeaveToClassicGroup",
     ),
@@ -69,7 +69,7 @@ LEAVING = (
         "pending_left",
         "[Group {group}] Pending member {member} has left group through explicit `LeaveGroup` "
         "request; client reason: {reason}",
-        "3.6",
+        "3.7",
         "",
         f"{JAVA}.classicGroupLeaveToClassicGroup",
     ),
@@ -84,7 +84,7 @@ LEAVING = (
     Wording(
         "pending_left",
         "Pending member {member} is leaving group {group}",
-        "2.4",
+        "2.2",
         "2.8",
         f"{SCALA}.handleLeaveGroup",
     ),
@@ -132,7 +132,7 @@ LIVES = (
     Wording(
         "loaded",
         "Loaded classic group {group} with {members} members",
-        "3.6",
+        "3.7",
         "",
         f"{JAVA}.onLoaded",
     ),
@@ -148,7 +148,7 @@ LIVES = (
     Wording(
         "unloaded",
         "[GroupId={group}] Unloading group metadata for generation {generation}",
-        "3.6",
+        "3.8",
         "",
         f"{JAVA}.onUnloaded",
     ),
@@ -184,7 +184,7 @@ LIVES = (
     Wording(
         "write_failed",
         "Failed to write empty metadata for group {group}: {reason}",
-        "2.4",
+        "2.0",
         "",
         f"{JAVA}.completeClassicGroupJoin; {SCALA}.onCompleteJoin",
         "WARN",
@@ -209,7 +209,7 @@ CONSUMER_PROTOCOL = (
     Wording(
         "member_added",
         "[GroupId {group}] Member {member} joins the consumer group using the {_} protocol",
-        "3.7",
+        "3.9",
         "",
         f"{JAVA}.getOrMaybeSubscribeDynamicConsumerMember",
     ),
@@ -217,7 +217,7 @@ CONSUMER_PROTOCOL = (
         "static_member_added",
         "[GroupId {group}] Static member {member} with instance id {instance} joins the consumer "
         "group using the {_} protocol",
-        "3.8",
+        "3.9",
         "",
         f"{JAVA}.getOrMaybeSubscribeStaticConsumerMember",
     ),
@@ -232,7 +232,7 @@ CONSUMER_PROTOCOL = (
         "member_fenced",
         "[GroupId {group}] Member {member} fenced from the group because it failed to transition "
         "from epoch {epoch} within {milliseconds}ms",
-        "3.7",
+        "3.8",
         "",
         f"{JAVA}.scheduleConsumerGroupRebalanceTimeout",
     ),
@@ -254,10 +254,12 @@ KNOWN = tuple(
         ("Shutdown complete", "0.9", "", "GroupCoordinatorService.shutdown"),
         (
             "Static member which joins during Stable stage and doesn't affect {_} not trigger{_}",
-            "2.4",
+            "2.5",
             "",
             f"{JAVA}.updateStaticMemberThenRebalanceOrCompleteJoin",
         ),
+        ("Static member joins during {_} stage will not trigger rebalance", "2.3", "2.4", SCALA),
+        ("Static member {_} with unknown member id rejoins, {_}", "2.3", "2.4", SCALA),
         ("Scheduling unloading of metadata for {_}", "3.6", "", "CoordinatorRuntime"),
         ("Started unloading metadata for {_}", "3.6", "", "CoordinatorRuntime"),
         ("Ignored unloading metadata for {_}", "3.6", "", "CoordinatorRuntime"),
@@ -269,19 +271,18 @@ KNOWN = tuple(
         ("Removed {count} offsets associated with deleted partitions{_}", "0.11", "", "both"),
         ("Removed {count} expired offsets in {_}", "0.9", "3.9", "Scala"),
         ("Setting empty assignments for members {_}", "2.8", "", f"{JAVA}; {SCALA}"),
-        ("Creating a simple consumer group via manual offset commit", "3.6", "", "Java"),
-        ("Creating simple consumer group {_}", "2.8", "3.9", "Scala"),
-        ("Group {_} is dead, skipping rebalance stage", "0.10", "", f"{JAVA}; {SCALA}"),
+        ("Creating a simple consumer group via manual offset commit", "4.0", "", "Java"),
+        ("Group {_} is dead, skipping rebalance stage", "2.3", "", f"{JAVA}; {SCALA}"),
         (
             "Received notification of heartbeat expiration for member {_}",
             "2.2",
             "",
             f"{JAVA}.expireClassicGroupMemberHeartbeat",
         ),
-        ("[GroupId {_}] Computed {_}", "3.6", "", f"{JAVA}.consumerGroupHeartbeat"),
-        ("[GroupId {_}] Member {_} new assignment state: {_}", "3.6", "", JAVA),
+        ("[GroupId {_}] Computed {_}", "3.8", "", f"{JAVA}.consumerGroupHeartbeat"),
+        ("[GroupId {_}] Member {_} new assignment state: {_}", "3.8", "", JAVA),
         ("[GroupId {_}] Member {_} updated its subscribed {_}", "3.6", "", JAVA),
-        ("[GroupId {_}] Dynamic member with unknown member id joins {_}", "3.6", "", JAVA),
+        ("[GroupId {_}] Dynamic member with unknown member id joins {_}", "3.8", "", JAVA),
     )
 )
 """Lines that are understood and tell no event."""

@@ -72,19 +72,16 @@ def is_followed(every: list[Event], line: Event) -> bool:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_most_altered_generations_are_rejected_although_lines_may_be_missing(
-    version: str, chance: random.Random
-) -> None:
+def test_most_altered_generations_are_rejected_although_lines_may_be_missing(version: str) -> None:
     every = lines(version)
     numbers = [n for n, line in enumerate(every) if line["event"] in ROUNDS]
     caught = 0
-    for number in chance.sample(numbers, 20):
-        generation = every[number]["generation"] + 5
+    for number in numbers:
         changed = [*every]
-        changed[number] = {**every[number], "generation": generation}
+        changed[number] = {**every[number], "generation": every[number]["generation"] + 5}
         told = [r.event.content["source"] for r in rejections(changed) if r.event is not None]
         caught += every[number]["source"] in told
-    assert caught >= 10  # of each seed tried, 14 or more
+    assert caught > 0.7 * len(numbers)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
