@@ -75,7 +75,7 @@ def require_compiler() -> None:
 def classpath(
     version: str = KAFKA, artifact: str = "kafka_2.13", group: str = "org.apache.kafka"
 ) -> str:
-    """The jars of a broker or another artifact, found or fetched by Maven; skips the test if not."""
+    """The jars of a broker or another artifact, found or fetched by Maven; else skips the test."""
     require("java", "mvn")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "pom.xml").write_text(POM.format(group, artifact, version))

@@ -21,10 +21,21 @@ from pathlib import Path
 from checkers.kafka_logs.adapter import BROKER_LINES, CLIENT_LINES
 from checkers.kafka_logs.wordings import Wording
 
-BRANCHES = (
-    "2.0 2.1 2.2 2.3 2.4 2.5 2.6 2.7 2.8 3.0 3.1 3.2 3.3 3.4 3.5 3.6 3.7 3.8 3.9 4.0 4.2".split()
+BRANCHES = [
+    *(f"2.{minor}" for minor in range(9)),
+    *(f"3.{minor}" for minor in range(10)),
+    *("4.0", "4.2"),
+]
+ROOMS = (
+    "core",
+    "clients",
+    "group-coordinator",
+    "coordinator-common",
+    "metadata",
+    "server",
+    "storage",
+    "raft",
 )
-ROOMS = "core clients group-coordinator coordinator-common metadata server storage raft".split()
 PRINTED = re.compile(r"=|\((?!reason)|Transition|State")
 """Words that are printed by the `toString` of an object, or by a method for all states."""
 SHORTEST = 10
