@@ -11,6 +11,7 @@ from checkers.validation.models import ModelMapping
 from spec.core import SpecError, look_up
 
 MAPPINGS: dict[str, str] = {
+    "replica": "checkers.validation.replica:ReplicaMapping",
     "group-log": "checkers.kafka_logs.group_log:GroupLog",
 }
 """By name in a header: the class, as `module:attribute`; it is called with the header."""

@@ -1,0 +1,49 @@
+"""Whether events are missing from a trace, by the `sequence` that recorders give each event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from checkers.validation.mapping import BadEvent, Content
+
+IN_ORDER = "events are in the order of their sequence"
+"""The guard of an event that comes after a later one."""
+
+
+@attrs.frozen
+class Progress:
+    """How far a trace has come."""
+
+    is_whole: bool
+    """Whether no event is missing so far."""
+    latest: int = 0
+    """The sequence of the latest event."""
+
+    def follows(self, sequence: int | None) -> bool:
+        """Whether an event may come next; one that was recorded earlier may not."""
+        return sequence is None or sequence > self.latest
+
+    def after(self, sequence: int | None) -> Progress:
+        """With another event."""
+        if sequence is None:
+            return self
+        return Progress(self.is_whole and sequence == self.latest + 1, sequence)
+
+
+def begin(header: Mapping[str, Any], content: Content | None = None) -> Progress:
+    """Before the first event: whether any is missing is known by the events' `sequence`.
+
+    A header with `"observed": "all"` says so for events without one.
+    """
+    return Progress(header.get("observed", "all") == "all")
+
+
+def sequence_of(content: Content) -> int | None:
+    """The sequence of an event, if it has one."""
+    sequence = content.get("sequence")
+    if sequence is not None and type(sequence) is not int:
+        raise BadEvent(f"sequence is a number, not {sequence!r:.60}")
+    return sequence
