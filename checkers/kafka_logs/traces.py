@@ -57,23 +57,23 @@ def by_group(events: Iterable[Event]) -> Iterator[Event]:
 
 
 def replica_traces(events: Iterable[Event]) -> Iterator[Trace]:
-    """A trace for each partition: what its replicas said of epochs, offsets and ISRs."""
+    """A trace for each partition: what its replicas said of epochs, offsets and ISRs.
+
+    An offset of a follower is its log end offset before it truncates. Brokers without a number
+    for an id are left out: the mapping has none for them.
+    """
     found: dict[tuple[str, int], list[Event]] = {}
     for event in events:
-        if "side" not in event and isinstance(event.get("partition"), int):
-            seen = {key: event[name] for key, name in SEEN.items() if name in event}
-            if event["event"] in LEADERS:
-                seen["leader"] = int(event["node"]) if event["node"].isdigit() else event["node"]
-            if event["event"] in REPLICA_STATES:
-                key = event["topic"], event["partition"]
-                common: Event = {n: event[n] for n in ("time_ms", "source") if n in event}
-                about: Event = {
-                    "event": "state",
-                    "node": event["node"],
-                    "topic": key[0],
-                    "partition": key[1],
-                }
-                found.setdefault(key, []).append({**about, **common, **seen})
+        is_state = "side" not in event and event["event"] in REPLICA_STATES
+        if not (is_state and event["node"].isdigit() and isinstance(event["partition"], int)):
+            continue
+        node, key = int(event["node"]), (event["topic"], event["partition"])
+        seen: Event = {"event": "state", "node": node, "topic": key[0], "partition": key[1]}
+        seen |= {name: event[field] for name, field in SEEN.items() if field in event}
+        if event["event"] in LEADERS:
+            seen["leader"] = node
+        seen |= {name: event[name] for name in ("time_ms", "source") if name in event}
+        found.setdefault(key, []).append(seen)
     for (topic, partition), states in sorted(found.items()):
         header = {"kspec_trace": 1, "mapping": "replica"}
         yield Trace(f"partition {topic}-{partition}", header, list(states))
