@@ -10,7 +10,10 @@ from checkers.validation.mapping import TraceMapping
 from checkers.validation.models import ModelMapping
 from spec.core import SpecError, look_up
 
-MAPPINGS: dict[str, str] = {}
+MAPPINGS: dict[str, str] = {
+    "consumer": "checkers.validation.consumer:ConsumerMapping",
+    "coordinator": "checkers.validation.coordinator:CoordinatorMapping",
+}
 """By name in a header: the class, as `module:attribute`; it is called with the header."""
 
 VERSION = 1

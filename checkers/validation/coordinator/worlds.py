@@ -14,7 +14,7 @@ response shows one: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE or COORDINATOR_LO
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Any, TypeAlias
 
@@ -23,6 +23,7 @@ import attrs
 from checkers.conformance.history import Ask
 from checkers.conformance.translate import comparable
 from checkers.conformance.worlds import Names, Write, orders, outcomes, same, ties
+from checkers.validation.coordinator.partial import errors_in
 from spec.coordinator import Group, Outcome, handle, handle_unknown
 from spec.coordinator.clock import duration, starts
 from spec.coordinator.failover import load, unload
@@ -39,7 +40,6 @@ from spec.messages import (
     HeartbeatResponse,
     JoinGroupResponse,
     OffsetCommit,
-    OffsetCommitResponse,
     Response,
     Settings,
 )
@@ -132,10 +132,10 @@ class World:
         )
 
 
-def new_worlds(settings: Settings) -> frozenset[World]:
+def new_worlds(settings: Settings) -> tuple[World, ...]:
     """The worlds before the first event: the group is unknown, or has no members."""
     unknown = World(Group(state=GroupState.DEAD, settings=settings))
-    return frozenset({unknown, World(Group(settings=settings))})
+    return unknown, World(Group(settings=settings))
 
 
 # -- requests ---------------------------------------------------------------------------------
@@ -178,6 +178,8 @@ def steps(world: World, now: float, known_delay: bool) -> Iterator[World]:
             yield from handled(world, call)
     if world.writes:
         yield from write_completes(world)
+    if world.group.state is GroupState.EMPTY:
+        yield deleted(world)
     timed = armed(world.group)
     for timer, earliest in world.timers:
         is_delay = timer.kind == "initial delay"
@@ -186,6 +188,22 @@ def steps(world: World, now: float, known_delay: bool) -> Iterator[World]:
             stopped = evolve(world, timers=tuple(t for t in world.timers if t[0] != timer))
             for group in orders(world.group):
                 yield from after(stopped, fire(group, timer), begin)
+
+
+def deleted(world: World) -> World:
+    """The world after an administrator, or the expiry of offsets, has deleted an empty group.
+
+    Kafka: `GroupCoordinatorShard.cleanupGroupMetadata`.
+    """
+    unknown = Group(state=GroupState.DEAD, settings=world.group.settings)
+    return evolve(
+        world,
+        group=unknown,
+        stored=(),
+        timers=(),
+        has_generation=True,
+        possible=tuple((c, a | {answer(unknown, c)}) for c, a in world.possible),
+    )
 
 
 def handled(world: World, call: Call) -> Iterator[World]:
@@ -281,22 +299,25 @@ def explain(
     *,
     known_delay: bool,
     most: int,
-) -> frozenset[World]:
+) -> tuple[World, ...]:
     """The worlds after a response was seen; none if nothing explains it."""
-    todo = list(worlds)
+    from_environment = bool(errors_in(observed) & ENVIRONMENT)
+    found: list[World] = []
+    todo: list[World] = []
+    for world in worlds:
+        explained, is_settled = seen_in(world, call, observed)
+        found += explained
+        if not is_settled:
+            todo.append(world)
     seen = set(todo)
-    found = set()
-    from_environment = errors_in(observed) & ENVIRONMENT
     while todo:
         world = todo.pop()
-        explained, is_settled = seen_in(world, call, observed)
-        found.update(explained)
-        if from_environment and not is_settled:
-            found.update(unanswerable(world, call, observed))
-        if is_settled:
-            continue
+        if from_environment:
+            found += unanswerable(world, call, observed)
         for following in steps(world, now, known_delay):
-            if following not in seen:
+            explained, is_settled = seen_in(following, call, observed)
+            found += explained
+            if not is_settled and following not in seen:
                 if len(seen) >= most:
                     raise TooMany
                 seen.add(following)
@@ -357,13 +378,6 @@ def unanswerable(world: World, call: Call, observed: Any) -> Iterator[World]:
             for failed in write_completes(world, observed.error):
                 explained, _ = seen_in(failed, call, observed)
                 yield from explained
-
-
-def errors_in(response: Any) -> set[Any]:
-    """The errors of a response, those of its partitions included."""
-    if isinstance(response, OffsetCommitResponse):
-        return {error for _, error in response.partitions}
-    return {response.error}
 
 
 def is_same(expected: Any, observed: Any) -> bool:
@@ -445,8 +459,10 @@ def rename(value: Any, names: dict[str, str]) -> Any:
             return value
 
 
-def merged(worlds: Iterable[World]) -> frozenset[World]:
+def merged(worlds: Sequence[World]) -> tuple[World, ...]:
     """The worlds, of those that differ in times alone only one: with the earliest times."""
+    if len(worlds) <= 1:
+        return tuple(worlds)
     found: dict[World, World] = {}
     for world in worlds:
         key = evolve(world, timers=tuple((t, 0.0) for t, _ in world.timers), time=0.0)
@@ -456,4 +472,4 @@ def merged(worlds: Iterable[World]) -> frozenset[World]:
             timers = tuple((t, min(e, earliest.get(t, inf))) for t, e in world.timers)
             world = evolve(world, timers=timers, time=min(world.time, other.time))
         found[key] = world
-    return frozenset(found.values())
+    return tuple(found.values())
