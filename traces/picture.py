@@ -8,6 +8,7 @@ lane `broker 2`. Whatever follows a comma in the name of a claim is explanation,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
 
@@ -66,6 +67,8 @@ class Lane:
     """The name by which a property refers to this lane."""
     band: Band | None = None
     """Its current state, if it goes through states."""
+    parts: Mapping[str, Any] = attrs.field(factory=dict)
+    """The ITF values of facts that have parts: a change is shown at the parts that changed."""
 
 
 @attrs.frozen

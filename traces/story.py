@@ -12,7 +12,8 @@ from typing import Any
 
 import attrs
 
-from spec.core import Rule, Taken
+from spec.core import Model, Rule, Taken
+from traces.difference import Piece, pieces
 from traces.itf import ACTION, PICKS, Document, encode, text, variables
 from traces.picture import Arrow, Band, Cell, Lane, Picture
 from traces.trace import Trace, settings
@@ -25,6 +26,13 @@ class SceneFact:
     name: str
     value: str
     before: str | None = None
+    pieces: Sequence[Piece] = ()
+    """The value in pieces, if it has parts and only some of them changed."""
+
+    @property
+    def leaves(self) -> list[Piece]:
+        """The pieces that changed."""
+        return [piece for piece in self.pieces if piece.before is not None]
 
 
 @attrs.frozen
@@ -120,14 +128,13 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
     """The story of a trace of a known system."""
     model = trace.system.model
     rules = {rule.name: rule for rule in trace.system.rules}
-    draw = model.picture or (lambda state, _: plain_picture(variables(state)))
     scenes: list[Scene] = []
     previous: Picture | None = None
     for index, state in enumerate(trace.states):
         taken = (
             attrs.evolve(trace.steps[index - 1], before=trace.states[index - 1]) if index else None
         )
-        picture = draw(state, taken)
+        picture = picture_of(model, state, taken)
         last = index == len(trace.states) - 1
         failing = trace.where if violated and last else ""
         scenes.append(scene(index + 1, taken, rules, picture, previous, failing))
@@ -148,6 +155,14 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
         words=last_picture.words,
         colour=last_picture.colour,
     )
+
+
+def picture_of(model: Model[Any], state: Any, taken: Taken | None) -> Picture:
+    """A state as its model draws it; a model without a picture shows its variables."""
+    if model.picture is None:
+        return plain_picture(variables(state))
+    drawn: Picture = model.picture(state, taken)
+    return drawn
 
 
 def promise(trace: Trace) -> str:
@@ -202,7 +217,8 @@ def picked(picks: Mapping[str, Any]) -> dict[str, str]:
 
 def plain_picture(values: Mapping[str, Any]) -> Picture:
     """A single lane with a fact for each variable, of ITF values."""
-    return Picture([Lane("state", facts={name: text(value) for name, value in values.items()})])
+    facts = {name: text(value) for name, value in values.items()}
+    return Picture([Lane("state", facts=facts, parts=values)])
 
 
 def choice_text(value: Any) -> str:
@@ -244,10 +260,7 @@ def scene(
 def compared(lane: Lane, before: Lane | None, place: str, *, known: bool) -> SceneLane:
     """A lane with what is new in it. In the first scene nothing is (`known` is false)."""
     old = before or (Lane(lane.name) if known else lane)
-    facts = [
-        SceneFact(name, value, old.facts.get(name, "") if old.facts.get(name) != value else None)
-        for name, value in lane.facts.items()
-    ]
+    facts = [compared_fact(name, lane, old) for name in lane.facts]
     cells = compared_cells(lane.cells, old.cells, place)
     moved = {mark.label: mark.at for mark in old.marks}
     marks = [SceneMark(m.label, m.at, moved.get(m.label) != m.at) for m in lane.marks]
@@ -272,6 +285,17 @@ def compared(lane: Lane, before: Lane | None, place: str, *, known: bool) -> Sce
         ),
         failing=bool(lane.place) and (place == lane.place or place.endswith(f" on {lane.place}")),
     )
+
+
+def compared_fact(name: str, lane: Lane, old: Lane) -> SceneFact:
+    """A fact, with its value before if that was another, and where it differs."""
+    value, before = lane.facts[name], old.facts.get(name)
+    if before == value:
+        return SceneFact(name, value)
+    if name not in lane.parts or name not in old.parts:
+        return SceneFact(name, value, before or "")
+    found = pieces(old.parts[name], lane.parts[name])
+    return SceneFact(name, value, before or "", found if len(found) > 1 else ())
 
 
 def compared_cells(cells: Sequence[Cell], old: Sequence[Cell], place: str) -> list[SceneCell]:

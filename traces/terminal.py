@@ -2,7 +2,8 @@
 
 The cells of a log are in brackets, with the high watermark and the end offset between them:
 `[r0 e0] HW› [r1 e0] LEO›`. A new cell has a `+`, a removed one a `-`, and the one at which the
-property fails a `✗`; a fact that changed is shown as `old→new`.
+property fails a `✗`; a fact that changed is shown as `old→new`,
+and a fact with parts by the parts that changed: `votes[1].voted -1→1`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from traces.difference import Piece
 from traces.picture import Arrow, Band
 from traces.story import Scene, SceneCell, SceneFact, SceneLane, Story
 from traces.text import all_printable
@@ -23,18 +25,29 @@ def draw(story: Story) -> Iterator[Text]:
     story = all_printable(story)
     width = max((len(lane.name) for s in story.scenes for lane in s.lanes), default=0)
     for scene in story.scenes:
-        yield heading(scene)
-        yield from (arrow(message) for message in scene.arrows)
-        last = scene is story.scenes[-1]
-        for lane in scene.lanes:
-            everything = scene.number == 1 or (last and lane.failing)
-            if everything or lane.changed or any(cell.failing for cell in lane.cells):
-                yield lane_line(lane, width, everything=everything)
+        yield from draw_scene(scene, width, last=scene is story.scenes[-1])
     if story.loop is not None:
         line = Text("      ", style="bold")
         if story.loop_rule:
             line.append(f"{story.loop_rule}  ")
         yield line.append(f"then repeats from state {story.loop}")
+
+
+def draw_scene(scene: Scene, width: int, *, last: bool = False) -> Iterator[Text]:
+    """One step with what it changed; the first state whole."""
+    yield heading(scene)
+    yield from (arrow(message) for message in scene.arrows)
+    for lane in scene.lanes:
+        everything = scene.number == 1 or (last and lane.failing)
+        if everything or lane.changed or any(cell.failing for cell in lane.cells):
+            yield lane_line(lane, width, everything=everything)
+
+
+def draw_state(scene: Scene) -> Iterator[Text]:
+    """A whole state."""
+    scene = all_printable(scene)
+    width = max((len(lane.name) for lane in scene.lanes), default=0)
+    yield from (lane_line(lane, width, everything=True) for lane in scene.lanes)
 
 
 def heading(scene: Scene) -> Text:
@@ -85,10 +98,26 @@ def band_text(band: Band, before: str | None, *, everything: bool) -> Text:
 def fact_text(fact: SceneFact, *, everything: bool) -> Text:
     """A fact, with its value before if it changed."""
     out = Text()
+    if fact.pieces and not everything:
+        for leaf in fact.leaves:
+            out.append_text(leaf_text(fact.name, leaf))
+        return out
     out.append(f"{fact.name} ", style="dim")
     if fact.before and not everything:
         out.append(f"{fact.before}→", style="dim")
     out.append(fact.value, style="bold" if fact.before is not None and not everything else "")
+    return out.append("  ")
+
+
+def leaf_text(name: str, leaf: Piece) -> Text:
+    """A part of a fact that changed, was added or was removed."""
+    out = Text(f"{name}{leaf.at} ", style="dim")
+    if leaf.before and leaf.text:
+        out.append(f"{leaf.before}→", style="dim").append(leaf.text, style="bold")
+    elif leaf.text:
+        out.append(f"+{leaf.text}", style="bold")
+    else:
+        out.append(f"-{leaf.before}", style="strike dim")
     return out.append("  ")
 
 

@@ -36,7 +36,7 @@ from checkers.cli.report import (
 from checkers.engine.run import ENGINES
 from checkers.engine.verdict import EXIT_BAD_INPUT
 from checkers.models.find import BUILT_IN, find_model
-from spec.core import Always, LeadsTo, SpecError, System
+from spec.core import Always, Liveness, SpecError, System
 
 
 @click.command()
@@ -166,7 +166,7 @@ def check(
     else:
         raise click.UsageError("Missing argument 'MODEL'.")
     if witness and any(
-        isinstance(p, Always | LeadsTo) and p.name == witness for p in system.properties
+        isinstance(p, Always | Liveness) and p.name == witness for p in system.properties
     ):
         raise SpecError(f"{witness} is not a reachability property, so it has no witness")
     files = TraceFiles(out_itf, html)

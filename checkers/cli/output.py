@@ -27,6 +27,7 @@ from traces.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
     from checkers.engine.options import OnProgress, Progress
     from traces.story import Story
@@ -177,19 +178,24 @@ def console() -> Console:
 
 def say_trace(story: Story) -> None:
     """Print a trace, step by step."""
-    from rich.text import Text
-
     from traces.terminal import draw
 
-    out = console()
     for line in draw(story):
-        if is_terminal() and line.cell_len > width():
-            first, *others = line.wrap(out, width() - HANGING)
-            out.print(first)
-            for part in others:
-                out.print(Text(" " * HANGING).append_text(part))
-        else:
-            out.print(line)
+        say_line(line)
+
+
+def say_line(line: Text) -> None:
+    """Print a line with its colours; folded where the terminal is too narrow."""
+    from rich.text import Text
+
+    out = console()
+    if is_terminal() and line.cell_len > width():
+        first, *others = line.wrap(out, width() - HANGING)
+        out.print(first)
+        for part in others:
+            out.print(Text(" " * HANGING).append_text(part))
+    else:
+        out.print(line)
 
 
 HANGING = 8

@@ -10,7 +10,7 @@ import attrs
 from checkers.engine.options import INTERRUPTED, Options
 from checkers.engine.reference import explore
 from checkers.engine.verdict import Verdict
-from spec.core import LeadsTo, SpecError, System
+from spec.core import Liveness, SpecError, System
 
 ENGINES = ("auto", "reference", "learned", "kernel", "native", "spark")
 
@@ -50,7 +50,7 @@ def run(system: System[Any], options: Options | None = None) -> Verdict:
 def refuse_leads_to(system: System[Any]) -> None:
     """Reject leads-to properties: a quotient by orbits does not preserve them."""
     for prop in system.properties:
-        if isinstance(prop, LeadsTo):
+        if isinstance(prop, Liveness):
             raise SpecError(
                 f"{prop.name} is a leads-to property, which --symmetry cannot check: select the "
                 "others with --property, or omit --symmetry"
@@ -64,11 +64,16 @@ def chosen(system: System[Any], options: Options) -> str:
         return engine
     if options.check_learning:
         return "learned"
-    if has_kernel(system) and not is_learned(options):
+    if has_kernel(system) and not is_learned(options) and not has_liveness(system):
         return "kernel"
     if engine == "native" or options.checkpoint:
         return "learned"
     return "reference" if is_small(system, options) else "learned"
+
+
+def has_liveness(system: System[Any]) -> bool:
+    """Whether a liveness property is asked, which needs the labels that a kernel does not have."""
+    return any(isinstance(prop, Liveness) for prop in system.properties)
 
 
 def is_learned(options: Options) -> bool:

@@ -17,6 +17,7 @@ import attrs
 from checkers.kafka_logs.files import LogFile
 from checkers.kafka_logs.layout import Entry, read_entry
 from checkers.kafka_logs.lines import Line, read_lines
+from checkers.kafka_logs.request_log import MARK, requests_of
 from checkers.kafka_logs.wordings import Table
 from checkers.kafka_logs.wordings_consumer import CONSUMER_LINES
 from checkers.kafka_logs.wordings_group import GROUP
@@ -124,6 +125,9 @@ def read_logs(series: Sequence[Sequence[LogFile]], zone: tzinfo = UTC) -> Readin
             reports.append(report)
             for event in named(list(events_of(file, report, zone)), file):
                 time_ms = event.get("time_ms")
+                if event.get("side") == "request":  # a line tells of moments before it
+                    found.append((time_ms or latest, number, len(found), event))
+                    continue
                 if time_ms is not None:
                     report.backwards += time_ms < latest
                     latest = max(latest, time_ms)
@@ -143,6 +147,9 @@ def events_of(file: LogFile, report: FileReport, zone: tzinfo) -> Iterator[Event
     for line in read_lines(file.path):
         report.lines += 1
         report.cut_lines += line.is_cut
+        if MARK in line.text:
+            yield from request_events(line, report, zone)
+            continue
         is_protocol = PROTOCOL.search(line.text) is not None
         for table in (BROKER_LINES, CLIENT_LINES):
             if not (is_protocol or table.may_match(line.text)):
@@ -160,8 +167,20 @@ def events_of(file: LogFile, report: FileReport, zone: tzinfo) -> Iterator[Event
                 yield event_of(wording.event, fields, entry, line, table is CLIENT_LINES)
             break
         else:
-            if is_protocol and not line.text.startswith(("\tat ", "Caused by:")):
+            if is_protocol and not line.text.startswith((" ", "\t", "Caused by:")):
                 report.not_understood(line, read_entry(line.text, zone).message)
+
+
+def request_events(line: Line, report: FileReport, zone: tzinfo) -> Iterator[Event]:
+    """The events of a line of the request log."""
+    entry = read_entry(line.text, zone)
+    found = list(requests_of(entry))
+    report.protocol_lines += bool(found)
+    if found:
+        report.levels[entry.level or "none"] += 1
+    for event in found:
+        report.events += 1
+        yield {**event, "side": "request", "source": {"file": line.file, "line": line.number}}
 
 
 def event_of(
@@ -175,7 +194,7 @@ def event_of(
     if is_client:
         client = CLIENT.search(message)
         event |= {"node": client["client"], "group": client["group"]} if client else {}
-        event["client"] = True
+        event["side"] = "client"
         if client and client["instance"]:
             event["instance"] = client["instance"]
     else:
@@ -198,16 +217,14 @@ def split_partition(name: str) -> dict[str, Any]:
 
 
 def named(events: list[Event], file: LogFile) -> list[Event]:
-    """Give each event a node: that of its line, of an option, or the one of the file's others."""
-    sides = {}
-    for is_client in (False, True):
-        nodes = Counter(e["node"] for e in events if "node" in e and is_client == ("client" in e))
-        sides[is_client] = nodes.most_common(1)[0][0] if len(nodes) == 1 or not is_client and nodes else ""
+    """Give each event a node: that of an option or its line, or that of the file's other lines."""
+    nodes = Counter((e.get("side"), e["node"]) for e in events if "node" in e)
     for event in events:
-        own = event.get("node")
-        event["node"] = (file.node if "client" not in event else "") or own or sides["client" in event]
-        if not event["node"]:
-            event["node"] = file.path.parent.name or file.path.name
+        side = event.get("side")
+        alike = [node for of, node in nodes if of == side]
+        others = alike[0] if len(alike) == 1 or (alike and not side) else ""
+        own = event.get("node", others) if side else file.node or event.get("node", others)
+        event["node"] = own or file.path.resolve().parent.name
     return events
 
 

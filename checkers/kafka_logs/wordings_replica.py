@@ -224,6 +224,22 @@ CONTROLLER = (
         "PartitionStateMachine.scala.doHandleStateChanges",
     ),
     Wording(
+        "controller_changed",
+        "Partition {partition} state changed to (Leader:{leader},ISR:{isr},LeaderEpoch:{epoch},"
+        "ZkVersion:{partition_epoch},ControllerEpoch:{_}) after removing replica {_}",
+        "2.4",
+        "3.1",
+        "ReplicaStateMachine.scala.removeReplicasFromIsr",
+    ),
+    Wording(
+        "controller_changed",
+        "Partition {partition} state changed to (Leader:{leader},ISR:{isr},LeaderRecoveryState:{_},"
+        "LeaderEpoch:{epoch},ZkVersion:{partition_epoch},ControllerEpoch:{_}) after removing {_}",
+        "3.2",
+        "3.9",
+        "ReplicaStateMachine.scala.removeReplicasFromIsr",
+    ),
+    Wording(
         "broker_fenced",
         "Fencing broker {broker} because its session has timed out",
         "2.8",
@@ -311,7 +327,12 @@ KNOWN = tuple(
         ("Sending StopReplica request {_}", "2.6", "3.9", "ControllerChannelManager"),
         ("Removed fetcher for partitions {_}", "0.9", "", "AbstractFetcherManager"),
         ("Added fetcher to broker {_}", "0.9", "", "AbstractFetcherManager"),
-        ("[ReplicaFetcherThread-{_}: {_}", "2.4", "", "ShutdownableThread"),
+        ("[ReplicaFetcherThread-{_}: {_}", "3.4", "", "ShutdownableThread"),
+        ("[ReplicaFetcher {_}] Starting", "2.4", "3.3", "ShutdownableThread"),
+        ("[ReplicaFetcher {_}] Stopped", "2.4", "3.3", "ShutdownableThread"),
+        ("[ReplicaFetcher {_}] Shut{_}", "2.4", "3.3", "ShutdownableThread"),
+        ("Received UNKNOWN_TOPIC_OR_PARTITION from the leader for partition {_}", "2.4", "", ""),
+        ("Ignoring LeaderAndIsr request from controller {_}", "2.4", "3.9", "ReplicaManager"),
         ("Error in response for fetch request {_}", "2.4", "", "ReplicaFetcherThread"),
         ("Error sending fetch request {_}", "2.4", "", "ReplicaFetcherBlockingSend"),
         ("Partition {_} marked as failed", "2.3", "", "AbstractFetcherThread"),

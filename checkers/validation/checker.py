@@ -25,8 +25,8 @@ from checkers.validation.verdict import (
     Rejection,
     Validation,
 )
-from spec.core import SpecError
 
+UNREAD = "a line before this event could not be read"
 MOST_LAST = 5
 """How many events before a rejected one are kept."""
 MOST_EXAMINED = 200
@@ -72,8 +72,16 @@ def begin(mapping: TraceMapping, limits: Limits = Limits()) -> Frontier:
     """The frontier before the first event."""
     states = dict.fromkeys(mapping.initial())
     if not states:
-        raise SpecError(f"{mapping.name} has no initial state for this trace")
+        return Frontier((), rejection=not_initial(mapping))
     return within(limits, Frontier((), cut=""), states, ())
+
+
+def not_initial(mapping: TraceMapping) -> Rejection:
+    """The rejection of a trace whose first state is no initial state, as event 0."""
+    content, reason = mapping.not_initial()
+    return Rejection(
+        Event(0, content), reason.guard, (), reason.differences, 0, None, Before(None, 0, ())
+    )
 
 
 def advance(
@@ -208,8 +216,11 @@ def finish(
 ) -> Validation:
     """The verdict at the end of a trace. If the trace is `complete`, it has to be able to end."""
     rejection = frontier.rejection
-    if rejection is None and complete:
+    if rejection is None and complete and frontier.states:
         rejection = unfinished(mapping, frontier, limits)
+    if rejection is not None and rejection.event is not None and not rejection.event.file:
+        event = attrs.evolve(rejection.event, file=trace, line=rejection.event.line or 1)
+        rejection = attrs.evolve(rejection, event=event)
     verdict, because = ACCEPTED, ""
     if rejection is not None:
         verdict = REJECTED
@@ -219,6 +230,8 @@ def finish(
         verdict, because = INCONCLUSIVE, f"events that could not be read: {problems.unread}"
     elif not frontier.events:
         verdict, because = INCONCLUSIVE, "the trace has no event"
+    elif because := next((why for s in frontier.states if (why := mapping.undecided(s))), ""):
+        verdict = INCONCLUSIVE
     return Validation(
         verdict=verdict,
         trace=trace,
@@ -264,13 +277,15 @@ def validate_events(
     """The verdict on a trace whose events are in one order."""
     problems = Problems() if problems is None else problems
     frontier = begin(mapping, limits)
-    for event in events:
+    for event in events if not frontier.is_over else ():
         try:
-            if problems.unread and not frontier.cut:
-                frontier = skip(frontier, "a line before this event could not be read")
+            if event.unread and not mapping.may_lack_events:
+                frontier = skip(frontier, UNREAD)
             frontier = advance(mapping, frontier, event, limits)
         except BadEvent as error:
             problems.add("malformed event", event.file, event.line, str(error))
+            if not mapping.may_lack_events:
+                frontier = skip(frontier, UNREAD)
         if frontier.is_over:
             break
     return finish(

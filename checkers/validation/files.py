@@ -11,6 +11,7 @@ from checkers.validation.checker import Limits, validate_events
 from checkers.validation.find import find_mapping, is_code
 from checkers.validation.mapping import Event, TraceMapping
 from checkers.validation.merging import validate_merged
+from checkers.validation.problems import Problems
 from checkers.validation.reading import Header, Recording, read_trace
 from checkers.validation.verdict import Validation
 from spec.core import SpecError
@@ -28,7 +29,9 @@ def validate_files(
 ) -> Iterator[Validation]:
     """The verdict on each file; on all of them together if they are to be merged."""
     if merge:
-        yield with_events(validate_recordings(list(map(read_trace, paths)), options, limits))
+        problems = Problems()
+        recordings = [read_trace(path, problems) for path in paths]
+        yield with_events(validate_recordings(recordings, options, limits))
     else:
         for path in paths:
             yield with_events(validate_recordings([read_trace(path)], options, limits))
@@ -40,14 +43,13 @@ def validate_recordings(
     limits: Limits = Limits(),  # noqa: B008 - frozen
     mapping: TraceMapping | None = None,
 ) -> Validation:
-    """The verdict on one trace, of one or more recordings; options replace the header's keys."""
+    """The verdict on one trace, of one or more recordings; options replace the header's keys.
+
+    Several recordings share their `Problems`.
+    """
     header = header_of(recordings, options)
     mapping = mapping or find_mapping(header, runs_code="mapping" in options)
     problems = recordings[0].problems
-    for other in recordings[1:]:
-        for kind in other.problems.counts:
-            for sample in other.problems.samples[kind]:
-                problems.add(kind, *sample.values())
     name = ", ".join(recording.name for recording in recordings)
     complete = header.get("complete") is True
     if len(recordings) == 1:
@@ -59,13 +61,14 @@ def validate_recordings(
         sources: list[Iterable[Event]] = [events]
     else:
         sources = [recording.events for recording in recordings]
-    skew = header.get("clock_skew_ms")
+    skew, names = header.get("clock_skew_ms"), header.get("nodes")
     return validate_merged(
         mapping,
         sources,
         trace=name,
         complete=complete,
         clock_skew_ms=skew if type(skew) in (int, float) else None,
+        names=[str(name) for name in names] if isinstance(names, list) else (),
         problems=problems,
         limits=limits,
     )
@@ -95,7 +98,7 @@ def with_nodes(events: Iterator[Event]) -> tuple[Iterator[Event], bool]:
 
 def with_events(found: Validation) -> Validation:
     """The verdict; SpecError for a file without an event."""
-    if found.events:
+    if found.events or found.rejection:
         return found
     samples = [s for kind in found.problems.to_json() for s in kind["samples"]]
     told = f"; line {samples[-1]['line']}: {samples[-1]['problem']}" if samples else ""

@@ -13,6 +13,8 @@ from spec.core import SpecError, look_up
 MAPPINGS: dict[str, str] = {
     "consumer": "checkers.validation.consumer:ConsumerMapping",
     "coordinator": "checkers.validation.coordinator:CoordinatorMapping",
+    "replica": "checkers.validation.replica:ReplicaMapping",
+    "group-log": "checkers.kafka_logs.group_log:GroupLog",
 }
 """By name in a header: the class, as `module:attribute`; it is called with the header."""
 

@@ -30,6 +30,8 @@ class Event:
     file: str = ""
     line: int = 0
     """Where it is written: the line of an adapter's source if it names one."""
+    unread: int = 0
+    """How many lines before it could not be read."""
 
     @property
     def node(self) -> str:
@@ -90,10 +92,17 @@ class TraceMapping(ABC):
     """The steps that a trace of this kind cannot show; they may happen before an event."""
     most_hidden: int = 0
     """How many hidden steps may happen between two events."""
+    may_lack_events: bool = False
+    """Whether any event may be missing: then a line that cannot be read leads to no false
+    rejection."""
 
     @abstractmethod
     def initial(self) -> Iterable[Any]:
         """The states in which a trace may begin."""
+
+    def not_initial(self) -> tuple[Content, Reason]:
+        """Where there is no initial state: what the header observed, and why none agrees."""
+        raise SpecError(f"{self.name} has no initial state")
 
     def read(self, content: Content) -> Any:
         """The event as `successors` needs it, parsed once; BadEvent if that is impossible."""
@@ -120,6 +129,10 @@ class TraceMapping(ABC):
 
     def missing(self, state: Any) -> str:
         """What must still follow if the trace is whole; empty if it may end in this state."""
+        return ""
+
+    def undecided(self, state: Any) -> str:
+        """Why an accepted trace is inconclusive all the same; empty if it is not."""
         return ""
 
     def show(self, state: Any) -> Any:

@@ -9,8 +9,8 @@ An event that commutes with all other nodes' events (`TraceMapping.is_local`) is
 every order has an equal one in which it comes first. If clocks are known to differ by at most
 `clock_skew_ms`, events that are further apart are not reordered.
 
-Files are read as far as needed. Where a node's next event is not within `WINDOW` events, the node
-is taken to have none, and a rejection becomes inconclusive.
+Files are read as far as needed. Where a node's next event is not within `WINDOW` events, or a node
+appears late, some orders are not tried, and a rejection becomes inconclusive.
 """
 
 from __future__ import annotations
@@ -33,12 +33,15 @@ from checkers.validation.checker import (
     one_before,
     with_hidden,
 )
-from checkers.validation.mapping import BadEvent, Event, TraceMapping
+from checkers.validation.mapping import BadEvent, Event, Reason, TraceMapping
 from checkers.validation.problems import Problems
 from checkers.validation.verdict import Rejection, Validation
 
 WINDOW = 10_000
 """How many events are read ahead, at most, to find the next event of a node."""
+
+FIRST = 1_000
+"""In how many events of each file its nodes are looked for; a header can name them instead."""
 
 Positions: TypeAlias = tuple[int, ...]
 """By node: how many of its events are explained."""
@@ -55,6 +58,11 @@ class Pending:
     sends: tuple[str, ...]
     receives: tuple[str, ...]
     time: float | None
+
+    @property
+    def order(self) -> tuple[float, int]:
+        """Which of several events is tried first: that with the earlier clock."""
+        return self.time or 0, self.event.number
 
 
 class Nodes:
@@ -76,15 +84,20 @@ class Nodes:
         self.senders: dict[str, tuple[int, int]] = {}
         """By message: the node and the place of the event that sends it."""
         self.buffered = 0
-        self.ended_early = False
-        """Whether the window hid an event."""
+        self.late = ""
+        """Which node appeared after the first events."""
+        self.cut = ""
+        """Why an order was not tried; empty if each was."""
+        self.started = False
+        """Whether nodes that appear now are late."""
 
-    def start(self, most: int = 100) -> None:
+    def start(self) -> None:
         """Read the first events of each file, to know its nodes."""
         for number in range(len(self.sources)):
-            for _ in range(most):
+            for _ in range(FIRST):
                 if not self.pull(number):
                     break
+        self.started = True
 
     def pull(self, number: int) -> bool:
         """Read one more event of a file; False at its end."""
@@ -122,11 +135,18 @@ class Nodes:
         name = event.node or f"file {source + 1}"
         known = self.names.get(name)
         if known is None:
-            known = self.names[name] = len(self.buffers)
-            self.buffers.append(deque())
-            self.taken.append(0)
-            self.source_of.append(source)
+            if self.started:
+                self.late = f"{name} first appears after {FIRST:,} events; name it in the header"
+            known = self.add(name, source)
         return known
+
+    def add(self, name: str, source: int) -> int:
+        """The place of a new node."""
+        place = self.names[name] = len(self.buffers)
+        self.buffers.append(deque())
+        self.taken.append(0)
+        self.source_of.append(source)
+        return place
 
     def next_of(self, node: int, position: int) -> Pending | None:
         """The event of a node at a position; None if it has no more."""
@@ -134,11 +154,20 @@ class Nodes:
         at = position - self.taken[node]
         while at >= len(buffer):
             if self.buffered >= WINDOW:
-                self.ended_early = True
+                self.cut = f"nodes are more than {WINDOW:,} events apart"
                 return None
             if not self.pull(self.source_of[node]):
                 return None
         return buffer[at]
+
+    def earliest(self, positions: Positions) -> tuple[int, Pending] | None:
+        """The earliest event that was read and that these positions do not explain."""
+        found: tuple[int, Pending] | None = None
+        for node, buffer in enumerate(self.buffers):
+            at = (positions[node] if node < len(positions) else 0) - self.taken[node]
+            if at < len(buffer) and (found is None or buffer[at].order < found[1].order):
+                found = node, buffer[at]
+        return found
 
     def forget(self, least: Positions) -> None:
         """Drop the events that every entry explains."""
@@ -173,19 +202,21 @@ def validate_merged(
     trace: str = "",
     complete: bool = False,
     clock_skew_ms: float | None = None,
+    names: Sequence[str] = (),
     problems: Problems | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Validation:
     """The verdict on a trace of several nodes, whose events are in order for each node only."""
     problems = Problems() if problems is None else problems
     nodes = Nodes(mapping, sources, problems)
+    if len(sources) == 1:
+        for name in names:
+            nodes.add(name, 0)
     nodes.start()
     first = begin(mapping, limits)
     merge = Merge(mapping, nodes, clock_skew_ms, limits)
-    frontier = merge.run(first)
-    if nodes.ended_early and not frontier.cut:
-        frontier = attrs.evolve(frontier, cut=f"nodes are more than {WINDOW:,} events apart")
-    if problems.unread and not frontier.cut:
+    frontier = first if first.is_over else merge.run(first)
+    if problems.unread and not frontier.cut and not mapping.may_lack_events:
         frontier = attrs.evolve(frontier, cut="some events could not be read")
     return finish(
         mapping, frontier, trace=trace, complete=complete, problems=problems, limits=limits
@@ -239,6 +270,7 @@ class Merge:
         found: dict[Entry, None] = {}
         asked, latest = False, None
         for positions, state in entries:
+            asked = asked or self.nodes.earliest(positions) is not None
             for node, pending in self.next_events(positions):
                 asked, latest = True, latest or pending.event
                 known = positions + (0,) * (len(self.nodes.names) - len(positions))
@@ -257,6 +289,11 @@ class Merge:
 
     def next_events(self, positions: Positions) -> list[tuple[int, Pending]]:
         """The events that may come next; a local one alone."""
+        first = self.nodes.earliest(positions)
+        if first is None and any(map(self.nodes.pull, range(len(self.nodes.sources)))):
+            first = self.nodes.earliest(positions)
+        if first is not None and self.is_alone(first[1], positions):
+            return [first]
         candidates = []
         node = 0
         while node < len(self.nodes.names):  # looking for an event may find another node
@@ -265,20 +302,27 @@ class Merge:
             if pending is not None:
                 candidates.append((node, pending))
             node += 1
-        known = positions + (0,) * (len(self.nodes.names) - len(positions))
-        ready = [(n, p) for n, p in candidates if self.nodes.is_after_its_messages(p, known)]
+        ready = [(n, p) for n, p in candidates if self.may_come(p, positions)]
+        self.cut = self.cut or self.nodes.cut or self.nodes.late
         if self.clock_skew_ms is not None:
             times = [p.time for _, p in ready if p.time is not None]
             latest = min(times, default=0.0) + self.clock_skew_ms
             ready = [(n, p) for n, p in ready if p.time is None or p.time <= latest]
-        for each in ready:
-            if self.mapping.is_local(each[1].read):
-                return [each]
-        return sorted(ready, key=lambda each: each[1].event.number)
+        ready.sort(key=lambda each: each[1].order)
+        return next(([each] for each in ready if self.mapping.is_local(each[1].read)), ready)
+
+    def is_alone(self, pending: Pending, positions: Positions) -> bool:
+        """Whether no other event needs to be tried beside this one."""
+        return self.mapping.is_local(pending.read) and self.may_come(pending, positions)
+
+    def may_come(self, pending: Pending, positions: Positions) -> bool:
+        """Whether the messages that an event receives are sent."""
+        known = positions + (0,) * (len(self.nodes.names) - len(positions))
+        return self.nodes.is_after_its_messages(pending, known)
 
     def explain(self, frontier: Frontier, entries: Iterable[Entry]) -> Rejection:
         """Why no order goes on: the nearest of the next events."""
-        best: tuple[float, Event, Any, Any] | None = None
+        best: tuple[float, Event, Any, Reason] | None = None
         for count, (positions, state) in enumerate(entries):
             if count >= MOST_EXAMINED:
                 break
@@ -287,7 +331,8 @@ class Merge:
                 near, reason = closest(self.mapping, around, pending.read)
                 if best is None or reason.distance < best[0]:
                     best = reason.distance, pending.event, near, reason
-        assert best is not None
+        if best is None:
+            best = self.waiting(entries)
         _, event, near, reason = best
         return Rejection(
             event=event,
@@ -299,3 +344,10 @@ class Merge:
             before=one_before(self.mapping, frontier),
             last=frontier.last,
         )
+
+    def waiting(self, entries: Iterable[Entry]) -> tuple[float, Event, Any, Reason]:
+        """The reason where each next event receives a message that was not sent before."""
+        positions, state = next(iter(entries))
+        found = self.nodes.earliest(positions)
+        assert found is not None
+        return 0, found[1].event, state, Reason("the message that it receives was sent before")

@@ -64,6 +64,38 @@ def matches(value: Any, observed: Any) -> bool:
     return bool(value == observed)
 
 
+def matches_since(value: Any, observed: Any, old: Any, old_observed: Any) -> bool:
+    """The same as `matches`, given an older pair that matches.
+
+    A step copies most parts of a state: such a part is not compared again if it was observed to
+    be the same.
+    """
+    if value is old and observed == old_observed:
+        return True
+    kind = type(value)
+    if kind is type(old) and type(observed) is type(old_observed):
+        names = names_of(kind)
+        if names is not None and type(observed) is dict:
+            for name, part in observed.items():
+                if name not in names:
+                    return False
+                now = getattr(value, name)
+                if name in old_observed:
+                    same = matches_since(now, part, getattr(old, name), old_observed[name])
+                else:
+                    same = matches(now, part)
+                if not same:
+                    return False
+            return True
+        if (
+            kind is tuple
+            and type(observed) is list
+            and len(value) == len(observed) == len(old) == len(old_observed)
+        ):
+            return all(map(matches_since, value, observed, old, old_observed))
+    return matches(value, observed)
+
+
 def items_of(observed: Any, mark: str) -> list[Any] | None:
     """The items of a list, with or without ITF's mark."""
     if type(observed) is dict:

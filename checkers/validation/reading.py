@@ -41,19 +41,21 @@ class Recording:
     """What could not be read so far."""
 
 
-def read_trace(path: Path) -> Recording:
+def read_trace(path: Path, problems: Problems | None = None) -> Recording:
     """The trace in a file, or on standard input for `-`; only its header is read at once."""
     name = name_of(path)
     if path.suffix == ".parquet":
-        return recording(name, parquet_objects(path))
+        return recording(name, parquet_objects(path), problems)
     if path.name.endswith(".itf.json"):
-        return recording(name, itf_objects(path))
-    return from_lines(name, numbered_lines(path))
+        return recording(name, itf_objects(path), problems)
+    return from_lines(name, numbered_lines(path), problems)
 
 
-def from_lines(name: str, lines: Iterable[tuple[int, bytes | None]]) -> Recording:
+def from_lines(
+    name: str, lines: Iterable[tuple[int, bytes | None]], problems: Problems | None = None
+) -> Recording:
     """The trace of numbered NDJSON lines; None is a line that is too long."""
-    problems = Problems()
+    problems = Problems() if problems is None else problems
     return recording(name, objects(name, lines, problems), problems)
 
 
@@ -104,7 +106,7 @@ def numbered(
                 )
             elif latest is not None or len(clocks) < MOST_CLOCKS:
                 clocks[node] = time
-        yield Event(number, content, file, at)
+        yield Event(number, content, file, at, problems.unread)
 
 
 MOST_CLOCKS = 10_000

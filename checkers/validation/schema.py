@@ -47,6 +47,11 @@ HEADER: dict[str, Schema] = {
         "enum": ["node", "total"],
         "description": "total: the lines are in order although several nodes wrote them.",
     },
+    "nodes": {
+        "type": "array",
+        "items": {"type": ["string", "integer"]},
+        "description": "All nodes, where some have no event among the first thousand.",
+    },
     "clock_skew_ms": {
         "type": "number",
         "description": "By how much the clocks of nodes differ at most.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spec.core import Claims, always, leads_to
 from spec.group import consumer, coordinator, scala
 from spec.group.state import NAMES, Owns, Phase, World, consumers
-from spec.messages import NO_GENERATION, NO_MEMBER_ID, GroupState
+from spec.messages import NO_GENERATION, GroupState
 
 LEGAL = frozenset(
     (GroupState(before), GroupState(after))
@@ -184,13 +184,6 @@ def is_settled(s: World) -> bool:
     )
 
 
-def is_at_the_bounds(s: World) -> bool:
-    """Whether the bounds leave no further member id or generation."""
-    needs_an_id = [c for c in s.consumers if c.is_running and c.member == NO_MEMBER_ID]
-    out_of_ids = any(c.ids == s.bounds.ids for c in needs_an_id)
-    return out_of_ids or s.group.generation == s.bounds.generations
-
-
 @leads_to(
     weakly_fair=(
         coordinator.coordinator_issues_member_id,
@@ -238,4 +231,4 @@ def GroupSettles(s: World) -> tuple[bool, bool]:
     consumer need not resume or leave: then the timers must remove it.
     """
     a_consumer_polls = any(c.is_running and c.polls for c in s.consumers)
-    return a_consumer_polls, is_settled(s) or not a_consumer_polls or is_at_the_bounds(s)
+    return a_consumer_polls, is_settled(s) or not a_consumer_polls

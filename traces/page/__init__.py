@@ -1,8 +1,9 @@
-"""A trace as one self-contained HTML file to step through.
+"""A trace as one self-contained HTML file to step through, and the page of `kspec explore`.
 
-`page.html` is the frame; `scene.js` and `scene.css` draw one scene, `page.js` and `page.css`
-what is around it. The trace is in the page as JSON and is only ever shown as text. The page
-runs its own script and nothing else, and loads nothing.
+`scene.js`, `legend.js` and `scene.css` draw one scene. `page.html`, `page.js` and `page.css` are
+the page of a trace around it: the trace is in the page as JSON and is only ever shown as text; the
+page runs its own script and nothing else, and loads nothing. `explore.html`, `explore.js` and
+`explore.css` are the page that steps through a model, which talks to the server that it came from.
 """
 
 from __future__ import annotations
@@ -26,12 +27,24 @@ def page(story: Story) -> str:
     """The HTML file that shows this trace."""
     story = all_printable(story)
     style = asset("scene.css") + asset("page.css")
-    script = asset("scene.js") + asset("page.js")
+    script = asset("scene.js") + asset("legend.js") + asset("page.js")
     return Template(asset("page.html")).substitute(
         policy=policy(style, script),
         title=in_markup(story.title),
         style=style,
         story=in_script(attrs.asdict(story)),
+        script=script,
+    )
+
+
+def explorer_page(title: str) -> str:
+    """The page that explores a model through the server that it comes from."""
+    style = asset("scene.css") + asset("page.css") + asset("explore.css")
+    script = asset("scene.js") + asset("legend.js") + asset("explore.js")
+    return Template(asset("explore.html")).substitute(
+        policy=f"{policy(style, script)}; connect-src 'self'",
+        title=in_markup(title),
+        style=style,
         script=script,
     )
 

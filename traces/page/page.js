@@ -1,4 +1,6 @@
-// The page around the scenes (scene.js): its head, the list of steps, the legend, stepping.
+// The page around the scenes (scene.js): its head, the list of steps, stepping.
+
+tell(JSON.parse(byId("story").textContent));
 
 // -- the head of the page ------------------------------------------------------------------
 
@@ -108,64 +110,12 @@ function drawTimeline() {
   strip.append(now);
 }
 
-// -- the legend: only what this trace shows ------------------------------------------------
-
 const KEYS_SAID = [
   ["←", "→", "step"],
   ["Home", "End", "first, last"],
   ["space", "play, pause"],
 ];
-const BLANK = { text: "", colour: null, title: "", change: "", failing: false, sign: "" };
-
-function drawLegend() {
-  const legend = byId("legend");
-  const part = (title, body) => legend.append(make("section", {}, make("h2", {}, title), body));
-  const signs = signsUsed().map(([sign, text]) => {
-    sign.setAttribute("aria-hidden", "true");
-    return make("li", {}, sign, make("span", {}, text));
-  });
-  if (signs.length) part("Signs", make("ul.signs", {}, signs));
-  const words = Object.entries(story.words).map(([word, meaning]) =>
-    make("div", {}, make("dt", {}, word), make("dd", {}, meaning))
-  );
-  if (words.length) part("Terms", make("dl.words", {}, words));
-  const keys = KEYS_SAID.map((key) =>
-    make("span", {}, key.slice(0, -1).map((name) => make("kbd", {}, name)), ` ${key.at(-1)}`)
-  );
-  const hint = make("span", {}, "The address of this page ends in the number of the step, for links to it.");
-  legend.append(make("p.keys", {}, keys, hint));
-}
-
-// Each sign with what it means.
-function signsUsed() {
-  const lanes = scenes.flatMap((scene) => scene.lanes);
-  const cells = lanes.flatMap((lane) => lane.cells);
-  const colours = new Set(cells.filter((cell) => cell.text).map((cell) => cell.colour));
-  const marks = new Map(lanes.flatMap((lane) => lane.marks.map((mark, i) => [mark.label, i % 2])));
-  const signs = [];
-  const like = (cell) => make("ol.cells", {}, drawCell({ ...BLANK, ...cell }, 0, false));
-  const cellSign = (used, cell, text) => cells.some(used) && signs.push([like(cell), text]);
-  const changed = (change) => (cell) => cell.change === change;
-  for (const colour of [...colours].filter((c) => c !== null).sort((a, b) => a - b)) {
-    signs.push([like({ text: `${colour}`, colour }), `${story.colour || "colour"} ${colour}`]);
-  }
-  cellSign(changed("new"), { text: "…", change: "new" }, "added by this step");
-  cellSign(changed("gone"), { text: "…", change: "gone" }, "removed by this step");
-  cellSign((cell) => !cell.text, {}, "empty");
-  cellSign((cell) => cell.failing, { text: "…", failing: true }, "where the property fails");
-  for (const [label, kind] of marks) {
-    const line = make("span.markline", { "data-mark": `${kind}` });
-    signs.push([line, `${label}: its position in the log`]);
-  }
-  if (lanes.some((lane) => lane.facts.some((fact) => fact.before !== null))) {
-    const fact = drawFact({ name: "x", value: "2", before: "1" });
-    signs.push([make("dl.facts", {}, fact), "changed by this step, from 1 to 2"]);
-  }
-  if (scenes.some((scene) => scene.arrows.length)) {
-    signs.push([make("p.message", {}, "…"), "a message of this step"]);
-  }
-  return signs;
-}
+const LINKS_SAID = "The address of this page ends in the number of the step, for links to it.";
 
 // -- stepping ------------------------------------------------------------------------------
 
@@ -203,13 +153,6 @@ function show(number) {
 
 // The next scene; after the last, the one to which a lasso returns.
 const next = () => (current < scenes.length ? current + 1 : story.loop);
-
-// A log too wide for the window can be scrolled, and shows what fails or changed in it.
-function showWhatMatters(log, before) {
-  if (log.scrollWidth > log.clientWidth) log.tabIndex = 0;
-  const cell = log.querySelector(".failing") ?? log.querySelector(".new, .gone");
-  log.scrollLeft = cell ? cell.offsetLeft + cell.offsetWidth / 2 - log.clientWidth / 2 : before;
-}
 
 // Not scrollIntoView, which would scroll the page as well.
 function bringIntoList(link) {
@@ -297,7 +240,7 @@ function start() {
   drawMasthead();
   drawSteps();
   drawTimeline();
-  drawLegend();
+  drawLegend(KEYS_SAID, LINKS_SAID);
   byId("slider").max = scenes.length;
   for (const [id, action] of Object.entries(ACTIONS)) byId(id).addEventListener("click", action);
   byId("slider").addEventListener("input", (event) => step(Number(event.target.value)));

@@ -1,10 +1,33 @@
-// Draws the trace in this page's JSON, one scene at a time.
-// Every string of it is set as text; none is ever parsed as markup.
+// Draws a trace, one scene at a time: that of a page (page.js), or the one being explored
+// (explore.js). Every string of it is set as text; none is ever parsed as markup.
 "use strict";
 
-const story = JSON.parse(document.getElementById("story").textContent);
-const scenes = story.scenes;
 const byId = (id) => document.getElementById(id);
+
+// -- the trace -----------------------------------------------------------------------------
+
+let story = null;
+let scenes = [];
+// Names as the lanes spell them: the `hw` in a rule's name is the HW of the lanes.
+let spelling = new Map();
+let longestText = 0;
+let longestLog = 0;
+
+// From now on, scenes are drawn as scenes of this trace.
+function tell(told) {
+  story = told;
+  scenes = told.scenes;
+  const lanes = scenes.flatMap((scene) => scene.lanes);
+  spelling = new Map(
+    lanes.flatMap((lane) =>
+      [...lane.facts.map((fact) => fact.name), ...lane.marks.map((mark) => mark.label)].map(
+        (name) => [name.toLowerCase(), name]
+      )
+    )
+  );
+  longestText = Math.max(0, ...lanes.flatMap((lane) => lane.cells.map((cell) => cell.text.length)));
+  longestLog = Math.max(0, ...lanes.map((lane) => lane.cells.length));
+}
 
 // -- elements ------------------------------------------------------------------------------
 
@@ -28,17 +51,6 @@ function drawn(tag, attributes) {
 const unseen = (text) => make("span.unseen", {}, text);
 
 // -- words ---------------------------------------------------------------------------------
-
-// Names as the lanes spell them: the `hw` in a rule's name is the HW of the lanes.
-const spelling = new Map(
-  scenes.flatMap((scene) =>
-    scene.lanes.flatMap((lane) =>
-      [...lane.facts.map((fact) => fact.name), ...lane.marks.map((mark) => mark.label)].map(
-        (name) => [name.toLowerCase(), name]
-      )
-    )
-  )
-);
 
 function readable(scene) {
   if (isInitial(scene)) return "Initial state";
@@ -64,7 +76,7 @@ const otherChoices = (scene) =>
   Object.entries(scene.choices).filter(([name]) => name !== scene.by);
 
 const isLast = (scene) => scene.number === scenes.length;
-const isFailing = (scene) => story.violated && isLast(scene);
+const isFailing = (scene) => story.failing?.includes(scene.number) ?? (story.violated && isLast(scene));
 const statusOf = (cell) =>
   [cell.failing && "fails", cell.change || (cell.failing && !cell.text && "missing")]
     .filter(Boolean)
@@ -81,6 +93,11 @@ function said(scene) {
     if (lane.role_before !== null) news.push(lane.role || "no role");
     for (const fact of lane.facts) {
       if (fact.before === null) continue;
+      for (const leaf of leaves(fact)) {
+        const now = leaf.text || "removed";
+        news.push(`${fact.name}${leaf.at} ${now}, was ${leaf.before || "nothing"}`);
+      }
+      if (leaves(fact).length) continue;
       news.push(`${fact.name} ${fact.value}, was ${fact.before || "nothing"}`);
     }
     for (const cell of lane.cells) {
@@ -140,6 +157,7 @@ function drawOutcome(scene) {
 
 function drawFact(fact) {
   const changed = fact.before !== null;
+  if (fact.pieces.length) return drawPieces(fact);
   const long = fact.value.length > 40 || (fact.before ?? "").length > 40;
   const [head, middle, tail] = changed && long ? difference(fact.before, fact.value) : ["", "", ""];
   const value = changed && long ? [head, make("mark", {}, middle), tail] : [fact.value];
@@ -159,6 +177,30 @@ function drawFact(fact) {
   element.classList.toggle("long", long);
   return element;
 }
+
+// A fact with parts: each change at its place.
+function drawPieces(fact) {
+  const parts = fact.pieces.map((piece) =>
+    piece.before === null
+      ? piece.text
+      : make(
+          "span.leaf",
+          { title: piece.at ? `${fact.name}${piece.at}` : null },
+          piece.before ? (piece.text ? was(piece.before) : gone(piece.before)) : "",
+          piece.text ? make("mark", {}, piece.text) : ""
+        )
+  );
+  const meaning = Object.hasOwn(story.words, fact.name) ? story.words[fact.name] : null;
+  return make(
+    "div.fact.changed.long",
+    {},
+    make("dt", { title: meaning }, fact.name),
+    make("dd", {}, make("span.value", {}, parts))
+  );
+}
+
+const gone = (value) => [unseen("removed "), make("del", {}, value), " "];
+const leaves = (fact) => fact.pieces.filter((piece) => piece.before !== null);
 
 const was = (value) => [
   unseen("was "),
@@ -274,11 +316,6 @@ function drawLane(lane, scene) {
   return element;
 }
 
-const longestText = Math.max(
-  0, ...scenes.flatMap((s) => s.lanes.flatMap((lane) => lane.cells.map((cell) => cell.text.length)))
-);
-const longestLog = Math.max(0, ...scenes.flatMap((s) => s.lanes.map((lane) => lane.cells.length)));
-
 function drawLanes(scene) {
   const lanes = make("div.lanes", {}, scene.lanes.map((lane) => drawLane(lane, scene)));
   lanes.classList.toggle("stacked", longestLog > 5);
@@ -319,4 +356,11 @@ function drawArrows(lanes, scene, again) {
     );
   });
   lanes.append(svg);
+}
+
+// A log too wide for the window can be scrolled, and shows what fails or changed in it.
+function showWhatMatters(log, before) {
+  if (log.scrollWidth > log.clientWidth) log.tabIndex = 0;
+  const cell = log.querySelector(".failing") ?? log.querySelector(".new, .gone");
+  log.scrollLeft = cell ? cell.offsetLeft + cell.offsetWidth / 2 - log.clientWidth / 2 : before;
 }
