@@ -43,6 +43,7 @@ from checkers.validation.coordinator.partial import (
     errors_in,
 )
 from checkers.validation.coordinator.worlds import (
+    UNNAMED,
     Call,
     TooMany,
     World,
@@ -310,7 +311,7 @@ def why(world: World, call: Call, observed: Any) -> Reason:
     differences = fields_that_differ(nearest, observed)
     guard = None
     if Error.NONE in errors_in(observed) or errors_in(nearest) != errors_in(observed):
-        guard = failing_guard(world, call)
+        guard = failing_guard(world, call, nearest)
     return Reason(guard, tuple(differences), allowed, distance=len(differences))
 
 
@@ -323,10 +324,12 @@ def waits_for(call: Call) -> str:
     return "an earlier request on the connection is answered"
 
 
-def failing_guard(world: World, call: Call) -> str | None:
+def failing_guard(world: World, call: Call, expectation: Any) -> str | None:
     """The guard of the specification that fails for a request; None if all hold."""
     group = world.group
     request: Any = call.request
+    if Error.MEMBER_ID_REQUIRED in errors_in(expectation):
+        return "a client without a member id is issued one (KIP-394)"
     if group.state is GroupState.DEAD:
         outcome = handle_unknown(call, request, call.symbol, group.settings)
         return None if outcome.group.state is not GroupState.DEAD else "group exists"
@@ -350,7 +353,9 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if attrs.has(type(value)):
         return {f.name: plain(getattr(value, f.name)) for f in attrs.fields(type(value))}
-    return value if value is None or isinstance(value, bool | int) else str(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    return "a new member id" if str(value).startswith(UNNAMED) else str(value)
 
 
 def show(response: Any) -> str:

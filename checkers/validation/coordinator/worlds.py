@@ -46,6 +46,8 @@ from spec.messages import (
 
 SLACK = 100.0
 """How much earlier than its time a timer may seem to expire, in milliseconds: clocks are coarse."""
+UNNAMED = "m?"
+"""How the name of a member begins whose id no response has shown."""
 MOST_STORED = 3
 """How many of the latest records of the group a failover may load."""
 
@@ -89,7 +91,7 @@ class Call(Ask):
     @property
     def symbol(self) -> str:
         """The name of a new member until a response shows its id."""
-        return f"m?{self.number}"
+        return f"{UNNAMED}{self.number}"
 
     @property
     def changes_group(self) -> bool:
@@ -400,7 +402,7 @@ def bind(world: World, call: Call, expected: Any, observed: Any) -> World | None
         world = with_later_generation(world, later)
     members = [m.id for m in world.group.members] + list(world.group.pending)
     known = {*members, *ids_in(expected)}
-    names = Names((m, m) for m in known if not m.startswith("m?"))
+    names = Names((m, m) for m in known if not m.startswith(UNNAMED))
     if not same(names, comparable(call, expected), comparable(call, observed)):
         return None
     revealed = {s: a for s, a in names.actual.items() if s != a}
