@@ -90,7 +90,9 @@ def zone_of(name: str | None) -> tzinfo:
     try:
         return ZoneInfo(name) if name else UTC
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise SpecError(f"there is no time zone {name}; one is Europe/Berlin, another UTC") from None
+        raise SpecError(
+            f"there is no time zone {name}; one is Europe/Berlin, another UTC"
+        ) from None
 
 
 def read(files: tuple[Path, ...], brokers: tuple[str, ...], zone: tzinfo) -> Reading:
