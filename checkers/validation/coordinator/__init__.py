@@ -1,7 +1,8 @@
 """The mapping `coordinator`: requests and responses of a group, as a broker or a proxy saw them.
 
 - `messages`: events as requests and responses of the specification.
-- `worlds`: the states that the coordinator may be in, if every event was observed.
+- `worlds`: the states that the coordinator may be in, and the steps that no event shows.
+- `explaining`: the worlds that explain a response; `diagnosis`: why none does.
 - `partial`: what holds of any subset of the events.
 
 Header: `"group"` restricts the trace to one group. `"settings"` has the broker's settings under
@@ -24,7 +25,15 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from checkers.conformance.guards import follow
+from checkers.validation.coordinator.diagnosis import (
+    expectations,
+    of_fact,
+    show,
+    show_group,
+    who,
+    why,
+)
+from checkers.validation.coordinator.explaining import TooMany, explain
 from checkers.validation.coordinator.messages import (
     Answered,
     AnyEvent,
@@ -40,24 +49,19 @@ from checkers.validation.coordinator.partial import (
     answered,
     asked,
     contradiction,
-    errors_in,
 )
-from checkers.validation.coordinator.worlds import (
-    UNNAMED,
-    Call,
-    TooMany,
-    World,
-    arrive,
-    disconnect,
-    explain,
-    handled,
-    new_worlds,
+from checkers.validation.coordinator.worlds import Call, World, arrive, disconnect, new_worlds
+from checkers.validation.mapping import Difference, Reason, Schemas, TraceMapping
+from checkers.validation.sequence import (
+    IN_ORDER,
+    OBSERVED,
+    SEQUENCE,
+    Progress,
+    nothing_seen,
+    sequence_of,
 )
-from checkers.validation.mapping import Difference, Reason, TraceMapping
-from checkers.validation.sequence import IN_ORDER, Progress, nothing_seen, sequence_of
-from spec.coordinator.requests import handle_unknown, handler_of
 from spec.core import SpecError, look_up
-from spec.messages import JAVA, SCALA, Error, GroupState, JoinGroup, Settings, SyncGroup
+from spec.messages import JAVA, SCALA, Settings
 
 MOST_WORLDS = 2_000
 """In how many states a coordinator may be before the trace is given up as undecided."""
@@ -142,6 +146,7 @@ class CoordinatorMapping(TraceMapping):
         self.knows_delay = "initial_rebalance_delay" in known
         self.only_group = header.get("group")
         self.begin = nothing_seen(header)
+        self.may_lack_events = not self.begin.is_whole
 
     def initial(self) -> Iterable[Seen]:
         """Nothing is known."""
@@ -249,8 +254,7 @@ class CoordinatorMapping(TraceMapping):
         reasons = [why(world, call, observed) for world in worlds or ()]
         fact = contradiction(state.facts_of(group), before, call.request, observed)
         if fact is not None:
-            difference = Difference(fact.variable, plain(fact.expected), plain(fact.observed))
-            reasons.append(Reason(fact.guard, (difference,), distance=5))
+            reasons.append(of_fact(fact))
         return min(reasons, key=lambda reason: reason.distance, default=Reason())
 
     def allowed(self, state: Seen) -> Sequence[str]:
@@ -281,118 +285,43 @@ class CoordinatorMapping(TraceMapping):
             "settings": settings,
         }
 
+    @classmethod
+    def schema(cls) -> Schemas:
+        """The keys of its events and header."""
+        text, number = {"type": "string"}, {"type": "integer"}
+        event = {
+            "event": {"enum": ["request", "response", "disconnect"]},
+            "sequence": SEQUENCE,
+            "connection": {
+                "type": ["integer", "string"],
+                "description": "The client's connection.",
+            },
+            "correlation": {**number, "description": "What a response repeats of its request."},
+            "group": {**text, "description": "The group of a request, or of what it answers."},
+            "client": {"type": ["string", "null"], "description": "The client id."},
+            "broker": {**text, "description": "The broker that handles the connection."},
+            "api": {**text, "description": "The API, such as JoinGroup."},
+            "version": {**number, "description": "The version of the API."},
+            "fields": {
+                "type": ["object", "null"],
+                "description": "The message, with the names of Kafka's schemas; bytes as base64.",
+            },
+        }
+        header = {
+            "group": {**text, "description": "The only group that is checked."},
+            "variant": {"enum": [JAVA.name, SCALA.name]},
+            "settings": {
+                "type": "object",
+                "properties": dict.fromkeys(SETTINGS, number),
+                "description": "The broker's settings.",
+            },
+            "observed": OBSERVED,
+        }
+        return Schemas(cls.name, event, header)
+
     def undecided(self, state: Seen) -> str:
         """Why a trace that is accepted so far is undecided."""
         lost = [group for group, worlds in state.groups if worlds is None]
         if not lost:
             return ""
         return f"group {lost[0]} may be in more than {MOST_WORLDS:,} states"
-
-
-# -- diagnosis --------------------------------------------------------------------------------
-
-
-def expectations(world: World, call: Call) -> list[Any]:
-    """The responses to a call that a world has sent or may send at once."""
-    sent = [r for c, r in world.sent if c == call]
-    sent += [r for c, responses in world.possible if c == call for r in responses]
-    if not sent and call in world.waiting:
-        sent = [r for after in handled(world, call) for c, r in after.sent if c == call]
-    return list(dict.fromkeys(sent))
-
-
-def why(world: World, call: Call, observed: Any) -> Reason:
-    """Why a world does not explain a response."""
-    expected = expectations(world, call)
-    allowed = tuple(sorted({show(response) for response in expected}))
-    if not expected:
-        return Reason(guard=waits_for(call), allowed=("no response yet",), distance=2)
-    nearest = min(expected, key=lambda response: len(fields_that_differ(response, observed)))
-    differences = fields_that_differ(nearest, observed)
-    guard = None
-    if Error.NONE in errors_in(observed) or errors_in(nearest) != errors_in(observed):
-        guard = failing_guard(world, call, nearest)
-    return Reason(guard, tuple(differences), allowed, distance=len(differences))
-
-
-def waits_for(call: Call) -> str:
-    """What a parked request waits for."""
-    if isinstance(call.request, JoinGroup):
-        return "every member has joined, or the rebalance timeout has expired"
-    if isinstance(call.request, SyncGroup):
-        return "the leader's assignments are stored"
-    return "an earlier request on the connection is answered"
-
-
-def failing_guard(world: World, call: Call, expectation: Any) -> str | None:
-    """The guard of the specification that fails for a request; None if all hold."""
-    group = world.group
-    request: Any = call.request
-    if Error.MEMBER_ID_REQUIRED in errors_in(expectation):
-        return "a client without a member id is issued one (KIP-394)"
-    if group.state is GroupState.DEAD:
-        outcome = handle_unknown(call, request, call.symbol, group.settings)
-        return None if outcome.group.state is not GroupState.DEAD else "group exists"
-    checks, _ = follow(handler_of(group, call, request, call.symbol))
-    return next((guard for guard, holds in checks if not holds), None)
-
-
-def fields_that_differ(expected: Any, observed: Any) -> list[Difference]:
-    """The fields of two responses that differ."""
-    return [
-        Difference(field.name, plain(getattr(expected, field.name)), plain(found))
-        for field in attrs.fields(type(observed))
-        if (getattr(expected, field.name) or None)
-        != ((found := getattr(observed, field.name)) or None)
-    ]
-
-
-def plain(value: Any) -> Any:
-    """A field of a response as JSON."""
-    if isinstance(value, tuple):
-        return [plain(item) for item in value]
-    if attrs.has(type(value)):
-        return {f.name: plain(getattr(value, f.name)) for f in attrs.fields(type(value))}
-    if value is None or isinstance(value, bool | int):
-        return value
-    return "a new member id" if str(value).startswith(UNNAMED) else str(value)
-
-
-def show(response: Any) -> str:
-    """A response in a line: its errors, and the generation and leader of a JoinGroup."""
-    errors = ", ".join(sorted(map(str, errors_in(response)))) or "NONE"
-    if getattr(response, "generation", -1) >= 0:
-        return f"{errors}, generation {response.generation}, leader {response.leader}"
-    if getattr(response, "assignment", ()):
-        return f"{errors}, assignment {response.assignment}"
-    return errors
-
-
-def who(call: Call) -> str:
-    """The member that sent a request, or its connection."""
-    return getattr(call.request, "member", "") or f"connection {call.connection}"
-
-
-def show_group(world: World) -> dict[str, Any]:
-    """A group as JSON."""
-    group = world.group
-    return {
-        "state": group.state.value,
-        "generation": group.generation,
-        "protocol": group.protocol,
-        "leader": group.leader,
-        "members": [
-            {
-                "id": m.id,
-                "instance": m.instance,
-                "awaiting": "JoinGroup"
-                if m.awaiting_join is not None
-                else "SyncGroup"
-                if m.awaiting_sync is not None
-                else None,
-                "assignment": plain(m.assignment),
-            }
-            for m in group.members
-        ],
-        "pending": sorted(group.pending),
-    }

@@ -1,55 +1,14 @@
-"""The mapping `consumer`: what consumers did, as their own logs or recorders show it.
-
-Events: `assigned`, `revoked`, `lost` (with `partitions`), `polled` (`from` and `offsets`: the first
-offset and the one after the last, by partition), `committing` and `committed` (`offsets`),
-`sought`, `closed`. Each names its `consumer` and `group`, and if known its `member_id`,
-`generation` and `instance`.
-
-These facts hold of every consumer, and even if events are missing:
-
-- Two consumers are never assigned a partition in the same generation, except a static member and
-  its replacement.
-- The generation of a member does not go back.
-- A commit that begins after another consumer was assigned partitions in a later generation is
-  rejected by the coordinator.
-
-While no event is missing, which the `sequence` of events shows, or a header with
-`"observed": "all"`, these hold as well:
-
-- A partition that a consumer keeps in the next generation is not assigned to another one in it: it
-  has to be revoked first (cooperative rebalancing).
-- A consumer polls only partitions that it owns, and commits no further than it has read.
-- Its position begins at or after the latest committed offset, and does not go back.
-
-Kafka: `ConsumerCoordinator`, `SubscriptionState`. Simplifications: the classic protocol, where a
-generation has one assignment; nobody resets offsets or deletes the group. Not checked: consumers
-that assign themselves; positions beyond the committed offset, since logs have gaps.
-"""
+"""What is known of consumers, and the facts that their next event may contradict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import attrs
 
-from checkers.validation.mapping import BadEvent, Content, Difference, Reason, TraceMapping
-from checkers.validation.sequence import IN_ORDER, Progress, nothing_seen, sequence_of
-
-Partition: TypeAlias = str
-"""A topic, a hyphen and a number."""
-
-KINDS = (
-    "assigned",
-    "revoked",
-    "lost",
-    "polled",
-    "committing",
-    "committed",
-    "sought",
-    "closed",
-)  # fmt: skip
-"""The events that are checked; others are passed over."""
+from checkers.validation.consumer.events import Partition, Step
+from checkers.validation.sequence import IN_ORDER, Progress
 
 MOST_GENERATIONS = 8
 """Of how many generations the owners are remembered."""
@@ -62,25 +21,6 @@ OWNED = "the consumer owns the partition"
 WITHIN_POSITION = "a commit is within the position"
 FROM_COMMITTED = "the position begins at the committed offset"
 FORWARD = "the position does not go back"
-
-
-@attrs.frozen
-class Step:
-    """An event that is checked."""
-
-    kind: str
-    consumer: str
-    group: str
-    member: str | None
-    generation: int | None
-    instance: str | None
-    partitions: frozenset[Partition]
-    offsets: Mapping[Partition, int | None]
-    first: Mapping[Partition, int]
-    """The first offset that was polled of each partition."""
-    overlaps: bool
-    """Whether partitions were assigned or taken away during the poll."""
-    sequence: int | None
 
 
 @attrs.frozen
@@ -140,138 +80,6 @@ class Refused(Exception):
     variable: str
     expected: Any
     observed: Any
-    certainty: int = 0
-
-
-class ConsumerMapping(TraceMapping):
-    """Events of consumers, of any number of groups."""
-
-    name = "consumer"
-
-    def __init__(self, header: Mapping[str, Any]) -> None:
-        self.group = str(header.get("group") or "")
-        self.begin = nothing_seen(header)
-
-    def initial(self) -> Iterable[Consumers]:
-        """Nothing is known."""
-        return (Consumers({}, self.begin),)
-
-    def read(self, content: Content) -> Step | None:
-        """The event; None if it is of another kind."""
-        return read_step(content, self.group)
-
-    def successors(self, state: Consumers, event: Step | None) -> Iterable[Consumers]:
-        """What is known after the event, if it contradicts nothing."""
-        try:
-            return (after(state, event),)
-        except Refused:
-            return ()
-
-    def reason(self, state: Consumers, event: Step | None) -> Reason:
-        """The fact that the event contradicts."""
-        try:
-            after(state, event)
-        except Refused as refused:
-            difference = Difference(refused.variable, refused.expected, refused.observed)
-            allowed = tuple(allowed_in(state, event))
-            return Reason(refused.guard, (difference,), allowed)
-        return Reason()
-
-    def show(self, state: Consumers) -> Any:
-        """The owners, positions and committed offsets."""
-        return {
-            name: {
-                "generation": group.generation,
-                "consumers": {
-                    each: {
-                        "generation": consumer.generation,
-                        "owned": sorted(consumer.owned),
-                        "positions": dict(consumer.positions),
-                    }
-                    for each, consumer in group.consumers.items()
-                },
-                "committed": dict(group.committed),
-            }
-            for name, group in state.groups.items()
-        }
-
-
-def allowed_in(state: Consumers, event: Step | None) -> Sequence[str]:
-    """The partitions that the consumer of an event owns, for the report."""
-    if event is None:
-        return ()
-    consumer = state.groups.get(event.group, Group()).consumers.get(event.consumer, Consumer())
-    return (f"{event.consumer} owns {', '.join(sorted(consumer.owned)) or 'nothing'}",)
-
-
-# -- reading ----------------------------------------------------------------------------------
-
-
-def read_step(content: Content, group: str) -> Step | None:
-    """The event of a JSON object."""
-    kind = content.get("event")
-    if not isinstance(kind, str):
-        raise BadEvent('an event has its kind as "event"')
-    if kind not in KINDS:
-        return None
-    consumer = content.get("consumer") or content.get("member_id")
-    if not isinstance(consumer, str):
-        raise BadEvent('an event names its "consumer" or its "member_id"')
-    generation = content.get("generation")
-    if generation is not None and type(generation) is not int:
-        raise BadEvent(f"generation is a number, not {generation!r:.60}")
-    offsets = read_offsets(content, "offsets")
-    first = read_offsets(content, "from")
-    return Step(
-        kind,
-        consumer,
-        str(content.get("group") or group),
-        optional(content, "member_id"),
-        generation,
-        optional(content, "instance"),
-        read_partitions(content) | frozenset(offsets) | frozenset(first),
-        offsets,
-        {p: offset for p, offset in first.items() if offset is not None},
-        content.get("overlaps_rebalance") is True,
-        sequence_of(content),
-    )
-
-
-def optional(content: Content, name: str) -> str | None:
-    """A text or null."""
-    value = content.get(name)
-    if value is not None and not isinstance(value, str):
-        raise BadEvent(f"{name} is a text, not {value!r:.60}")
-    return value
-
-
-def read_partitions(content: Content) -> frozenset[Partition]:
-    """The partitions of an event, each a topic and a number, or `topic-number`."""
-    found = content.get("partitions") or ()
-    if not isinstance(found, list | tuple):
-        raise BadEvent(f"partitions are a list, not {found!r:.60}")
-    names = set()
-    for each in found:
-        if isinstance(each, list | tuple) and len(each) == 2 and isinstance(each[0], str):
-            names.add(f"{each[0]}-{each[1]}")
-        elif isinstance(each, str):
-            names.add(each)
-        else:
-            raise BadEvent(f"a partition is a topic and a number, not {each!r:.60}")
-    return frozenset(names)
-
-
-def read_offsets(content: Content, name: str) -> dict[Partition, int | None]:
-    """The offsets of an event by partition."""
-    found = content.get(name) or {}
-    if not isinstance(found, Mapping) or not all(
-        offset is None or type(offset) is int for offset in found.values()
-    ):
-        raise BadEvent(f"{name} has a number for each partition, not {found!r:.60}")
-    return dict(found)
-
-
-# -- facts ------------------------------------------------------------------------------------
 
 
 def after(state: Consumers, event: Step | None) -> Consumers:
