@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from checkers.kafka_logs.adapter import Event, Reading
+from checkers.kafka_logs.consumer_traces import consumer_traces
 from checkers.kafka_logs.traces import (
     Trace,
-    consumer_traces,
     group_traces,
     replica_traces,
     request_traces,
@@ -56,7 +56,8 @@ def validate_logs(
     mapping = options.get("mapping")
     traces = list(traces_of(kind, reading.events, mapping, lines_missing=lines == "some"))
     if not traces:
-        raise SpecError(f"no line of a {kind} is about a group, a partition or a consumer")
+        mappings = " or ".join(KINDS[kind])
+        raise SpecError(f"no line makes a trace of {mappings}: is it a {kind}?")
     found = []
     for trace in traces:
         recording = from_objects(trace.name, trace.objects())
