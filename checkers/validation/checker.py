@@ -233,6 +233,8 @@ def finish(
         verdict, because = INCONCLUSIVE, f"events that could not be read: {problems.unread}"
     elif not frontier.events:
         verdict, because = INCONCLUSIVE, "the trace has no event"
+    elif because := next((why for s in frontier.states if (why := mapping.undecided(s))), ""):
+        verdict = INCONCLUSIVE
     return Validation(
         verdict=verdict,
         trace=trace,

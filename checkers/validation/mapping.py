@@ -131,6 +131,10 @@ class TraceMapping(ABC):
         """What must still follow if the trace is whole; empty if it may end in this state."""
         return ""
 
+    def undecided(self, state: Any) -> str:
+        """Why an accepted trace is inconclusive all the same; empty if it is not."""
+        return ""
+
     def show(self, state: Any) -> Any:
         """A state as JSON."""
         return repr(state)

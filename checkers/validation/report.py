@@ -29,7 +29,8 @@ def lines(validation: Validation) -> Iterator[str]:
         yield from rejection_lines(validation.rejection)
     if validation.hidden_names and validation.verdict == REJECTED:
         names = ", ".join(validation.hidden_names)
-        yield f"  At most {validation.most_hidden} hidden steps between two events: {names}"
+        most = f"At most {validation.most_hidden}" if validation.most_hidden else "Any number of"
+        yield f"  {most} hidden steps between two events: {names}"
     for kind in validation.problems.to_json():
         yield f"  {kind['count']:,} × {kind['kind']}; the first:"
         sample = kind["samples"][0]
