@@ -15,6 +15,8 @@ from spec.core import SpecError
 
 NEEDED = ("attrs", "click", "networkx", "numba", "numpy", "pandas", "pyarrow", "rich")
 """What workers import, directly or not; they have pyspark already."""
+FOR_LOGS = ("cramjam", "crc32c")
+"""What workers import to read logs; left out if it is not installed here."""
 
 
 def our_files() -> Iterator[Path]:
@@ -58,7 +60,7 @@ def write_bundle(path: Path, with_dependencies: bool = False) -> int:
 def needed() -> list[str]:
     """The packages that workers import, with their requirements, as installed here."""
     found: dict[str, None] = {}
-    open_ones = list(NEEDED)
+    open_ones = [*NEEDED, *FOR_LOGS]
     while open_ones:
         name = open_ones.pop()
         if name in found:
@@ -70,7 +72,7 @@ def needed() -> list[str]:
                 raise SpecError(
                     f"{name} is not installed here: pip install 'kspec[spark]'"
                 ) from None
-            continue  # wanted only on other systems
+            continue  # wanted only for logs, or on other systems
         found[name] = None
         for line in requires:
             match = re.match(r"[\w.-]+", line)

@@ -67,8 +67,8 @@ def assert_workers(spark: SparkSession, folder: Path | None) -> None:
             raise SpecError(f"a worker has {theirs}, and the driver {ours}")
         if not sees:
             raise SpecError(
-                f"the workers cannot see {folder}: name a folder that all machines share "
-                "with --checkpoint"
+                f"the workers cannot see {folder}: all machines must share it; --checkpoint names "
+                "the folder of an exploration"
             )
 
 

@@ -27,7 +27,9 @@ POM = """\
   <modelVersion>4.0.0</modelVersion>
   <groupId>kspec</groupId><artifactId>broker</artifactId><version>0</version>
   <dependencies><dependency>
-    <groupId>org.apache.kafka</groupId><artifactId>{}</artifactId><version>{}</version>
+    <groupId>{}</groupId>
+    <artifactId>{}</artifactId>
+    <version>{}</version>
   </dependency></dependencies>
 </project>
 """
@@ -70,11 +72,13 @@ def require_compiler() -> None:
 
 
 @cache
-def classpath(version: str = KAFKA, artifact: str = "kafka_2.13") -> str:
-    """The jars of a broker, found or fetched by Maven; skips the test if they cannot be had."""
+def classpath(
+    version: str = KAFKA, artifact: str = "kafka_2.13", group: str = "org.apache.kafka"
+) -> str:
+    """The jars of a broker or another artifact, found or fetched by Maven; else skips the test."""
     require("java", "mvn")
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "pom.xml").write_text(POM.format(artifact, version))
+        Path(folder, "pom.xml").write_text(POM.format(group, artifact, version))
         command = ["mvn", "-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=classpath"]
         for offline in (["-o"], []):
             try:
@@ -85,7 +89,7 @@ def classpath(version: str = KAFKA, artifact: str = "kafka_2.13") -> str:
                 break
             if ran.returncode == 0:
                 return Path(folder, "classpath").read_text().strip()
-    pytest.skip(f"the jars of Kafka {version} can be neither found nor fetched")
+    pytest.skip(f"the jars of {artifact} {version} can be neither found nor fetched")
 
 
 def free_port() -> int:

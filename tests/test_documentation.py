@@ -189,6 +189,7 @@ def test_pages_run_as_documented(page: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", with_sessions(slow=True))
 def test_slow_blocks_of_pages_run_as_documented(

@@ -9,6 +9,9 @@ import attrs
 
 from spec.core import System, Taken
 
+STUTTERING = "stuttering"
+"""The step of a behaviour that stays in a state forever."""
+
 
 @attrs.frozen
 class Trace:
@@ -31,10 +34,12 @@ class Trace:
 
 
 def between(system: System[Any], before: Any, after: Any) -> Taken:
-    """The first step of the system that leads from one state to the other."""
+    """The first step of the system that leads from one state to the other, or stuttering."""
     for rule, choice, state in system.steps(before):
         if state == after:
             return Taken(rule.name, dict(zip(rule.choices, choice, strict=True)))
+    if before == after:
+        return Taken(STUTTERING, {})
     raise ValueError("no rule leads from the first state to the second")
 
 

@@ -34,6 +34,8 @@ OF_TOPICS = {
 
 ELR = "eligible.leader.replicas.version"
 """The feature level of KIP-966."""
+TRANSACTIONS = "transaction.version"
+"""The feature level of KIP-890: from 2, each transaction has an epoch of its own."""
 
 INTEGERS = {"SHORT": 2**15, "INT": 2**31, "LONG": 2**63}
 
@@ -183,8 +185,10 @@ ADDED = {
         ELR: [
             ["4.0", "SHORT", "0", "[0,...,1]"],
             ["4.1", "SHORT", "1", "[0,...,1]"],
-        ]
+        ],
+        TRANSACTIONS: [["4.0", "SHORT", "2", "[0,...,2]"]],
     },
 }
-"""Settings that are in no `ConfigDef`: an argument of `kafka-topics --create`, and a feature level
-(KIP-966), which is 1 in a new cluster of 4.1 (`EligibleLeaderReplicasVersion`)."""
+"""Settings that are in no `ConfigDef`: an argument of `kafka-topics --create`, and feature levels
+with their values in a new cluster (`EligibleLeaderReplicasVersion`, KIP-966; `TransactionVersion`,
+KIP-890)."""

@@ -11,9 +11,24 @@ from checkers.cli.options import json_option
 from checkers.cli.output import say, say_json, say_wrapped
 from checkers.engine.verdict import DEADLOCK
 from checkers.models.find import BUILT_IN, find_model
-from spec.core import Always, LeadsTo, Model, Property, Rule, Variant, Violated
+from spec.core import (
+    Always,
+    EventuallyAlways,
+    InfinitelyOften,
+    LeadsTo,
+    Model,
+    Property,
+    Rule,
+    Variant,
+    Violated,
+)
 
-KINDS = {Always: ("always", "invariant"), LeadsTo: ("leads to", "liveness property")}
+KINDS = {
+    Always: ("always", "invariant"),
+    LeadsTo: ("leads to", "liveness property"),
+    InfinitelyOften: ("infinitely often", "liveness property"),
+    EventuallyAlways: ("eventually always", "liveness property"),
+}
 """The kinds of properties, for a machine and for a reader; any other is `REACHABLE`."""
 
 REACHABLE = "reachable", "reachability property"

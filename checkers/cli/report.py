@@ -16,8 +16,8 @@ from checkers.cli.output import (
     say_trace,
 )
 from checkers.engine.options import INTERRUPTED, NOT_WRITTEN
-from checkers.engine.verdict import DEADLOCK, HOLDS, INCONCLUSIVE, SAMPLED, Verdict
-from spec.core import Blocked, LeadsTo, SpecError, System
+from checkers.engine.verdict import BOUNDS, DEADLOCK, HOLDS, INCONCLUSIVE, SAMPLED, Verdict
+from spec.core import Blocked, SpecError, System
 
 if TYPE_CHECKING:
     from checkers.engine.search import RuleFailed
@@ -101,6 +101,8 @@ def outcome(verdict: Verdict) -> str:
         return f"No walk violated a property, which proves nothing. Checked: {checked}."
     if verdict.verdict == INCONCLUSIVE:
         stopped = verdict.stopped_by
+        if stopped == BOUNDS:
+            return undecided(verdict)
         why = stopped if stopped == INTERRUPTED else f"stopped by {stopped}"
         return f"Inconclusive, {why}. No violation so far: {checked}."
     violated = ", ".join(
@@ -108,6 +110,14 @@ def outcome(verdict: Verdict) -> str:
     )
     stopped = f" Stopped by {verdict.stopped_by}." if NOT_WRITTEN in verdict.stopped_by else ""
     return f"Violated: {violated}.{stopped}"
+
+
+def undecided(verdict: Verdict) -> str:
+    """What holds, and what the bounds leave undecided, in two sentences."""
+    open_ones = {count.property for count in verdict.liveness if count.cut_off}
+    held = [p.name for p in verdict.system.properties if p.name not in open_ones]
+    rest = f" Holds in every state within these bounds: {', '.join(held)}." if held else ""
+    return f"Inconclusive: these bounds leave {', '.join(sorted(open_ones))} undecided.{rest}"
 
 
 def findings(verdict: Verdict) -> list[str]:
@@ -118,12 +128,13 @@ def findings(verdict: Verdict) -> list[str]:
     ]
     if verdict.complete and verdict.silent_rules:  # otherwise it says little about the rules
         lines.append(f"Rules that were never enabled: {', '.join(verdict.silent_rules)}.")
-    checks_liveness = any(isinstance(p, LeadsTo) for p in verdict.system.properties)
-    if verdict.edge_of_bounds and checks_liveness:
-        lines.append(
-            f"{verdict.edge_of_bounds:,} states lie on the edge of the bounds; liveness beyond "
-            "them was not checked."
-        )
+    for count in verdict.liveness:
+        if count.cut_off:
+            states = "1 state" if count.cut_off == 1 else f"{count.cut_off:,} states"
+            lines.append(
+                f"{count.property} is undecided where a behaviour goes on beyond the bounds: from "
+                f"{states} of the {count.states:,} in which it is awaited."
+            )
     return lines
 
 

@@ -151,12 +151,12 @@ class Reference(Backend):
         steps = tuple(between(self.system, a, b) for a, b in pairwise(states))
         return Trace(self.system, tuple(states), steps, mark)
 
-    def violation_of_leads_to(self, prop: Any, go_on: Callable[[int], None]) -> Any:
+    def judge_liveness(self, prop: Any, go_on: Callable[[int], None]) -> Any:
         """Search the graph of all states for a violation."""
         from checkers.graph.graph import from_rules  # only this method needs these heavy imports
-        from checkers.graph.liveness import find_violation
+        from checkers.graph.liveness import judge
 
-        return find_violation(from_rules(self.system, self.came_from), prop, go_on)
+        return judge(self.system, prop, lambda system: from_rules(system, self.came_from), go_on)
 
 
 class UpToSymmetry(Reference):

@@ -21,11 +21,16 @@ from checkers.engine.interrupt import noted
 from checkers.engine.memory import peak_resident_bytes, resident_bytes
 from checkers.engine.options import INTERRUPTED, Options, Progress
 from checkers.engine.verdict import (
+    BOUNDS,
     DEADLOCK,
     DEADLOCK_SAYS,
     EXIT_ALWAYS,
     EXIT_DEADLOCK,
     EXIT_LEADS_TO,
+    HOLDS,
+    INCONCLUSIVE,
+    VIOLATED,
+    LivenessCount,
     RuleCount,
     Verdict,
     Violation,
@@ -152,8 +157,8 @@ class Backend(ABC):
         """Up to symmetry, the number of states in all orbits found."""
         return None
 
-    def violation_of_leads_to(self, prop: Any, go_on: Callable[[int], None]) -> Any:
-        """A fair behaviour that violates a leads-to property, or None."""
+    def judge_liveness(self, prop: Any, go_on: Callable[[int], None]) -> Any:
+        """Whether a fair behaviour violates a liveness property (`checkers.graph.liveness`)."""
         raise SpecError(f"the {self.engine} engine cannot check {prop.name}")
 
     def seconds(self) -> Mapping[str, float]:
@@ -173,7 +178,8 @@ class Search:
         self.system = system
         self.backend = backend
         self.options = options
-        self.always, self.reachable, self.leads_to = kinds(system)
+        self.always, self.reachable, self.liveness = kinds(system)
+        self.judged: list[LivenessCount] = []
         self.levels: list[int] = []
         self.violations: dict[str, Violation] = {}
         self.witnesses: dict[str, Trace] = {}
@@ -313,16 +319,20 @@ class Search:
     # -- what needs the whole graph -------------------------------------------------------------
 
     def judge_whole_graph(self) -> None:
-        """Report missing witnesses, and check the leads-to properties."""
+        """Report missing witnesses, and check the liveness properties."""
         for shown in self.reachable:
             if shown.name not in self.witnesses:
                 self.violations[shown.name] = not_shown(shown.name)
-        for prop in self.leads_to:
-            found = self.backend.violation_of_leads_to(prop, self.go_on)
-            if found is not None:
-                self.violations[prop.name] = Violation(
-                    prop.name, EXIT_LEADS_TO, found.says, found.trace
-                )
+        for prop in self.liveness:
+            judged = self.backend.judge_liveness(prop, self.go_on)
+            word = INCONCLUSIVE if judged.cut_off else HOLDS
+            if judged.found is not None:
+                says, trace = judged.found.says, judged.found.trace
+                self.violations[prop.name] = Violation(prop.name, EXIT_LEADS_TO, says, trace)
+                word = VIOLATED
+            elif judged.cut_off and not self.stopped_by:
+                self.stopped_by = BOUNDS
+            self.judged.append(LivenessCount(prop.name, word, judged.states, judged.cut_off))
 
     # -- what is said ---------------------------------------------------------------------------
 
@@ -352,6 +362,7 @@ class Search:
             },
             violations=violations,
             witnesses=self.witnesses,
+            liveness=self.judged,
             edge_of_bounds=counts.edge_of_bounds,
             seconds={"explore": time.perf_counter() - self.started, **backend.seconds()},
             bytes_per_state=round(memory / max(1, sum(self.levels))),

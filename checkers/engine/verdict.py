@@ -7,10 +7,13 @@ from typing import Any
 
 import attrs
 
-from spec.core import Always, LeadsTo, Reachable, System, Violated
+from spec.core import Always, Liveness, Reachable, System, Violated
 from traces.trace import Trace, settings
 
 HOLDS, VIOLATED, SAMPLED, INCONCLUSIVE = "holds", "violated", "sampled", "inconclusive"
+
+BOUNDS = "the bounds"
+"""The reason of a run that explored every state, and in which limits cut a behaviour off."""
 
 DEADLOCK = "deadlock"
 """The name of a deadlock among the violations."""
@@ -65,6 +68,20 @@ class RuleCount:
 
 
 @attrs.frozen
+class LivenessCount:
+    """What a run says of a liveness property."""
+
+    property: str
+    verdict: str
+    """`holds`, `violated`, or `inconclusive`, where limits cut a behaviour off."""
+    states: int
+    """The states in which a violating behaviour could stay; every one was judged."""
+    cut_off: int
+    """Of these, the states in which a fair behaviour stops, or goes round, only because of limits:
+    beyond the bounds it might satisfy the property, or not."""
+
+
+@attrs.frozen
 class Verdict:
     """The result of an engine."""
 
@@ -89,6 +106,8 @@ class Verdict:
     violations: Sequence[Violation] = ()
     witnesses: Mapping[str, Trace] = attrs.field(factory=dict)
     """For each reachability property, the shortest behaviour to a witness."""
+    liveness: Sequence[LivenessCount] = ()
+    """For each liveness property, what was judged."""
     edge_of_bounds: int | None = 0
     """States in which every rule is blocked by limits alone, if counted."""
     seed: int | None = None
@@ -171,6 +190,7 @@ class Verdict:
             "witnesses": {name: len(trace.states) for name, trace in self.witnesses.items()},
             "rules": {name: attrs.asdict(count) for name, count in self.rules.items()},
             "silent_rules": self.silent_rules,
+            "liveness": [attrs.asdict(count) for count in self.liveness],
             "edge_of_bounds": self.edge_of_bounds,
             "symmetry": self.stands_for is not None,
             "stands_for": self.stands_for,
@@ -207,10 +227,10 @@ def conclude(
 
 def kinds(
     system: System[Any],
-) -> tuple[list[Always[Any]], list[Reachable[Any]], list[LeadsTo[Any]]]:
+) -> tuple[list[Always[Any]], list[Reachable[Any]], list[Liveness[Any]]]:
     """The checked properties, by kind."""
     return (
         [p for p in system.properties if isinstance(p, Always)],
         [p for p in system.properties if isinstance(p, Reachable)],
-        [p for p in system.properties if isinstance(p, LeadsTo)],
+        [p for p in system.properties if isinstance(p, Liveness)],
     )

@@ -22,7 +22,7 @@ import numpy as np
 
 from checkers.engine.options import OnProgress, Progress
 from checkers.engine.run import has_kernel
-from spec.core import Choice, LeadsTo, Rule, SpecError, System, Taken
+from spec.core import Choice, Liveness, Rule, SpecError, System, Taken
 from spec.core.rules import S
 
 if TYPE_CHECKING:
@@ -167,14 +167,11 @@ class Source(ABC, Generic[S]):
             numbers.append(before)
         return [self.state(number) for number in reversed(numbers)]
 
-    def judged(self, prop: LeadsTo[S]) -> tuple[Numbers, Numbers]:
-        """The states found so far that a leads-to property begins in, and those that reach it.
-
-        A state that does both at once counts only among those that reach it.
-        """
-        bodies = [prop.body(self.state(number)) for number in range(len(self.keys))]
-        begun = [number for number, body in enumerate(bodies) if body[0] and not body[1]]
-        reached = [number for number, body in enumerate(bodies) if body[1]]
+    def judged(self, prop: Liveness[S]) -> tuple[Numbers, Numbers]:
+        """The states found so far that a liveness property begins in, and those that reach it."""
+        states = [self.state(number) for number in range(len(self.keys))]
+        begun = [number for number, state in enumerate(states) if prop.begins(state)]
+        reached = [number for number, state in enumerate(states) if prop.reached(state)]
         return np.array(begun, np.int64), np.array(reached, np.int64)
 
 
@@ -300,6 +297,14 @@ def graph_from(
         if on_progress:
             seconds = time.perf_counter() - started
             on_progress(Progress(levels[done - 1] + 1, len(keys), len(keys) - done, seconds))
+    return assembled(source, parts, levels)
+
+
+def assembled(
+    source: Source[S], parts: Sequence[tuple[Numbers, Numbers, Numbers]], levels: Sequence[int]
+) -> Graph[S]:
+    """The graph of the states found so far, and of steps as `Source.expand` gave them."""
+    keys = source.keys
     origins, to, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
     degrees = np.bincount(origins, minlength=len(keys))
     return Graph(

@@ -1,251 +1,174 @@
-"""Liveness: the search for a fair behaviour that violates a leads-to property.
+"""Liveness: the search for a fair behaviour that violates a liveness property.
 
-Such a behaviour reaches the trigger and never the goal after it. Either it ends, or it is a lasso
-whose cycle lies in a strongly connected component and satisfies every fairness condition. Strong
-fairness is a Streett condition: where a rule is enabled in a component but never taken, the states
-that enable it are removed, and the rest is decomposed again.
+Such a behaviour is a lasso: a stem, and a loop in the property's region. The loop lies in one
+strongly connected component of the steps that change something, or it stutters in one state. It is
+fair if it satisfies every fairness condition. Strong fairness is a Streett condition: where it is
+enabled in a component but never taken, the states that enable it are removed, and the rest is
+decomposed again.
 
-A behaviour that ends because limits alone block every rule is no violation: beyond the bounds it
-might go on. The verdict counts such states. A property with `may_stop` judges more: its behaviours
-may end wherever no fair rule is enabled, and only the limits of fair rules excuse such an end.
+A step that only a limit blocks could be taken beyond the bounds. So a fairness condition counts as
+enabled there, and a behaviour that stops in such a state, or goes round in such states, is no
+violation. Nor does it satisfy the property: such states are counted, and the verdict is
+inconclusive if there are any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
-import networkx as nx
 import numpy as np
 
-from checkers.graph.graph import Act, Graph, Numbers, Source, graph_from
-from spec.core import LeadsTo, System
-from traces.trace import Trace, between
-
-Flags: TypeAlias = np.ndarray[Any, np.dtype[np.bool_]]
-
-OUTSIDE, BEGINS = -2, -1
+from checkers.graph.graph import Source
+from checkers.graph.lasso import Lasso, shortest_lasso
+from checkers.graph.passes import ALL, components, fitting, summarize
+from checkers.graph.region import Bits, Compact, Flags, Region, region_of, with_beyond
+from spec.core import EventuallyAlways, Liveness, System, Taken
+from traces.trace import STUTTERING, Trace, between
 
 
 @attrs.frozen
 class Found:
-    """A behaviour in which the goal is never reached."""
+    """A fair behaviour that violates the property."""
 
     says: str
     trace: Trace
 
 
+@attrs.frozen
+class Judged:
+    """What is known of a liveness property."""
+
+    states: int
+    """The states in which a violating behaviour could stay, all of which were judged."""
+    found: Found | None
+    cut_off: int
+    """Of these, the states in which a behaviour stops, or goes round, only because of limits."""
+
+
 @attrs.frozen(eq=False)
-class Region:
-    """The states that a behaviour may pass through after the trigger and before the goal."""
+class FairParts:
+    """Where a fair behaviour can stay forever, within a region."""
 
-    graph: Graph[Any]
-    parents: Sequence[int]
-    """By state, of all: the one that it was found from."""
-    acts: Sequence[Act]
-    states: Numbers
-    """Nearest first."""
-    came_by: Numbers
-    """By state: the step by which a shortest behaviour within the region enters it; BEGINS where
-    a behaviour that begins with the trigger is as short; OUTSIDE if it is not in the region."""
-    weak: Flags
-    """By label: whether its rule is weakly fair."""
-    strong: Flags
-    """By label: whether its rule is strongly fair."""
+    stuttering: Flags
+    """By state: whether it can stutter there."""
+    component: Compact
+    """By state: the fair component that it belongs to, or -1."""
 
-    def labels(self, state: int) -> list[int]:
-        """The labels of the steps out of a state, including those that leave the region."""
-        labels: list[int] = self.graph.labels[steps_out(self.graph, [state])].tolist()
-        return labels
-
-    def way_to(self, state: int) -> list[int]:
-        """A shortest behaviour to a state, by way of the trigger."""
-        way = [state]
-        while (step := int(self.came_by[way[-1]])) >= 0:
-            way.append(int(self.graph.origins[step]))
-        while (before := self.parents[way[-1]]) >= 0:
-            way.append(before)
-        return way[::-1]
+    @property
+    def states(self) -> Flags:
+        """By state: whether it is in one of these parts."""
+        found: Flags = self.stuttering | (self.component >= 0)
+        return found
 
 
-def steps_out(graph: Graph[Any], states: Any) -> Numbers:
-    """All steps out of some states."""
-    states = np.asarray(states, np.int64)
-    begins, degrees = graph.begins[states], graph.begins[states + 1] - graph.begins[states]
-    within = np.arange(degrees.sum()) - np.repeat(np.cumsum(degrees) - degrees, degrees)
-    steps: Numbers = np.repeat(begins, degrees) + within
-    return steps
+SourceOf = Callable[[System[Any]], Source[Any]]
 
 
-def find_violation(
-    source: Source[Any], prop: LeadsTo[Any], go_on: Callable[[int], None] = lambda queue: None
-) -> Found | None:
-    """A fair behaviour that reaches the trigger and never the goal after it, or None.
+def judge(
+    system: System[Any],
+    prop: Liveness[Any],
+    source_of: SourceOf,
+    go_on: Callable[[int], None] = lambda queue: None,
+) -> Judged:
+    """Search every state and step for a violation.
 
-    The source must be new. `go_on` is called from time to time with the number of states that
-    are found and not yet expanded.
+    `source_of` makes a source of a system. `go_on` is called from time to time with the number of
+    states that are found and not yet expanded.
     """
-    judged = source.judged(prop) if source.is_complete else None
-    graph = graph_from(
-        source,
-        on_progress=lambda progress: go_on(progress.queue),
-        left_out=set(judged[1].tolist()) if judged else (),
-    )
-    region = region_of(graph, source.parents, prop, *(judged or source.judged(prop)))
-    system = graph.system
-    moves = region.weak | region.strong if prop.may_stop else np.ones(len(region.acts), np.bool_)
-    steps = steps_out(graph, region.states)
-    idle = region.states[~np.isin(region.states, graph.origins[steps[moves[graph.labels[steps]]]])]
-    fair = {rule.name for rule in (*prop.weakly_fair, *prop.strongly_fair)}
-    rules = [r for r in system.rules if r.name in fair] if prop.may_stop else system.rules
-    for number in idle.tolist():
-        state = graph.state(number)
-        if system.is_final(state) or system.is_deadlock(state, rules):
-            says = f"{prop.name} fails: the behaviour ends without it"
-            return Found(says, as_trace(graph, region.way_to(number), prop.name, None))
-    for component in fair_components(region, region.states):
-        cycle = round_trip(region, component)
-        prefix = region.way_to(cycle[0])
-        says = f"{prop.name} fails: the behaviour repeats without it"
-        return Found(says, as_trace(graph, [*prefix, *cycle[1:]], prop.name, len(prefix) - 1))
-    return None
+    extended, beyond = with_beyond(system, prop)
+    source = source_of(extended)
+    region = region_of(source, prop, beyond, go_on)
+    fair = fair_parts(region, region.able | region.cut, go_on)
+    if fair.states.any():
+        lasso = shortest_lasso(region, fair.stuttering, fair.component)
+        return Judged(len(region.states), found(system, prop, source, region, lasso), 0)
+    if not region.cut.any():
+        return Judged(len(region.states), None, 0)
+    within = fair_parts(region, region.able, go_on)
+    return Judged(len(region.states), None, int(np.count_nonzero(within.states)))
 
 
-def region_of(
-    graph: Graph[Any],
-    parents: Sequence[int],
-    prop: LeadsTo[Any],
-    triggered: Numbers,
-    reached: Numbers,
-) -> Region:
-    """The states reachable from the trigger before the goal, nearest first."""
-    assert graph.acts is not None, "a kernel knows no leads-to properties"
-    came_by = np.full(len(graph.keys), OUTSIDE)
-    is_goal = np.zeros(len(graph.keys), np.bool_)
-    is_goal[reached] = True
-    depth_begun = graph.levels[triggered]
-    depth, found, last = 0, [], np.zeros(0, np.int64)
-    while len(last) or (depth_begun >= depth).any():
-        begun = triggered[depth_begun == depth]
-        begun = begun[came_by[begun] == OUTSIDE]
-        came_by[begun] = BEGINS
-        steps = steps_out(graph, last)
-        steps = steps[~is_goal[graph.to[steps]] & (came_by[graph.to[steps]] == OUTSIDE)]
-        entered, first = np.unique(graph.to[steps], return_index=True)
-        came_by[entered] = steps[first]
-        last = np.concatenate([begun, entered])
-        found.append(last)
-        depth += 1
-    weak, strong = (
-        np.array([rule.name in names for rule, _ in graph.acts], np.bool_)
-        for names in ({r.name for r in prop.weakly_fair}, {r.name for r in prop.strongly_fair})
-    )
-    states = np.concatenate([*found, last])
-    return Region(graph, parents, graph.acts, states, came_by, weak, strong)
+def fair_parts(region: Region, able: Bits, go_on: Callable[[int], None]) -> FairParts:
+    """Where a fair behaviour can stay forever, given the conditions enabled in each state."""
+    conditions = region.conditions
+    fair = conditions.weak | conditions.strong
+    stuttering = region.required & ~(able & fair).any(axis=1)
+    component = np.full(len(region.states), -1, np.int32)
+    count = 0
+    for part in fair_components(region, able):
+        go_on(0)
+        component[part.states] = part.numbers + count
+        count += part.count
+    return FairParts(stuttering, component)
 
 
-def fair_components(region: Region, states: Numbers) -> Iterator[Numbers]:
-    """The strongly connected parts of these states that a fair behaviour can stay in forever.
+@attrs.frozen(eq=False)
+class Part:
+    """Some fair components, found in one pass."""
 
-    Weak fairness: a rule that can be taken in all of its states is taken in it. Strong fairness:
-    so is one that can be taken in any of them; where it is not, a behaviour may avoid the
-    states in which it can be taken.
-    """
-    graph, size = region.graph, len(region.acts)
-    component = components(graph, states)
-    out = steps_out(graph, states)
-    of, labels = component[graph.origins[out]], graph.labels[out]
-    stays = of == component[graph.to[out]]
-    taken = np.unique(of[stays] * size + labels[stays])
-    weak = np.unique((graph.origins[out] * size + labels)[region.weak[labels]])
-    able, times = np.unique(component[weak // size] * size + weak % size, return_counts=True)
-    sizes = np.bincount(component[states])
-    always = able[times == sizes[able // size]]
-    unfair = np.setdiff1d(always, taken) // size
-    for one in np.setdiff1d(of[stays], unfair).tolist():
-        part = states[component[states] == one]
-        could = np.unique(graph.labels[steps_out(graph, part)])
-        could = could[region.strong[could]]
-        neglected = could[~np.isin(one * size + could, taken)]
-        if len(neglected):
-            some = steps_out(graph, part)
-            avoided = graph.origins[some][np.isin(graph.labels[some], neglected)]
-            yield from fair_components(region, part[~np.isin(part, avoided)])
-        else:
-            yield part
+    states: Any
+    """The states in them."""
+    numbers: Any
+    """By place in `states`: the number of the component."""
+    count: int
 
 
-def components(graph: Graph[Any], states: Numbers) -> Numbers:
-    """By state: the number of its strongly connected component among these, or -1 elsewhere.
-
-    Components are numbered in the order of `states`.
-    """
-    is_asked = np.zeros(len(graph.keys), np.bool_)
-    is_asked[states] = True
-    steps = steps_out(graph, states)
-    steps = steps[is_asked[graph.to[steps]]]
-    part: nx.DiGraph[int] = nx.DiGraph()
-    part.add_nodes_from(states.tolist())
-    part.add_edges_from(zip(graph.origins[steps].tolist(), graph.to[steps].tolist(), strict=True))
-    found = np.full(len(graph.keys), -1)
-    for number, some in enumerate(nx.strongly_connected_components(part)):
-        found[list(some)] = number
-    _, first, places = np.unique(found[states], return_index=True, return_inverse=True)
-    found[states] = np.argsort(np.argsort(first))[places]
-    return found
-
-
-def round_trip(region: Region, states: Numbers) -> list[int]:
-    """A cycle through a fair component that takes every fair rule as often as it must."""
-    graph, acts = region.graph, region.acts
-    part: nx.DiGraph[int] = nx.DiGraph()
-    part.add_nodes_from(states.tolist())
-    able = {state: set(region.labels(state)) for state in part}
-    edges: dict[int, tuple[int, int]] = {}
-    """By label: the first edge along which it is taken."""
-    steps = steps_out(graph, states)
-    steps = steps[np.isin(graph.to[steps], states)]
-    for step in steps.tolist():
-        edge = int(graph.origins[step]), int(graph.to[step])
-        part.add_edge(*edge)
-        edges.setdefault(int(graph.labels[step]), edge)
-    start = int(states[0])
-    walk = [start]
-
-    def go_to(target: int) -> None:
-        walk.extend(nx.shortest_path(part, walk[-1], target)[1:])
-
-    def by_name(label: int) -> str:
-        rule, choice = acts[label]
-        return repr((rule.name, choice))
-
-    for label in sorted(set().union(*able.values()), key=by_name):
-        if not (region.weak[label] or region.strong[label]):
-            continue
-        idle = [state for state in part if label not in able[state]]
-        if not region.strong[label] and any(state in walk for state in idle):
-            continue
-        if label not in edges:
-            go_to(idle[0])
-        elif edges[label] not in pairwise(walk):
-            go_to(edges[label][0])
-            walk.append(edges[label][1])
-    if len(walk) == 1 and not part.has_edge(start, start):
-        walk.append(next(iter(part[start])))
-    if walk[-1] != start:
-        go_to(start)
-        walk.pop()
-    elif len(walk) > 1:
-        walk.pop()
-    return walk
+def fair_components(region: Region, able: Bits) -> Iterator[Part]:
+    """The strongly connected components that a fair behaviour can stay in forever."""
+    conditions, size, words = region.conditions, len(region.states), able.shape[1]
+    steps = len(region.to)
+    alive = np.ones(size, np.bool_)
+    component = np.empty(size, np.int32)
+    while alive.any():
+        count = fitting(components, steps)(region.begins, region.to, alive, component)
+        every, some, taken = np.zeros((3, count, words), np.int64)
+        every[:] = ALL
+        sizes = np.zeros(count, np.int64)
+        fitting(summarize, steps)(
+            region.begins, region.to, region.labels, component, able, conditions.takes,
+            every, some, taken, sizes,
+        )  # fmt: skip
+        visits = np.zeros(count, np.bool_)
+        visits[component[alive & region.required]] = True
+        possible = visits & (sizes > 1) & ~(every & conditions.weak & ~taken).any(axis=1)
+        neglected = some & conditions.strong & ~taken
+        is_fair = possible & ~neglected.any(axis=1)
+        of = component[alive]
+        states = np.flatnonzero(alive)
+        if is_fair.any():
+            numbers = np.cumsum(is_fair) - 1
+            kept = is_fair[of]
+            yield Part(states[kept], numbers[of[kept]], int(is_fair.sum()))
+        avoided = (able[states] & neglected[of]).any(axis=1)
+        goes_on = possible[of] & ~is_fair[of] & ~avoided
+        alive = np.zeros(size, np.bool_)
+        alive[states[goes_on]] = True
 
 
-def as_trace(graph: Graph[Any], numbers: list[int], name: str, loop: int | None) -> Trace:
-    """The states with the steps between them, and the step that closes the loop."""
-    system: System[Any] = graph.system
-    states = [graph.state(number) for number in numbers]
-    walked = states if loop is None else [*states, states[loop]]
-    steps = tuple(between(system, a, b) for a, b in pairwise(walked))
-    return Trace(system, tuple(states), steps, name, "", loop)
+def found(
+    system: System[Any],
+    prop: Liveness[Any],
+    source: Source[Any],
+    region: Region,
+    lasso: Lasso,
+) -> Found:
+    """The violation that a lasso shows."""
+    stem = region.way_to(lasso.states[0], source.parents)
+    numbers = [*stem, *(int(region.states[n]) for n in lasso.states[1:])]
+    states = [source.state(number) for number in numbers]
+    steps = [between(system, a, b) for a, b in pairwise(states)]
+    loop = len(stem) - 1
+    if len(lasso.states) == 1:
+        steps.append(Taken(STUTTERING, {}))
+        how = "the behaviour stops without it"
+    else:
+        steps.append(between(system, states[-1], states[loop]))
+        how = "the behaviour repeats without it"
+        if isinstance(prop, EventuallyAlways):
+            how = "the behaviour repeats, and it is false in the loop"
+    more = "" if lasso.is_shortest else "; a shorter one may exist"
+    trace = Trace(system, tuple(states), tuple(steps), prop.name, "", loop)
+    return Found(f"{prop.name} fails: {how}{more}", trace)

@@ -17,7 +17,7 @@ from checkers.engine.packed.expander import FAILED_BIT, ByKernel, Expander
 from checkers.graph.graph import BATCH, Key, Numbers, Source
 from impl.packed.compiled import Words
 from impl.packed.kernels import kernel_for
-from spec.core import LeadsTo, Reachable, Rule, System, Taken
+from spec.core import Liveness, Reachable, Rule, System, Taken
 
 
 class Packed(Source[Any]):
@@ -252,16 +252,9 @@ class ByLearning(Packed):
 
     # -- properties -----------------------------------------------------------------------------
 
-    def judged(self, prop: LeadsTo[Any]) -> tuple[Numbers, Numbers]:
-        def begins(s: Any) -> bool:
-            triggered, reached = prop.body(s)
-            return triggered and not reached
-
-        def reaches(s: Any) -> bool:
-            return prop.body(s)[1]
-
+    def judged(self, prop: Liveness[Any]) -> tuple[Numbers, Numbers]:
         names = prop.name, f"{prop.name} is reached"
-        bodies = zip(names, (begins, reaches), strict=True)
+        bodies = zip(names, (prop.begins, prop.reached), strict=True)
         asked = attrs.evolve(self.system, properties=tuple(Reachable(*body) for body in bodies))
         learning = self.learning
         _, learning.properties, _ = learning.book.roots_of(asked)
@@ -274,7 +267,7 @@ class ByLearning(Packed):
         begun, reached = (np.flatnonzero(masks >> bit & 1) for bit in bits)
         return begun, reached
 
-    def mark(self, prop: LeadsTo[Any], masks: Words, begin: int) -> None:
+    def mark(self, prop: Liveness[Any], masks: Words, begin: int) -> None:
         """Write the marks of some states."""
         words = self.words(self.keys[begin : begin + len(masks)])
         places, expander = np.arange(len(masks)), self.expander

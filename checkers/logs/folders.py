@@ -47,8 +47,8 @@ class LogDirectory:
     """`recovery-point-offset-checkpoint`."""
     log_starts: dict[TopicPartition, int] = attrs.field(factory=dict)
     """`log-start-offset-checkpoint`."""
-    cleaned: frozenset[TopicPartition] | None = None
-    """The partitions that the cleaner knows; None if this is not known."""
+    cleaned: dict[TopicPartition, int] | None = None
+    """`cleaner-offset-checkpoint`: up to where the cleaner came; None if this is not known."""
     problems: tuple[Problem, ...] = ()
     """The checkpoints that cannot be read."""
 
@@ -92,20 +92,29 @@ class PartitionFolder:
 
 def find_partitions(folders: Iterable[Path]) -> tuple[list[LogDirectory], list[PartitionFolder]]:
     """The log directories and the partitions in these folders."""
-    directories: dict[Path, LogDirectory] = {}
-    partitions: dict[Path, PartitionFolder] = {}
+    partitions: list[Path] = []
     for folder in folders:
         if not folder.is_dir():
             raise SpecError(f"{folder} is not a folder")
         found = [folder] if is_partition(folder) else sorted(filter(is_partition, children(folder)))
         if not found:
             raise SpecError(f"{folder} is not the folder of a partition, and contains none")
-        for path in found:
-            parent = path.absolute().parent
-            if parent not in directories:
-                directories[parent] = read_directory(path.parent if path.name else parent)
-            partitions[path.absolute()] = PartitionFolder(path, name_of(path), directories[parent])
-    return list(directories.values()), list(partitions.values())
+        partitions += found
+    return with_directories(partitions)
+
+
+def with_directories(
+    partitions: Iterable[Path],
+) -> tuple[list[LogDirectory], list[PartitionFolder]]:
+    """The log directories around these partitions' folders, and each partition once."""
+    directories: dict[Path, LogDirectory] = {}
+    folders: dict[Path, PartitionFolder] = {}
+    for path in partitions:
+        parent = path.absolute().parent
+        if parent not in directories:
+            directories[parent] = read_directory(path.parent if path.name else parent)
+        folders[path.absolute()] = PartitionFolder(path, name_of(path), directories[parent])
+    return list(directories.values()), list(folders.values())
 
 
 def children(folder: Path) -> list[Path]:
@@ -161,7 +170,7 @@ def read_directory(path: Path) -> LogDirectory:
         read("replication-offset-checkpoint", read_offsets) or {},
         read("recovery-point-offset-checkpoint", read_offsets) or {},
         read("log-start-offset-checkpoint", read_offsets) or {},
-        None if cleaned is None else frozenset(cleaned),
+        cleaned,
         tuple(problems),
     )
 

@@ -20,6 +20,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from impl.broker.server import Server
 from impl.broker.settings import BrokerSettings
 from impl.broker.topics import TopicError
+from impl.recording import Recording
 from impl.wire import API_KEYS
 from spec.core import SpecError, look_up
 
@@ -59,8 +60,10 @@ class EmbeddedBroker:
         virtual_clock: bool = False,
         host: str = "127.0.0.1",
         port: int = 0,
+        recording: Recording | None = None,
     ) -> None:
         self._settings = settings
+        self._recording = recording
         self._virtual_clock = virtual_clock
         self._host = host
         self._port = port
@@ -81,7 +84,9 @@ class EmbeddedBroker:
         """Start to listen; OSError if the port is taken."""
 
         async def listen() -> Server:
-            server = Server(self._settings, virtual_clock=self._virtual_clock)
+            server = Server(
+                self._settings, virtual_clock=self._virtual_clock, recording=self._recording
+            )
             await server.start(self._host, self._port)
             return server
 

@@ -25,6 +25,8 @@ from typing import Any
 from impl.broker.broker import Broker
 from impl.broker.calls import Call, UnsupportedRequest
 from impl.broker.settings import BrokerSettings
+from impl.recording import Recording
+from impl.recording.messages import record_request, record_response
 from impl.wire import WireError, decode_request, encode_response, frame_length
 
 LOG = logging.getLogger("kspec.broker")
@@ -67,10 +69,20 @@ class Server:
     """A broker that listens. All of its methods belong to the thread of its event loop."""
 
     def __init__(
-        self, settings: BrokerSettings | None = None, *, virtual_clock: bool = False
+        self,
+        settings: BrokerSettings | None = None,
+        *,
+        virtual_clock: bool = False,
+        recording: Recording | None = None,
     ) -> None:
         self.settings = settings or BrokerSettings()
+        self.recording = recording
+        """Where the requests and responses of groups are recorded, if anywhere."""
+        self.connected = 0
+        """How many connections there have been."""
         self.clock = Clock(is_virtual=virtual_clock)
+        if recording is not None:
+            recording.clock = self.clock.now
         self.broker = Broker(self.settings, self.clock.now(), self._later)
         self.connections: set[Connection] = set()
         self._held: list[Callable[[], None]] = []
@@ -189,6 +201,8 @@ class Connection(asyncio.Protocol):
         self._out: list[bytes] = []
         self._working = False
         self._blocked = False
+        self._number = 0
+        """Its number among all connections of the broker; 0 if it was refused."""
         self.client = ""
         """The client id of its latest request."""
 
@@ -204,6 +218,8 @@ class Connection(asyncio.Protocol):
             transport.abort()
             return
         self._server.connections.add(self)
+        self._server.connected += 1
+        self._number = self._server.connected
         transport.set_write_buffer_limits(high=_HIGH_WATER)
 
     def connection_lost(self, problem: Exception | None) -> None:
@@ -214,6 +230,8 @@ class Connection(asyncio.Protocol):
         call, self._call = self._call, None
         if call is not None:
             self._server.broker.disconnect(call)
+        if self._server.recording is not None and self._number:
+            self._server.recording.add("disconnect", connection=self._number)
 
     def data_received(self, data: bytes) -> None:
         """The client has sent bytes."""
@@ -288,6 +306,8 @@ class Connection(asyncio.Protocol):
         self.client = request.client or ""
         self._call = call = Call(request, self._address, self.peer[0], self.respond)
         server = self._server
+        if server.recording is not None:
+            record_request(server.recording, self._number, request)
         groups = server.broker.groups
         groups.advance(server.clock.now())
         before = groups.next_deadline()
@@ -333,6 +353,9 @@ class Connection(asyncio.Protocol):
             except Exception as problem:
                 # Perhaps another connection's request has led to this response.
                 self._fail("a response cannot be encoded", problem)
+            else:
+                if self._server.recording is not None:
+                    record_response(self._server.recording, self._number, call.request, message)
         if not self._working:
             self._flush()
             if self._buffer:

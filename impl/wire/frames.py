@@ -76,15 +76,20 @@ def encode_response(message: Message, correlation: int) -> bytes:
     return _framed(type(message).__header_schema__(correlation_id=correlation), message)
 
 
-def decode_response(frame: bytes, request: Any) -> tuple[int, Message]:
+def decode_response(
+    frame: bytes, request: Any, *, ignore_rest: bool = False
+) -> tuple[int, Message]:
     """The correlation number and the response in a frame, to a request of this type.
 
-    A broker that does not know this version of ApiVersions answers in version 0.
+    A broker that does not know this version of ApiVersions answers in version 0. Bytes behind the
+    message are an error, unless they are to be ignored.
     """
     kind = response_type(request.__api_key__, request.__version__)
     header, position = reader_of(kind.__header_schema__)(frame, 0)
     if kind.__api_key__ == _API_VERSIONS and frame[position : position + 2] == b"\0\x23":
         kind = response_type(_API_VERSIONS, 0)
+    if ignore_rest:
+        return header.correlation_id, reader_of(kind)(frame, position)[0]
     return header.correlation_id, read_message(kind, frame, position)
 
 

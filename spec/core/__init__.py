@@ -29,19 +29,40 @@ from __future__ import annotations
 from spec.core.baseline import Baseline
 from spec.core.bounds import Bound, NoBounds, bound, constant, tally
 from spec.core.errors import SpecError, look_up
+from spec.core.liveness import (
+    EventuallyAlways,
+    InfinitelyOften,
+    LeadsTo,
+    Liveness,
+    Together,
+    eventually_always,
+    infinitely_often,
+    leads_to,
+    together,
+)
 from spec.core.models import Model, System, Taken, Variant, Violated
 from spec.core.properties import (
     Always,
     Claims,
-    LeadsTo,
     Property,
     Reachable,
     always,
-    leads_to,
     reachable,
     reachable_within,
 )
-from spec.core.rules import Blocked, Choice, Guarded, Limit, Rule, Step, limit, present, rule
+from spec.core.rules import (
+    Blocked,
+    Budget,
+    Choice,
+    Guarded,
+    Limit,
+    Rule,
+    Step,
+    budget,
+    limit,
+    present,
+    rule,
+)
 from spec.core.updates import appended, differing, evolve, kind_of, replaced
 
 __all__ = [
@@ -49,11 +70,15 @@ __all__ = [
     "Baseline",
     "Blocked",
     "Bound",
+    "Budget",
     "Choice",
     "Claims",
+    "EventuallyAlways",
     "Guarded",
+    "InfinitelyOften",
     "LeadsTo",
     "Limit",
+    "Liveness",
     "Model",
     "NoBounds",
     "Property",
@@ -63,14 +88,18 @@ __all__ = [
     "Step",
     "System",
     "Taken",
+    "Together",
     "Variant",
     "Violated",
     "always",
     "appended",
     "bound",
+    "budget",
     "constant",
     "differing",
+    "eventually_always",
     "evolve",
+    "infinitely_often",
     "kind_of",
     "leads_to",
     "limit",
@@ -81,4 +110,5 @@ __all__ = [
     "replaced",
     "rule",
     "tally",
+    "together",
 ]

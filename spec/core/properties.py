@@ -1,8 +1,8 @@
-"""Properties: invariants, reachability properties and liveness properties."""
+"""Properties: invariants and reachability properties; liveness has a module of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from itertools import product
 from types import GeneratorType
 from typing import Any, Concatenate, Generic, TypeAlias, overload
@@ -10,7 +10,8 @@ from typing import Any, Concatenate, Generic, TypeAlias, overload
 import attrs
 
 from spec.core.errors import SpecError
-from spec.core.rules import Choice, Rule, S, assert_chooses, without_a_name
+from spec.core.liveness import Liveness
+from spec.core.rules import Choice, S, assert_chooses, without_a_name
 from spec.core.text import first_paragraph
 
 Claims: TypeAlias = Generator[tuple[str, bool], None, None]
@@ -78,31 +79,7 @@ class Reachable(Generic[S]):
         return first_paragraph(self.body)
 
 
-@attrs.frozen(eq=False)
-class LeadsTo(Generic[S]):
-    """A liveness property: on every fair behaviour, the first condition leads to the second.
-
-    Weak fairness of a rule: if it is enabled from some moment on, it is taken. Strong fairness: if
-    it is enabled infinitely often, it is taken. Both apply to each choice of the rule separately
-    ("each member that can keep polling polls"). Even without fairness, a behaviour does not stutter
-    forever while any rule is enabled, unless `may_stop`.
-    """
-
-    name: str
-    body: Callable[[S], tuple[bool, bool]]
-    weakly_fair: tuple[Rule[S], ...]
-    strongly_fair: tuple[Rule[S], ...]
-    may_stop: bool = False
-    """Whether a behaviour may end where no fair rule is enabled, although others are: no broker
-    needs to fail, and no producer needs to send."""
-
-    @property
-    def summary(self) -> str:
-        """The first paragraph of its docstring."""
-        return first_paragraph(self.body)
-
-
-Property: TypeAlias = Always[S] | Reachable[S] | LeadsTo[S]
+Property: TypeAlias = Always[S] | Reachable[S] | Liveness[S]
 
 
 @overload
@@ -147,19 +124,5 @@ def reachable_within(
 
     def decorate(body: Callable[[S], bool]) -> Reachable[S]:
         return Reachable(body.__name__, body, enough)
-
-    return decorate
-
-
-def leads_to(
-    *,
-    weakly_fair: Sequence[Rule[S]] = (),
-    strongly_fair: Sequence[Rule[S]] = (),
-    may_stop: bool = False,
-) -> Callable[[Callable[[S], tuple[bool, bool]]], LeadsTo[S]]:
-    """Make a liveness property of a function that returns both conditions for a state."""
-
-    def decorate(body: Callable[[S], tuple[bool, bool]]) -> LeadsTo[S]:
-        return LeadsTo(body.__name__, body, tuple(weakly_fair), tuple(strongly_fair), may_stop)
 
     return decorate

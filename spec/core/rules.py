@@ -41,6 +41,21 @@ def limit(name: str) -> Limit:
     return Limit(name)
 
 
+class Budget(Limit):
+    """The name of a limit on how often something goes wrong.
+
+    Fairness does not ask for a step that only a budget blocks, since a behaviour in which nothing
+    more goes wrong is complete. A step that another limit blocks would be taken beyond the bounds.
+    """
+
+    __slots__ = ()
+
+
+def budget(name: str) -> Budget:
+    """Mark a guard of a fair rule as a limit on faults, where the rule names it."""
+    return Budget(name)
+
+
 def present(guard: str, value: T | None) -> Guarded[T]:
     """A guard that holds where there is a value, and that returns it.
 
@@ -94,8 +109,19 @@ class Rule(Generic[S]):
         """Every combination of choices in this state, in a fixed order."""
         return product(*[domain(s) for domain in self.choices.values()])
 
-    def attempt(self, s: S, choice: Choice, *, beyond_limits: bool = False) -> S | Blocked:
-        """The next state, or the guard that blocks the rule."""
+    def attempt(
+        self,
+        s: S,
+        choice: Choice,
+        *,
+        beyond_limits: bool = False,
+        beyond_budgets: bool | None = None,
+    ) -> S | Blocked:
+        """The next state, or the guard that blocks the rule.
+
+        Limits may be ignored; budgets are too, unless that is said separately.
+        """
+        budgets = beyond_limits if beyond_budgets is None else beyond_budgets
         step = self.body(s, *choice)
         if type(step) is GeneratorType:
             try:
@@ -110,7 +136,8 @@ class Rule(Generic[S]):
                     if holds is not False:
                         raise not_a_guard(self.name, guard, holds)
                     if guard not in self.ignored:
-                        if beyond_limits and isinstance(guard, Limit):
+                        ignored = budgets if isinstance(guard, Budget) else beyond_limits
+                        if ignored and isinstance(guard, Limit):
                             continue
                         return Blocked(guard)
             except StopIteration as end:

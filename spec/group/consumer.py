@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from spec.coordinator import first_error
 from spec.coordinator.sessions import heartbeat
 from spec.coordinator.state import Handler
-from spec.core import Step, limit, rule
+from spec.core import Step, budget, rule
 from spec.group.assignment import Assign, cooperative_assignment, range_assignment
 from spec.group.state import (
     NAMES,
@@ -321,7 +321,7 @@ def consumer_abandons_request(s: World, consumer: int) -> Step[World]:
     yield "consumer polls", c.is_running and c.polls
     yield "consumer awaits a response", c.phase in (Phase.JOINING, Phase.SYNCING)
     early = c.in_flight is not None or s.is_parked(consumer)
-    yield limit("an early timer is left"), not early or s.faults.early < s.bounds.early
+    yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
     world = s.abandon_request(
         consumer,
         phase=Phase.UNJOINED,

@@ -30,7 +30,7 @@ from spec.coordinator.sessions import (
     expire_session,
     extend_initial_delay,
 )
-from spec.core import Step, evolve, limit, rule
+from spec.core import Step, budget, evolve, limit, rule
 from spec.group.consumer import error_of
 from spec.group.state import (
     MODEL_SETTINGS,
@@ -345,7 +345,7 @@ def coordinator_ends_join_phase(s: World) -> Step[World]:
     yield "timer is armed", Timer("join") in armed(s.group)
     missing = [m.id for m in s.group.members if m.awaiting_join is None]
     early = all(map(s.has_polling_user, [*missing, *s.group.pending]))
-    yield limit("an early timer is left"), not early or s.faults.early < s.bounds.early
+    yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
     outcome = complete_join(s.group)
     yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
@@ -359,7 +359,7 @@ def coordinator_expires_pending_sync(s: World) -> Step[World]:
     """
     yield "timer is armed", Timer("sync") in armed(s.group)
     early = all(map(s.has_polling_user, s.group.pending_sync))
-    yield limit("an early timer is left"), not early or s.faults.early < s.bounds.early
+    yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
     outcome = expire_pending_sync(s.group)
     yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
@@ -369,7 +369,7 @@ def remove_silent_member(s: World, member: str) -> Step[World]:
     """A member's session has expired."""
     yield "timer is armed", Timer("session", member) in armed(s.group)
     early = s.has_live_user(member)
-    yield limit("an early timer is left"), not early or s.faults.early < s.bounds.early
+    yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
     outcome = expire_session(s.group, member)
     yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))
@@ -387,7 +387,7 @@ def coordinator_expires_session(s: World, member: str) -> Step[World]:
 def forget_pending_member(s: World, member: str) -> Step[World]:
     """The session timeout of a pending member has expired."""
     early = s.has_polling_user(member)
-    yield limit("an early timer is left"), not early or s.faults.early < s.bounds.early
+    yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
     outcome = expire_pending_member(s.group, member)
     yield from within_bounds(s, outcome)
     return s.after(outcome).with_fault(early=int(early))

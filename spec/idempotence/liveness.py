@@ -29,7 +29,7 @@ FAIR = (
 """The fair rules of all variants."""
 
 
-@leads_to(weakly_fair=FAIR, may_stop=True)
+@leads_to(weakly_fair=FAIR)
 def RecordsAreReported(s: Exchange) -> tuple[bool, bool]:
     """Each record is eventually acknowledged, or its failure is reported."""
     return True, all(batch.is_done for batch in s.batches)

@@ -1,6 +1,7 @@
 """The offsets topic: a group's records, log compaction, failover, and the expiry of offsets.
 
 - `records`: the log, its compaction, and what a reader of it knows. Functions for any use.
+- `replay`: what a coordinator knows of a log with transactional commits. Functions for any use.
 - `expiry`: when a committed offset expires, and when it may be deleted. Functions for any use.
 - `state`: one group's records in the log, and its coordinator.
 - `group`, `administrator`, `coordinator`, `cleaner`: the rules, by actor.

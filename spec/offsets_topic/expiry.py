@@ -81,6 +81,19 @@ def expires_at(
     return base + retention if commit.expires is None else commit.expires
 
 
+def expires_after_commit(commit: LogEntry, retention: int, *, is_subscribed: bool) -> int | None:
+    """When a commit expires in a group of KIP-848 or of KIP-1071; None for never.
+
+    Whatever the group's state, the retention counts from the commit, and an offset of a topic that
+    a member subscribes to is kept. So an offset that is not committed again may expire as soon as
+    the last member leaves. Kafka: `ConsumerGroup.offsetExpirationCondition`,
+    `StreamsGroup.offsetExpirationCondition` [4.1.0].
+    """
+    if is_subscribed:
+        return None
+    return commit.time + retention if commit.expires is None else commit.expires
+
+
 def expired(
     group: GroupStatus, commits: Mapping[TopicPartition, LogEntry], now: int, retention: int
 ) -> list[TopicPartition]:

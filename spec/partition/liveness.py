@@ -3,7 +3,7 @@
 Fair are the steps that a running cluster takes by itself: brokers take decisions, followers
 truncate and fetch, leaders count fetches, the controller answers proposals, and leaders learn of
 the ISR. Failures, restarts, elections, appends and the removal of a slow follower are not fair: no
-property waits for them, and a behaviour may end without them (`may_stop`).
+property waits for them, and a behaviour may stop without them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def running_leader(s: Cluster) -> Broker | None:
     return None
 
 
-@leads_to(weakly_fair=FAIR, may_stop=True)
+@leads_to(weakly_fair=FAIR)
 def RecordsAreCommitted(s: Cluster) -> tuple[bool, bool]:
     """While the ISR is large enough and its members run, the leader commits each record it holds.
 
@@ -84,7 +84,7 @@ def RecordsAreCommitted(s: Cluster) -> tuple[bool, bool]:
     return True, has_committed or not is_large_enough or not members_run
 
 
-@leads_to(weakly_fair=FAIR, may_stop=True)
+@leads_to(weakly_fair=FAIR)
 def FollowersCatchUp(s: Cluster) -> tuple[bool, bool]:
     """While the leader runs, each other broker that runs gets the leader's log and is in the ISR.
 

@@ -9,6 +9,8 @@ The bytes, which `impl.storage` reads and writes fast:
 - `checkpoints`: checkpoints and metadata, as text.
 - `schema`, `coordinator_records`: the keys and values of `__consumer_offsets` and
   `__transaction_state`.
+- `consumer_protocol`: the subscriptions and assignments in them.
+- `json_messages`: records as Kafka's formatters print them.
 
 What cannot be read is `Malformed`, with the reason.
 

@@ -116,7 +116,7 @@ FAIR = (
 """The coordinator's own steps. No property relies on an application's step or on a failure."""
 
 
-@leads_to(weakly_fair=FAIR, may_stop=True)
+@leads_to(weakly_fair=FAIR)
 def StableOffsetReachesLogEnd(s: Application) -> tuple[bool, bool]:
     """The last stable offset of each partition eventually reaches the log end.
 
@@ -125,7 +125,7 @@ def StableOffsetReachesLogEnd(s: Application) -> tuple[bool, bool]:
     return True, all(log.stable == log.end for log in s.logs)
 
 
-@leads_to(weakly_fair=FAIR, may_stop=True)
+@leads_to(weakly_fair=FAIR)
 def EndsAreCompleted(s: Application) -> tuple[bool, bool]:
     """The coordinator eventually completes each transaction, so that the next one can begin."""
     states = [transaction.state for transaction in s.transactions]

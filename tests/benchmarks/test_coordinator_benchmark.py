@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.coordinator import GROUP, Figure, Members, in_words, measure
 from spec.messages import GroupState
 
@@ -20,6 +22,7 @@ def test_members_join_settle_and_rebalance() -> None:
     assert members.beat(2) > 0
 
 
+@pytest.mark.slow
 def test_each_figure_has_its_best_and_its_median() -> None:
     assert Figure.of("rate", "a second", [3, 1, 2], most=True) == Figure("rate", "a second", 3, 2)
     assert Figure.of("time", "ms", [3, 1, 2]) == Figure("time", "ms", 1, 2)

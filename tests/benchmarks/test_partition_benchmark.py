@@ -16,6 +16,7 @@ def test_a_whole_log_in_many_epochs_is_measured() -> None:
     assert 8 <= size < 40  # the id, and a share of the epochs
 
 
+@pytest.mark.slow
 def test_the_table_has_a_row_for_each_size_of_batch_and_number_of_epochs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

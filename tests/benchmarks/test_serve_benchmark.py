@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 from benchmarks.serve import Connection, count_records, measure, processor_time
 from impl.broker import BrokerSettings, EmbeddedBroker
 from tests.impl.broker.scene import batch
 
 
+@pytest.mark.slow
 def test_each_rate_is_measured() -> None:
     with EmbeddedBroker(BrokerSettings(initial_rebalance_delay=0)) as broker:
         figures = measure(broker.bootstrap, os.getpid(), 0.01)

@@ -16,6 +16,7 @@ STATES = {4: 1_568, 5: 8_832, 6: 50_816}
 """Distinct states by the number of managers, on which all four checkers agree."""
 
 
+@pytest.mark.slow
 def test_kspec_explores_the_expected_states(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -73,6 +73,7 @@ READERS = [
 ]
 
 
+@pytest.mark.slow
 @fuzz
 @given(
     reader=st.sampled_from(READERS),
@@ -344,6 +345,7 @@ def test_lines_are_not_folded_in_a_pipe(kspec: Kspec, monkeypatch: pytest.Monkey
     )
 
 
+@pytest.mark.slow
 def test_an_ascii_terminal_gets_replacements(
     shell: Callable[[str], subprocess.CompletedProcess[str]],
 ) -> None:
@@ -361,6 +363,7 @@ def test_an_ascii_terminal_gets_replacements(
     assert json.loads(ran.stdout)["groups"][0]["group"] == "groupe-é-中"
 
 
+@pytest.mark.slow
 def test_every_character_that_kspec_prints_has_an_ascii_replacement(kspec: Kspec) -> None:
     printed = kspec("models", "--rules").out
     for command in COMMANDS:

@@ -290,6 +290,7 @@ def test_one_model_in_a_file_needs_no_name(kspec: Kspec) -> None:
 # -- with a real shell -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_not_an_error(shell: Shell, tmp_path: Path) -> None:
     ran = shell("kspec check die-hard --out-itf t.json | head -1; echo ${PIPESTATUS[0]}")
     assert ran.stdout.splitlines() == ["die-hard, die-hard: small 3, big 5, goal 4", "12"]
@@ -316,6 +317,7 @@ def test_sigterm_ends_a_run_with_what_was_found() -> None:
     assert verdict["distinct"] > 1000
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_only(shell: Shell) -> None:
     assert shell("kspec check counter --set top=20000").stderr == ""
 

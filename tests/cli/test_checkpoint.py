@@ -42,6 +42,7 @@ def test_a_run_is_resumed_and_reports_the_disk_space(kspec: Kspec) -> None:
     assert "checkpoint" not in json.loads(whole.out)["seconds"]
 
 
+@pytest.mark.slow
 def test_the_folder_names_what_is_explored(kspec: Kspec) -> None:
     run = [*SMALL, "--variant", "kip-101", "--set", "max_epoch=2", "--property", "StrongIsr"]
     whole = kspec(*run, "--json")
@@ -142,6 +143,7 @@ def test_a_missing_pyarrow_is_reported_in_one_line(
         assert ran.err == "kspec: checkpoints need pyarrow: pip install 'kspec[checkpoint]'\n"
 
 
+@pytest.mark.slow
 def test_pyarrow_is_imported_only_for_checkpoints() -> None:
     code = (
         "import sys; from checkers.cli.main import run; "

@@ -56,6 +56,7 @@ def test_an_unknown_word_has_no_completions() -> None:
     assert completions("check", "nothing", "--set", "") == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 def test_bash_completes_after_the_documented_line(shell: Shell) -> None:
     line = 'eval "$(_KSPEC_COMPLETE=bash_source kspec)"'

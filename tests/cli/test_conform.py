@@ -43,6 +43,7 @@ def test_a_correct_target_conforms(kspec: Kspec) -> None:
 # -- clients that are known by name ------------------------------------------------------------
 
 
+@pytest.mark.slow
 @with_kafka_python
 def test_kafka_pythons_round_robin_fails_when_it_passes_over_a_member(kspec: Kspec) -> None:
     found = report(kspec, "kafka-python", "--strategy", "roundrobin", "--max-examples", "60")

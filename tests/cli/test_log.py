@@ -86,6 +86,7 @@ def test_the_extra_is_named_if_it_is_missing(kspec: Kspec, monkeypatch: pytest.M
     assert "pip install 'kspec[storage]'" in ran.err
 
 
+@pytest.mark.slow
 def test_damaged_files_end_in_a_report(kspec: Kspec, tmp_path: Path) -> None:
     """Whatever is changed in the files of a broker, there is an answer."""
     chance = Random("damaged files")

@@ -238,6 +238,7 @@ MODEL = Model(name="own", doc="", initial=lambda b: [0], properties=(Fine,),
 """
 
 
+@pytest.mark.slow
 def test_mutation_lists_survivors(kspec: Kspec) -> None:
     ran = kspec("mutate", "counter")
     assert ran.code == 0

@@ -79,6 +79,7 @@ def test_a_missing_file_extension_is_suggested(kspec: Kspec) -> None:
     assert "did you mean counter2.py?" in kspec("check", "counter2").err
 
 
+@pytest.mark.slow
 def test_modules_in_the_current_folder_shadow_nothing(tmp_path: Path) -> None:
     for name in ("impl", "secrets", "spec"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('shadowed')")

@@ -71,6 +71,7 @@ def test_proofs_are_printed_as_json(kspec: Kspec) -> None:
     assert (near["verdict"], near["counterexample"]["h"]) == ("violated", INT_MIN)
 
 
+@pytest.mark.slow
 def test_all_lemmas_are_proved_by_default(kspec: Kspec, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("checkers.proofs.lemmas.MODULES", ("spec.java", "spec.assignors.range"))
     ran = kspec("prove")

@@ -36,6 +36,7 @@ def line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline().rstrip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_prints_where_it_listens_and_ends_with_a_signal(number: int) -> None:
     with serving("--topic", "orders:3") as process:
@@ -48,6 +49,7 @@ def test_it_prints_where_it_listens_and_ends_with_a_signal(number: int) -> None:
         assert process.communicate() == ("", "")
 
 
+@pytest.mark.slow
 def test_commands_are_read_from_standard_input() -> None:
     with serving("--json", "--control", "--virtual-clock") as process:
         host, port = json.loads(line(process))["bootstrap"].rsplit(":", 1)

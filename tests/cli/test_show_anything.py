@@ -39,6 +39,7 @@ documents = values | st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(documents)
 def test_any_file_is_shown_or_refused(kspec: Kspec, document: object) -> None:

@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_a_worker_without_packages_runs_from_the_bundle(
     cluster: Cluster, spark_submit: list[str], tmp_path: Path
 ) -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from tests.spark_check.conftest import Cluster
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.other_software]
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """

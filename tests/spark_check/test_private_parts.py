@@ -37,6 +37,7 @@ def test_an_arrow_schema_becomes_one_of_spark() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_a_running_context_counts_executors_and_has_a_list_of_what_it_sends() -> None:
     with session("local[1]", "kspec: private parts") as spark:
         context = spark.sparkContext

@@ -74,6 +74,7 @@ def test_a_missing_pyspark_is_reported_with_the_package_to_install(
     assert not Path("there").exists()
 
 
+@pytest.mark.slow
 def test_traces_are_counted_and_written(at_prompt: Callable[..., Ran], tmp_path: Path) -> None:
     _, out, _ = at_prompt("traces", *SMALL, "--json")
     code, _, _ = at_prompt("traces", *SMALL, "--out", "vectors", "--itf")
@@ -148,6 +149,7 @@ def on_spark(script: str, *arguments: str, folder: Path) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_spark_writes_the_same_traces(at_prompt: Callable[..., Ran], tmp_path: Path) -> None:
     for sort in (["--all-up-to", "9"], ["--to-states"], ["--over-steps"], ["--by-rules"]):
         here, there = (f"{where}{sort[0]}" for where in ("here", "there"))
@@ -172,6 +174,7 @@ def test_spark_writes_the_same_traces(at_prompt: Callable[..., Ran], tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_a_planted_fault_is_found_on_spark(
     at_prompt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -184,6 +187,7 @@ def test_a_planted_fault_is_found_on_spark(
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_the_kernel_differs_nowhere_in_the_default_bounds(tmp_path: Path) -> None:
     found = on_spark("refine.py", "replication", folder=tmp_path)
     assert found["differences"] == []

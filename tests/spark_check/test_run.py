@@ -85,6 +85,7 @@ def explored(engine: str, system: System[Any], limits: Options | None = None) ->
     return told(run(system, attrs.evolve(limits or Options(), engine=engine)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variant", "keep_going"),
     [*((v.name, False) for v in REPLICATION.variants), ("kip-101", True)],
@@ -123,6 +124,7 @@ def test_tasks_agree_with_the_native_engine_on_wide_states(
     assert deadlocks == [DEADLOCK] * (bounds == {"stuck": 4})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("explore", [by_tasks, by_rules])
 def test_witnesses_are_found_in_levels_made_by_tasks(tmp_path: Path, explore: Any) -> None:
     system = REPLICATION.system(None, {"brokers": 2}).with_all_properties()
@@ -163,6 +165,7 @@ def test_models_without_a_kernel_are_explored_by_learned_rules(
     assert told(by_rules(system, limits, tmp_path / "run")) == wanted  # from what is kept
 
 
+@pytest.mark.slow
 def test_the_group_is_explored_by_learned_rules(tmp_path: Path) -> None:
     system = GROUP.system(bounds={"crashes": 0, "failovers": 0})
     limits = Options(max_depth=20)
@@ -193,6 +196,7 @@ def test_a_share_of_learned_answers_is_checked(
     assert len(compared) == (found.distinct if check_learning else found.depth)
 
 
+@pytest.mark.slow
 def test_check_learning_is_rejected_with_a_kernel(tmp_path: Path) -> None:
     options = Options(check_learning=True)
     with pytest.raises(SpecError, match="a kernel uses none"):
@@ -221,6 +225,7 @@ def test_mutants_and_leads_to_properties_are_rejected() -> None:
         assert_can(attrs.evolve(system, rules=(system.rules[0], system.rules[0])))
 
 
+@pytest.mark.slow
 def test_either_engine_resumes_a_run_of_the_other(tmp_path: Path) -> None:
     system = REPLICATION.system(None, {"brokers": 2})
     whole = explored("kernel", system)
@@ -233,6 +238,7 @@ def test_either_engine_resumes_a_run_of_the_other(tmp_path: Path) -> None:
     assert told(run(system, attrs.evolve(kept, workers=2))) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["changed", "short", "missing"])
 def test_a_damaged_level_is_named(tmp_path: Path, harm: str) -> None:
     system = REPLICATION.system(None, {"brokers": 2})

@@ -130,11 +130,13 @@ def ran(master: str, function: str = "lambda rows: rows", **environment: str) ->
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_a_session_prints_nothing() -> None:
     assert ran("local[2]") == ("7\n", "")
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_another_python_on_the_workers_is_rejected(tmp_path: Path) -> None:
     said, heard = ran("local[2]", PYSPARK_PYTHON="/no/python")
     assert (said.count("\n"), heard) == (1, "")
@@ -153,6 +155,7 @@ def test_another_python_on_the_workers_is_rejected(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_a_silent_master_times_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         master = f"spark://127.0.0.1:{silent.getsockname()[1]}"
@@ -171,6 +174,7 @@ def test_a_time_limit_that_is_no_number_is_refused(
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_an_error_of_a_task_is_reported_verbatim() -> None:
     function = "lambda rows: (_ for _ in ()).throw(SpecError('file x is damaged'))"
     assert ran("local[2]", function) == ("file x is damaged\n", "")

@@ -59,6 +59,7 @@ def test_the_latest_release_holds_at_the_default_bounds() -> None:
     assert verdict.silent_rules == ["brokers_forget_producer"]
 
 
+@pytest.mark.slow
 def test_every_rule_happens_once_producers_are_forgotten() -> None:
     verdict = explore(IDEMPOTENCE.system(bounds={"expirations": 1}).with_properties([]))
     assert verdict.silent_rules == []

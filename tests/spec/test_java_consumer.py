@@ -22,7 +22,7 @@ from tests.impl.broker.scene import batch
 from tests.impl.broker.test_server import Client
 from tests.real_broker import classpath, require_compiler
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.other_software]
 
 ROOT = Path(__file__).parents[2]
 DEADLINE = 240

@@ -32,7 +32,7 @@ from spec.idempotence.state import Answer, Exchange, Phase, Request
 from tests.real_broker import classpath
 from tests.spec.test_java_consumer import java
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.other_software]
 
 DEADLINE = 240
 """Seconds until a condition that does not come true fails a test."""

@@ -61,6 +61,7 @@ def test_negative_epochs_and_offsets_are_refused() -> None:
             LeaderEpochs().assign(epoch, start)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 30)), max_size=12))
 def test_epochs_and_offsets_increase_along_the_cache(steps: list[tuple[int, int]]) -> None:
     epochs = LeaderEpochs()

@@ -13,6 +13,7 @@ from spec.messages import GroupMetadata, GroupState, Offset, OffsetsTopicRecord
 from spec.offsets_topic.expiry import (
     GroupStatus,
     expired,
+    expires_after_commit,
     expires_at,
     group_expires,
     may_delete_offset,
@@ -26,6 +27,7 @@ from spec.offsets_topic.records import (
     read,
     without,
 )
+from spec.offsets_topic.replay import Replayed, end_transaction, replay
 from spec.vocabulary import TopicPartition
 from tests.known import explore_learned as explore
 
@@ -148,6 +150,40 @@ def test_a_late_commit_into_an_empty_group_expires_with_the_others() -> None:
     assert expired(GroupStatus(EMPTY, "consumer", since=50), {A: late}, now=100, retention=10) == [
         A
     ]
+
+
+def test_an_offset_of_a_kip_848_group_expires_after_its_commit_unless_a_member_subscribes() -> None:
+    commit = LogEntry(0, OffsetsTopicRecord("g", A, Offset(1)), time=3)
+    assert expires_after_commit(commit, 10, is_subscribed=False) == 13
+    assert expires_after_commit(commit, 10, is_subscribed=True) is None
+
+
+def test_without_transactions_replay_is_reading() -> None:
+    values = (Offset(1), Offset(2), None, Offset(3))
+    log = log_of([OffsetsTopicRecord("g", A, value) for value in values])
+    known = Replayed()
+    for entry in log:
+        known = replay(known, entry)
+        assert known == Replayed(read(log[: entry.offset + 1]))
+
+
+def test_a_transaction_counts_from_its_marker_and_in_the_order_of_the_log() -> None:
+    one, other = log_of([OffsetsTopicRecord("g", A, Offset(n)) for n in (1, 2)])
+    key = one.key
+    pending = replay(Replayed(), one, producer=7)
+    assert (pending.latest, pending.pending) == ({}, {7: {key: one}})
+    assert end_transaction(pending, 7, is_commit=True) == Replayed({key: one})
+    assert end_transaction(pending, 7, is_commit=False) == Replayed()
+    later = replay(pending, other)
+    assert end_transaction(later, 7, is_commit=True) == Replayed({key: other})
+
+
+def test_a_tombstone_removes_pending_commits_and_groups_are_never_pending() -> None:
+    commit, tombstone = log_of([OffsetsTopicRecord("g", A, value) for value in (Offset(1), None)])
+    group = LogEntry(2, OffsetsTopicRecord("g", None, GroupMetadata(0, "consumer")))
+    known = replay(replay(Replayed(), commit, producer=7), tombstone)
+    assert end_transaction(known, 7, is_commit=True) == Replayed()
+    assert replay(Replayed(), group, producer=7) == Replayed({group.key: group})
 
 
 def test_an_empty_group_without_offsets_expires() -> None:

@@ -23,6 +23,7 @@ def in_a_fresh_process(code: str) -> str:
     return ran.stdout.strip()
 
 
+@pytest.mark.slow
 def test_every_module_is_an_attribute() -> None:
     assert set(spec.MODULES) == ON_DISK
     code = "import spec; print([getattr(spec, name).__name__ for name in spec.MODULES])"

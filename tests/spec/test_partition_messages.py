@@ -127,6 +127,7 @@ def test_what_only_a_late_fetch_violates_holds_without_it(name: str) -> None:
         assert explore(model.system("kafka-2.1", bounds).with_properties([name])).verdict == "holds"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("version", "more"), [("kafka-2.1", 0), ("kafka-2.7", 8)])
 def test_with_three_brokers_a_parked_fetch_may_be_answered_before_its_follower_joins(
     version: str, more: int

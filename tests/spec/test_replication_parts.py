@@ -79,6 +79,7 @@ def truncations() -> Iterator[tuple[Cluster, Cluster, int, int]]:
                 yield s, after, request.leader, follower
 
 
+@pytest.mark.slow
 def test_truncation_under_kip_320_is_what_the_exchange_of_epochs_finds() -> None:
     diverging = 0
     for s, after, leader, follower in truncations():
@@ -103,6 +104,7 @@ def test_a_truncation_moves_the_high_watermark_as_after_truncation_does() -> Non
     assert truncated.views[1].hw == after_truncation(Follower(1, 1), 0).hw == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["kip-320", "truncate-to-hw"])
 def test_a_leader_commits_up_to_the_smallest_end_offset_of_its_isr(variant: str) -> None:
     rule = rule_of(variant, "leader_advances_hw")

@@ -157,12 +157,12 @@ class ByLearning(Packed):
     def state(self, words: Sequence[int]) -> Any:
         return self.learning.state(words)
 
-    def violation_of_leads_to(self, prop: Any, go_on: Callable[[int], None]) -> Any:
+    def judge_liveness(self, prop: Any, go_on: Callable[[int], None]) -> Any:
         from checkers.graph.graph import from_learning
-        from checkers.graph.liveness import find_violation
+        from checkers.graph.liveness import judge
 
-        source = from_learning(self.system, Learnable(self.learning.tables))
-        return find_violation(source, prop, go_on)
+        learned = Learnable(self.learning.tables)
+        return judge(self.system, prop, lambda system: from_learning(system, learned), go_on)
 
     def marks(self, wanted: Sequence[str]) -> set[str]:
         self.learning.ask_for(wanted)

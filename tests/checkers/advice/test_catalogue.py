@@ -97,6 +97,7 @@ def test_every_topic_setting_that_stands_for_a_brokers_exists() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_kafka_itself_defines_what_is_recorded() -> None:
     release, class_path = kafka_clients()
     if release not in releases():
@@ -115,6 +116,7 @@ def test_kafka_itself_defines_what_is_recorded() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_kafka_itself_parses_values_so() -> None:
     release, class_path = kafka_clients()
     if release not in releases():

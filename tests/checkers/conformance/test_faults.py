@@ -13,6 +13,7 @@ from tests.checkers.conformance.faults import FAULTS, RECORDS_FAULTS
 from tests.checkers.conformance.proxy import Fault, proxied
 
 
+@pytest.mark.slow
 def test_without_a_fault_nothing_differs(embedded: str, search_it: SearchIt) -> None:
     with proxied(embedded, None) as address:
         for _ in range(3):  # a busy machine may answer a history late

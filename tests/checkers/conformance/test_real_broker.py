@@ -19,7 +19,7 @@ from tests.real_broker import free_port, real_broker
 
 __all__ = ["kspec"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.other_software]
 
 
 @pytest.fixture(scope="module")

@@ -56,6 +56,7 @@ def test_resident_memory_grows_with_what_is_allocated() -> None:
     assert int(grown) > 32 << 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["kernel", "learned"])
 def test_packed_engines_stop_before_their_arrays_exceed_the_limit(
     engine: str, monkeypatch: pytest.MonkeyPatch

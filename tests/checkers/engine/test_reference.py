@@ -64,6 +64,7 @@ def test_deadlocks_are_found_without_properties() -> None:
     assert [v.name for v in explore(system).violations] == ["deadlock"]
 
 
+@pytest.mark.slow
 def test_a_counterexample_is_a_behaviour_of_the_system() -> None:
     trace = counterexample("truncate-to-hw")
     assert trace.states[0] in trace.system.initial()

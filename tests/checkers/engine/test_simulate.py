@@ -56,6 +56,7 @@ def what_is_said(verdict: Verdict) -> dict[str, object]:
     return {name: record[name] for name in record if not name.startswith(("seconds", "states_per"))}
 
 
+@pytest.mark.slow
 def test_walks_prefer_new_states() -> None:
     """Choosing uniformly, as many walks as these visit 1,131 states."""
     verdict = simulate(find_model("group").system(), Sampling(walks=200))
@@ -96,6 +97,7 @@ def test_walks_without_a_violation_are_a_sample() -> None:
     assert sum(c.new or 0 for c in verdict.rules.values()) == verdict.distinct - 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_violating_walk_is_shrunk_to_a_violating_behaviour(seed: int) -> None:
     system = REPLICATION.system("truncate-to-hw")
@@ -160,6 +162,7 @@ def test_ctrl_c_is_not_lost_between_the_rules_and_the_learned_rules(
     assert (verdict.verdict, verdict.stopped_by) == ("inconclusive", "interrupted")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("few_states", [0, 1000])
 def test_ctrl_c_ends_a_simulation_with_its_results(few_states: int) -> None:
     reports: list[Progress] = []

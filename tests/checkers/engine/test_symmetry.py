@@ -273,6 +273,7 @@ def test_orbits_of_many_random_models(seed: int) -> None:
         assert_orbits(system, engine, workers, keep_going=seed % 2 == 0)
 
 
+@pytest.mark.slow
 def test_the_random_models_are_not_all_too_large_or_trivial() -> None:
     sizes = []
     for seed in range(24):
@@ -306,6 +307,7 @@ def test_learned_rules_find_as_many_orbits_as_the_kernel(variant: str, keep_goin
     assert_real(learned)
 
 
+@pytest.mark.slow
 def test_the_reference_engine_finds_as_many_orbits() -> None:
     system = REPLICATION.system("truncate-to-hw", {"max_epoch": 0})
     verdicts = [run(system, Options(e, symmetry=True)) for e in ("reference", "learned", "kernel")]
@@ -484,7 +486,7 @@ def wrong(**given: Any) -> Model[Any]:
         (attrs.evolve(FAIR, symmetric={}), "fair declares no symmetry"),
         (attrs.evolve(FAIR, symmetric={Unused: nodes}), "no field .* is declared as Unused"),
         (attrs.evolve(FAIR, symmetric={Node: lambda s: [0, 0]}), "lists a Node twice"),
-        (attrs.evolve(FAIR, properties=(SomebodyJoins,)), "SomebodyJoins is a leads-to property"),
+        (attrs.evolve(FAIR, properties=(SomebodyJoins,)), "SomebodyJoins is a liveness property"),
         (wrong(who="n", pair=(0, 1)), "is not a value of"),
         (wrong(), "has 1 items, and there are 2 values"),
     ],

@@ -90,6 +90,7 @@ def test_a_cover_of_any_graph_takes_every_step_with_the_fewest_steps(
     assert sum(map(len, traces)) == fewest_steps(graph)
 
 
+@pytest.mark.slow
 def test_no_trace_exceeds_the_longest_allowed() -> None:
     graph = graph_of(find_model("replication").system(bounds={"brokers": 2}))
     free, short = edge_cover(graph), edge_cover(graph, longest=15)

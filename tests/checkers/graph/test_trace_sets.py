@@ -72,6 +72,7 @@ def test_more_traces_than_the_limit_are_refused_before_any_is_made() -> None:
         all_up_to(graph_of(find_model("die-hard").system()), 100, 10**9)
 
 
+@pytest.mark.slow
 def test_a_shortest_trace_leads_to_every_state() -> None:
     traces = states_of(GRAPH, to_every_state(GRAPH))
     assert len({trace[-1] for trace in traces}) == len(GRAPH.keys) == len(traces)

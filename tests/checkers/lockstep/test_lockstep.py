@@ -100,6 +100,7 @@ def states() -> list[Locks]:
     return list(dict.fromkeys(found))
 
 
+@pytest.mark.slow
 def test_a_walk_compares_steps_and_refusals() -> None:
     compared = walk_in_step(LocksAdapter(), SYSTEM, FEW)
     assert compared.steps > 50
@@ -172,6 +173,7 @@ def test_comparing_everywhere_finds_a_fault_with_a_shortest_trace(table: type[Lo
     assert "\n" + str(found) == STORIES[table]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", STORIES)
 def test_a_walk_shrinks_a_fault_to_a_shortest_trace(table: type[LockTable]) -> None:
     with pytest.raises(Differs) as differs:

@@ -148,6 +148,7 @@ REPLICAS = PartitionAdapter(KIP_320)
 OLD_REPLICAS = PartitionAdapter(KIP_279)
 
 
+@pytest.mark.slow
 def test_replicas_agree_with_the_rules_over_every_step_of_small_bounds() -> None:
     found = refined(f"{HERE}:REPLICAS")
     assert found.compared.differences == []

@@ -109,6 +109,7 @@ def small_world() -> Report:
     return mutate(model, model.variant("kip-320"), [{"brokers": 2}])
 
 
+@pytest.mark.slow
 def test_two_brokers_kill_all_but_four_mutants_of_kip_320(small_world: Report) -> None:
     assert {o.mutant for o in small_world.having("survived")} == {
         UNFENCED,

@@ -260,6 +260,7 @@ def test_any_request_is_answered(name: str) -> None:
     assert {"result", "error"} <= outcomes
 
 
+@pytest.mark.slow
 def test_an_oracle_starts_without_the_engines() -> None:
     code = (
         "import sys, checkers.cli.main, checkers.cli.oracle;"

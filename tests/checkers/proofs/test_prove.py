@@ -61,6 +61,7 @@ def test_the_one_hash_is_found() -> None:
         assert numbers["h"] == INT_MIN
 
 
+@pytest.mark.slow
 def test_a_counterexample_need_not_be_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("checkers.proofs.prove.SMALL_EFFORT", 1)
     for stated, neighbours in LEMMAS.items():
@@ -78,6 +79,7 @@ def pinned(stated: Lemma, numbers: dict[str, int]) -> Lemma:
     return attrs.evolve(stated, domain={name: Numbers("", n, n) for name, n in numbers.items()})
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from(STATEMENTS))
 @settings(max_examples=30)
 def test_proofs_agree_with_running_the_function_on_fixed_numbers(
@@ -100,6 +102,7 @@ SMALL = st.integers(-7, 7)
 WIDE = st.one_of(SMALL, st.integers(), st.sampled_from([INT_MIN, -INT_MIN, 2**32]))
 
 
+@pytest.mark.slow
 @given(st.sampled_from(OPERATIONS), WIDE, WIDE, st.sampled_from(["both", "left", "right"]))
 @settings(max_examples=100)
 def test_symbolic_numbers_compute_as_python_integers(

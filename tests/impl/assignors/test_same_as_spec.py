@@ -35,6 +35,7 @@ def follow(strategy: str, history: History) -> None:
         both_agree(strategy, step if isinstance(step, Round) else step.asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(group=groups())
 @settings(max_examples=40)

@@ -15,7 +15,7 @@ from tests.impl.broker.test_records import damaged
 from tests.impl.broker.test_server import Client
 from tests.real_broker import real_broker
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.other_software]
 
 
 @attrs.frozen

@@ -25,6 +25,7 @@ from tests.real_broker import classpath
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.other_software,
     # The clients leave sockets and tasks to the garbage collector.
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),

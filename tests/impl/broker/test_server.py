@@ -270,6 +270,7 @@ GOOD = [
 ATTACKS = st.lists(st.one_of(hostile(), damaged()), min_size=1, max_size=20)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(data=ATTACKS)
 def test_hostile_requests_harm_nobody(broker: EmbeddedBroker, data: list[bytes]) -> None:
@@ -355,6 +356,7 @@ def test_a_connection_too_many_is_closed() -> None:
         assert is_unharmed(broker)
 
 
+@pytest.mark.slow
 def test_a_slow_request_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("impl.broker.server._SWEEP", 0.05)
     with (

@@ -291,7 +291,7 @@ def requests_to(variant: CoordinatorVariant) -> set[str]:
         if isinstance(call, Handle) and account.settings.variant == variant:
             made.add(type(call.request).__name__)
 
-    ask_anything(settings(max_examples=8, stateful_step_count=40), watch=note)
+    ask_anything(settings(max_examples=25, stateful_step_count=40), watch=note)
     return made
 
 

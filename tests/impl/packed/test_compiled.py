@@ -104,6 +104,7 @@ with compiled.made_ready("double", lambda: None):
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_does_not_stop_a_run(cache: Path) -> None:
     script = cache.parent / "double.py"
     script.write_text(ON_A_FULL_DISK)

@@ -28,6 +28,7 @@ def test_every_kernel_was_compared_with_the_current_rules(model: str) -> None:
     assert fingerprint(written_for.files) == written_for.fingerprint
 
 
+@pytest.mark.slow
 def test_edited_rules_are_not_explored_by_their_kernel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

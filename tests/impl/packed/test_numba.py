@@ -55,6 +55,7 @@ def test_llvmlite_names_the_processor() -> None:
     assert get_host_cpu_name()
 
 
+@pytest.mark.slow
 def test_the_cache_folder_of_numba_can_be_set_after_its_import(tmp_path: Path) -> None:
     program = (
         "import numba; numba.config.CACHE_DIR = 'kept'\n"

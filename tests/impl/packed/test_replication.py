@@ -69,6 +69,7 @@ any_bounds = st.fixed_dictionaries(
 large_bounds = any_bounds.filter(lambda bounds: has_kernel(REPLICATION.system(bounds=bounds)))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(st.sampled_from(VARIANTS), large_bounds, walks)
 def test_random_states_of_large_bounds_have_the_same_successors_and_failures(

@@ -50,6 +50,7 @@ CHANGES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(CHANGES, max_size=12), OFFSETS)
 def test_the_cache_agrees_with_the_specification(
     changes: list[tuple[Any, ...]], beyond: int

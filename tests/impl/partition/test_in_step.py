@@ -127,6 +127,7 @@ def walk(generation: Generation, **chosen: int | bool) -> int:
     return compared.steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
 def test_walks_agree(generation: Generation) -> None:
     assert walk(generation, max_examples=20, stateful_step_count=40) > 100

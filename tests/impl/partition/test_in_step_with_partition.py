@@ -57,6 +57,7 @@ def every_edge(explored: System[Any], by: ClusterAdapter) -> Compared:
     return compared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", GENERATION_OF)
 def test_every_step_of_a_small_graph_agrees(version: str) -> None:
     explored = system(version, brokers=2, min_insync=1)
@@ -228,6 +229,7 @@ def test_a_planted_fault_is_found(
     assert story.says
 
 
+@pytest.mark.slow
 def test_walks_find_a_planted_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     answers_with_new_hw(monkeypatch)
     with pytest.raises(Differs):

@@ -18,6 +18,7 @@ def live(history: Iterable[Any]) -> Pair:
     return pair
 
 
+@pytest.mark.slow
 def test_long_histories_agree() -> None:
     assert sum(live(dense(seed)).accepted for seed in range(60)) > 1_000
 

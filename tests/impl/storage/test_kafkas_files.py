@@ -74,6 +74,7 @@ def test_a_written_segment_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_kafka_accepts_a_written_segment(tmp_path: Path) -> None:
     folder = tmp_path / "t-0"
     folder.mkdir()
@@ -84,6 +85,7 @@ def test_kafka_accepts_a_written_segment(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_the_log_of_a_killed_broker_is_read_as_kafka_reads_it(tmp_path: Path) -> None:
     """Not the log of the controller, which may be writing, nor one that is being compacted."""
     pytest.importorskip("confluent_kafka")

@@ -105,6 +105,7 @@ def test_batches_are_read_as_the_specification_reads_them() -> None:
         assert check_same(write_batch(draw_batch(chance))) is None
 
 
+@pytest.mark.slow
 def test_damaged_batches_are_refused_as_the_specification_refuses_them() -> None:
     chance = Random("damaged batches")
     found = {check_same(damage(chance)) for _ in range(1500)}

@@ -203,6 +203,7 @@ def test_a_string_has_at_most_32767_bytes_in_every_version(length: int) -> None:
             decode_request(frame)
 
 
+@pytest.mark.slow
 def test_what_is_left_of_a_message_is_rejected() -> None:
     for kind in KINDS:
         frame, start = body(some_message(kind, Random(1)))

@@ -67,6 +67,7 @@ def test_cooperative_rounds_settle_within_three_with_everything_assigned(
         assert failure(holds, history[-1]) is None
 
 
+@pytest.mark.slow
 @given(group=groups(plain=True).filter(all_subscribe).flatmap(on_racks))
 @DERANDOMIZED
 def test_cooperative_rounds_settle_where_racks_are_relevant(group: AssignorInput) -> None:

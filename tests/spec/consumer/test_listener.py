@@ -68,6 +68,7 @@ def test_only_dynamic_members_send_leave_group() -> None:
 some = st.frozensets(st.sampled_from([A, B, C]))
 
 
+@pytest.mark.slow
 @given(some, some, st.sets(st.sampled_from("abc")), st.booleans())
 def test_the_callbacks_add_up_to_the_owned_partitions(
     owned: frozenset[TopicPartition],

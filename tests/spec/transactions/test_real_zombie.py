@@ -23,7 +23,7 @@ from tests.spec.transactions.requests import BOUNDS, TRANSACTIONS, sender_of
 from tests.spec.transactions.wire import Wire
 from traces.trace import Trace
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.other_software]
 
 WALKS, STEPS = 20, 40
 """How many random behaviours of each variant are played, and how long they are."""

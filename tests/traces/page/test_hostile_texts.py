@@ -62,6 +62,8 @@ def hostile(words: str) -> Story:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 @pytest.mark.parametrize("words", HOSTILE)
 def test_hostile_texts_are_shown_as_text(opened: Open, words: str) -> None:
     shown = opened(hostile(words))

@@ -16,6 +16,8 @@ NARROW = 360
 OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_a_narrow_window_needs_no_horizontal_scrolling(
     opened: Open, large: Large, lost: Story, plain: Story, rebalance: Story
 ) -> None:
@@ -37,6 +39,8 @@ def test_a_long_log_scrolls_to_its_failing_cell(opened: Open, large: Large) -> N
     assert failing["x"] + failing["width"] <= frame["x"] + frame["width"]
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_the_current_step_of_two_hundred_is_in_view(opened: Open, large: Large) -> None:
     shown = opened(large(scenes=200), "#150")
     expect(shown.locator("#steps [aria-current]")).to_be_in_viewport()
@@ -72,6 +76,8 @@ CONTRASTS = """() => {
 }"""
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_has_enough_contrast(
     opened: Open, large: Large, lost: Story, rebalance: Story, witness: Story, scheme: str

@@ -20,6 +20,7 @@ def cells() -> list[Cell]:
 
 
 @pytest.mark.slow
+@pytest.mark.other_software
 def test_a_cell_opens_its_loss_and_nothing_is_blocked(
     browser: Browser, cells: list[Cell], tmp_path: Path
 ) -> None:

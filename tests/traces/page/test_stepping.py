@@ -64,6 +64,8 @@ def text(inside: Page, selector: str) -> str:
 # -- stepping -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_buttons_step_through_all_scenes(opened: Open, lost: Story) -> None:
     shown, last = opened(lost), len(lost.scenes)
     assert number(shown) == 1
@@ -80,6 +82,8 @@ def test_buttons_step_through_all_scenes(opened: Open, lost: Story) -> None:
     assert number(shown) == last
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_keys_step_and_stop_at_both_ends(opened: Open, lost: Story) -> None:
     shown, last = opened(lost), len(lost.scenes)
     for key, expected in [
@@ -104,6 +108,8 @@ def test_keys_step_while_a_disabled_button_has_the_focus(opened: Open, lost: Sto
     assert number(shown) == last - 1
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_space_plays_to_the_end_and_pauses(opened: Open, lost: Story) -> None:
     shown, last = opened(lost), len(lost.scenes)
     shown.evaluate("setInterval = (tick) => (window.tick = tick, 1)")
@@ -119,6 +125,8 @@ def test_space_plays_to_the_end_and_pauses(opened: Open, lost: Story) -> None:
     expect(shown.locator("#play")).to_have_attribute("aria-label", "Play")
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_a_click_shows_a_step_and_the_browser_can_go_back(opened: Open, lost: Story) -> None:
     shown = opened(lost)
     shown.click("#steps a[href='#4']")
@@ -156,6 +164,8 @@ def test_changing_the_fragment_changes_the_step(opened: Open, lost: Story) -> No
 # -- what a scene shows ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_every_scene_shows_its_facts_cells_and_arrows(opened: Open, lost: Story) -> None:
     shown = opened(lost)
     for scene in lost.scenes:
@@ -193,6 +203,8 @@ def test_rules_are_named_in_words_and_by_identifier(opened: Open, lost: Story) -
     assert text(shown, "#drawing .step b") == "leader 0"
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_only_the_failing_step_and_cell_are_marked(opened: Open, lost: Story) -> None:
     shown, last = opened(lost), len(lost.scenes)
     for step in range(1, last + 1):
@@ -282,6 +294,8 @@ def test_the_strip_has_a_segment_for_each_stay_in_a_state(opened: Open, rebalanc
     assert len(expected) > 5
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_the_strip_shows_the_current_step_and_links_to_each_change(
     opened: Open, rebalance: Story
 ) -> None:
@@ -296,6 +310,8 @@ def test_the_strip_shows_the_current_step_and_links_to_each_change(
     assert abs(now["x"] - piece["x"]) < 4
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_a_lane_shows_its_state_and_the_previous_one(opened: Open, rebalance: Story) -> None:
     prepares = next(s.number for s in rebalance.scenes if s.lanes[0].band_before == "Empty")
     lane = opened(rebalance, f"#{prepares}").locator("[data-lane='coordinator']")

@@ -73,6 +73,7 @@ def test_an_interrupted_run_equals_an_uninterrupted_one(
     assert steps(explore_by_learning(system, options)) == steps(whole)
 
 
+@pytest.mark.slow
 def test_random_models_explored_in_several_runs(tmp_path: Path) -> None:
     resumed = 0
     for seed in range(24):
@@ -89,6 +90,7 @@ def test_random_models_explored_in_several_runs(tmp_path: Path) -> None:
     assert resumed >= 5
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +111,7 @@ def test_a_run_killed_at_any_moment_is_resumed(
         assert steps(explore_by_learning(system, options)) == steps(whole)
 
 
+@pytest.mark.slow
 def test_states_are_repacked_when_values_outgrow_their_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +140,7 @@ def test_large_levels_are_written_in_several_files(
     assert list((tmp_path / "run").glob("level-*-1.parquet"))
 
 
+@pytest.mark.slow
 def test_a_resumed_run_takes_the_engine_that_began_it(tmp_path: Path) -> None:
     system = SYSTEMS["a kernel's model"]
     explore_by_learning(system, Options(max_depth=4, checkpoint=tmp_path / "learned"))

@@ -414,6 +414,7 @@ def edited(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
         np.savez(file, **arrays)
 
 
+@pytest.mark.slow
 def test_damaged_files_are_ignored(folder: Path) -> None:
     system = tanks().system()
     first = run(system)
@@ -435,6 +436,7 @@ def test_damaged_files_are_ignored(folder: Path) -> None:
         assert run(system).runs == 0
 
 
+@pytest.mark.slow
 def test_invalid_numbers_never_reach_compiled_code(folder: Path) -> None:
     system = tanks().system()
     run(system)
@@ -462,6 +464,7 @@ def test_invalid_numbers_never_reach_compiled_code(folder: Path) -> None:
     assert loaded < 60
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_cache(folder: Path, tmp_path: Path) -> None:
     text = tmp_path / "kept_tanks.py"
     text.write_text(MODEL)

@@ -287,6 +287,7 @@ def test_methods_compiled_from_a_string_are_followed() -> None:
     assert space[0] != space[1]
 
 
+@pytest.mark.slow
 def test_a_fingerprint_is_the_same_in_every_process() -> None:
     code = (
         "import sys; from tests.checkers.engine.learned.test_source import module, fingerprint_of;"

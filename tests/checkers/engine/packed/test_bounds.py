@@ -45,6 +45,7 @@ def compare(variant: str, bounds: dict[str, int], states: int) -> None:
     assert answers(found) == answers(expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=4)
 @given(any_variant, any_bounds)
 def test_first_levels_at_random_bounds_agree_with_the_reference_engine(

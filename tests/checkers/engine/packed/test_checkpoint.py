@@ -79,6 +79,7 @@ def copy(kept: Path, tmp_path: Path) -> Path:
 # -- going on -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "keep_going"), [(HOLDS, False), (VIOLATED, True), (VIOLATED, False)]
 )
@@ -94,6 +95,7 @@ def test_an_interrupted_run_equals_an_uninterrupted_one(
     assert resume(tmp_path, system, keep_going=keep_going, workers=2) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stop",
     [{"max_depth": 11}, {"max_states": 5_000}, {"max_memory": 1}],
@@ -106,12 +108,14 @@ def test_a_run_resumes_after_a_limit(stop: dict[str, Any], tmp_path: Path) -> No
     assert resume(tmp_path, VIOLATED) == explore(VIOLATED)
 
 
+@pytest.mark.slow
 def test_a_run_resumes_after_a_violation_with_keep_going(tmp_path: Path) -> None:
     first = begin(tmp_path, VIOLATED)
     assert resume(tmp_path, VIOLATED, keep_going=True) == explore(VIOLATED, keep_going=True)
     assert resume(tmp_path, VIOLATED) == first
 
 
+@pytest.mark.slow
 def test_a_resumed_run_respects_limits(tmp_path: Path) -> None:
     begin(tmp_path, VIOLATED, keep_going=True)
     assert resume(tmp_path, VIOLATED, max_depth=5) == explore(VIOLATED, max_depth=5)
@@ -124,6 +128,7 @@ def test_reading_a_checkpoint_respects_the_memory_limit(copy: Path) -> None:
     assert resume(copy) == explore(HOLDS)
 
 
+@pytest.mark.slow
 def test_a_finished_run_reports_its_verdict_without_reading_levels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +139,7 @@ def test_a_finished_run_reports_its_verdict_without_reading_levels(
     assert [resume(tmp_path / "holds"), resume(tmp_path / "violated", VIOLATED)] == whole
 
 
+@pytest.mark.slow
 def test_witnesses_are_found_in_saved_levels(tmp_path: Path) -> None:
     system = HOLDS.with_properties(["WeakIsr", "FollowerLearnsHighWatermark", "RecordIsCommitted"])
     whole = explore_by_kernel(system)
@@ -155,6 +161,7 @@ def test_a_run_killed_within_a_level_resumes_from_the_last_complete_one(
     assert "level-00008-1.parquet.tmp" not in part_names(copy)
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,6 +192,7 @@ def test_a_run_killed_before_its_first_level_starts_again(tmp_path: Path) -> Non
 # -- interruption ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_run_with_its_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -155,6 +155,7 @@ def states_of_row(row: Mapping[str, bytes], high_bits: int) -> Iterator[tuple[in
         yield code, int.from_bytes(row["highs"][n * size : (n + 1) * size], "little")
 
 
+@pytest.mark.slow
 def test_a_reader_of_some_shards_gets_only_their_states(tmp_path: Path) -> None:
     codes = np.random.default_rng(0).integers(-(1 << 63), (1 << 63) - 1, 20_000)
     rows = blocks.as_rows(codes, np.zeros((len(codes), 0), np.uint16))

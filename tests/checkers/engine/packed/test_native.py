@@ -73,6 +73,7 @@ def test_it_agrees_with_the_reference_engine(variant: str, keep_going: bool) -> 
     assert_real(verdict)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bounds", [{"brokers": 2, "max_epoch": 2}, {"max_epoch": 0}], ids=str)
 def test_the_edge_of_bounds_agrees_with_the_reference_engine(
     bounds: dict[str, int],

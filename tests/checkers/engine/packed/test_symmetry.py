@@ -90,6 +90,7 @@ def explore_orbits(system: System[Any], limits: Options) -> tuple[Verdict, list[
 walks = st.lists(st.integers(0, 1 << 16), max_size=40)
 
 
+@pytest.mark.slow
 @settings(max_examples=30)  # a slow test compares every state of small bounds
 @given(st.sampled_from(VARIANTS), st.sampled_from([1, 2, 3, 4]), st.integers(0, 3), walks)
 def test_all_states_of_an_orbit_have_one_representative(

@@ -186,6 +186,7 @@ def test_an_interrupted_run_equals_an_uninterrupted_one(
     assert result(told_again) == result(resumed)
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_any_moment_is_resumed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

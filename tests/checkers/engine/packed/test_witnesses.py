@@ -48,6 +48,7 @@ def test_a_missing_witness_is_a_violation() -> None:
     assert verdict.violations[0].says == "no state within these bounds shows Never"
 
 
+@pytest.mark.slow
 def test_a_limited_run_reports_no_missing_witness() -> None:
     system = REPLICATION.system().with_properties(["RecordIsCommitted"])
     verdict = run(system, Options("native", max_depth=2))

@@ -1,0 +1,214 @@
+"""A state graph as a diagram: boxes and arrows, whole or folded by some fields of the state.
+
+Whole, each box is a state and each arrow a step. Folded, a box stands for all states in which the
+fields have the same values, and an arrow for all steps between two such boxes, with the rules that
+take them and how many steps each has. What the diagram says is exact, whatever is folded: there is
+an arrow if, and only if, some step of the graph leads from one box to the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from checkers.graph.graph import Graph
+from spec.core import SpecError, look_up
+from spec.core.schema import names_of
+from traces.itf import encode, text, variables
+
+
+@attrs.frozen
+class Box:
+    """A state, or all states with the same values of the chosen fields."""
+
+    level: int
+    """How many steps the nearest of its states is from an initial state."""
+    states: int
+    """How many states it stands for."""
+    values: Mapping[str, str]
+    """The fields of the state, or the chosen ones, as text."""
+    is_initial: bool
+    """Whether one of its states is initial."""
+    fails: str = ""
+    """A property that fails in one of its states."""
+
+
+@attrs.frozen
+class Arrow:
+    """The steps from one box to another."""
+
+    source: int
+    """The number of the box that they lead away from."""
+    target: int
+    """The number of the box that they lead to."""
+    steps: Mapping[str, int]
+    """How many steps there are, by rule; whole, the rule is written with its choices."""
+
+
+@attrs.frozen
+class Diagram:
+    """Boxes and arrows."""
+
+    title: str
+    """What it is of."""
+    fields: tuple[str, ...]
+    """The fields by which it is folded; none if it is whole."""
+    boxes: tuple[Box, ...]
+    """The boxes, nearest to an initial state first."""
+    arrows: tuple[Arrow, ...]
+    """The arrows, by source and target."""
+
+    def to_json(self) -> dict[str, object]:
+        """The diagram, for a machine."""
+        return {
+            "folded_by": list(self.fields),
+            "boxes": [
+                {
+                    "box": number,
+                    "level": box.level,
+                    "states": box.states,
+                    "values": dict(box.values),
+                    "initial": box.is_initial,
+                    "fails": box.fails or None,
+                }
+                for number, box in enumerate(self.boxes)
+            ],
+            "arrows": [
+                {"from": arrow.source, "to": arrow.target, "steps": dict(arrow.steps)}
+                for arrow in self.arrows
+            ],
+        }
+
+
+def whole(graph: Graph[Any], title: str, fails: Mapping[int, str]) -> Diagram:
+    """Every state and every step. `fails` has, by state, a property that fails there."""
+    states = [graph.state(number) for number in range(len(graph.keys))]
+    levels: list[int] = graph.levels.tolist()
+    boxes = [
+        Box(
+            levels[number],
+            1,
+            {name: text(value) for name, value in variables(state).items()},
+            levels[number] == 0,
+            fails.get(number, ""),
+        )
+        for number, state in enumerate(states)
+    ]
+    counted: dict[tuple[int, int], Counter[str]] = {}
+    for step, (origin, to) in enumerate(
+        zip(graph.origins.tolist(), graph.to.tolist(), strict=True)
+    ):
+        label = in_words(graph, step, states[origin])
+        counted.setdefault((origin, to), Counter())[label] += 1
+    return Diagram(title, (), tuple(boxes), arrows_of(counted))
+
+
+def folded(
+    graph: Graph[Any], fields: Sequence[str], title: str, fails: Mapping[int, str]
+) -> Diagram:
+    """One box for each combination of values that these fields have in some state.
+
+    Steps between states of one box are not drawn.
+    """
+    numbers: dict[tuple[str, ...], int] = {}
+    members: list[int] = []
+    nearest: list[int] = []
+    sizes: Counter[int] = Counter()
+    failing: dict[int, str] = {}
+    levels: list[int] = graph.levels.tolist()
+    for number in range(len(graph.keys)):
+        state = graph.state(number)
+        values = values_of(state, fields)
+        box = numbers.setdefault(values, len(numbers))
+        if box == len(nearest):
+            nearest.append(levels[number])
+        members.append(box)
+        sizes[box] += 1
+        if number in fails:
+            failing.setdefault(box, fails[number])
+    boxes = [
+        Box(
+            nearest[box],
+            sizes[box],
+            dict(zip(fields, values, strict=True)),
+            nearest[box] == 0,
+            failing.get(box, ""),
+        )
+        for values, box in numbers.items()
+    ]
+    counted: dict[tuple[int, int], Counter[str]] = {}
+    for step, (origin, to) in enumerate(
+        zip(graph.origins.tolist(), graph.to.tolist(), strict=True)
+    ):
+        if members[origin] != members[to]:
+            rule = rule_of(graph, step)
+            counted.setdefault((members[origin], members[to]), Counter())[rule] += 1
+    return Diagram(title, tuple(fields), tuple(boxes), arrows_of(counted))
+
+
+def ends_of(graph: Graph[Any]) -> Iterator[tuple[int, tuple[int, int]]]:
+    """Each step, with the states between which it leads."""
+    return enumerate(zip(graph.origins.tolist(), graph.to.tolist(), strict=True))
+
+
+def rule_of(graph: Graph[Any], step: int) -> str:
+    """The rule of a step; the state before it is made only where its label does not tell."""
+    if graph.acts is not None:
+        return graph.acts[int(graph.labels[step])][0].name
+    return graph.taken(step, graph.state(int(graph.origins[step]))).rule
+
+
+def arrows_of(counted: Mapping[tuple[int, int], Counter[str]]) -> tuple[Arrow, ...]:
+    """The arrows, in order; the rules of each with the most frequent first."""
+    return tuple(
+        Arrow(source, target, dict(sorted(steps.items(), key=lambda one: (-one[1], one[0]))))
+        for (source, target), steps in sorted(counted.items())
+    )
+
+
+def in_words(graph: Graph[Any], step: int, before: Any) -> str:
+    """The rule of a step and its choices."""
+    taken = graph.taken(step, before)
+    if not taken.choices:
+        return taken.rule
+    chosen = ", ".join(f"{name}={text(encode(value))}" for name, value in taken.choices.items())
+    return f"{taken.rule}({chosen})"
+
+
+# -- fields ---------------------------------------------------------------------------------------
+
+
+def values_of(state: Any, fields: Sequence[str]) -> tuple[str, ...]:
+    """The values of these fields, as text."""
+    return tuple(text(encode(value_at(state, field))) for field in fields)
+
+
+def value_at(state: Any, field: str) -> Any:
+    """The value of a field such as `group.state`, `views.0.hw` or `logs.1`.
+
+    A number is a place in a sequence; in a mapping it is a key, as is any other text.
+    """
+    value = state
+    for part in field.split("."):
+        value = value_in(value, part, field)
+    return value
+
+
+def value_in(value: Any, part: str, field: str) -> Any:
+    """The part of a value, by the name of a field, a key or an index."""
+    names = names_of(type(value))
+    if names is not None:
+        table = {name: name for name in names}
+        return getattr(value, look_up(f"field of {type(value).__name__}", part, table))
+    if isinstance(value, Mapping):
+        table = {text(encode(key)): key for key in value}
+        return value[look_up(f"key in {field}", part, table)]
+    if isinstance(value, tuple | list):
+        if not part.isdecimal() or int(part) >= len(value):
+            places = f"0 to {len(value) - 1}" if value else "none, since it is empty"
+            raise SpecError(f"{field}: {part} is no place of this sequence, which has {places}")
+        return value[int(part)]
+    raise SpecError(f"{field}: a {type(value).__name__} has no part {part}")

@@ -1,0 +1,382 @@
+"""Rounds of rebalancing: what began each, who joined and left, how long it took, who was late."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from checkers.kafka_logs.adapter import Event
+from checkers.kafka_logs.causes import (
+    CAME_BACK,
+    JOINED,
+    LEFT,
+    POLL_TIMEOUT,
+    REBALANCE_TIMEOUT,
+    SESSION_TIMEOUT,
+    SYNC_TIMEOUT,
+    UNKNOWN,
+    Cause,
+    Trigger,
+    by_client_reason,
+    client_of,
+    short,
+    trigger_of,
+)
+from checkers.kafka_logs.traces import by_group
+
+LONG_ROUND_MS = 1_000
+"""Of a shorter round nobody asks who was waited for."""
+NEAR_MS = 20
+"""Two logs tell of one moment at times that differ so much."""
+RETURNS_WITHIN_MS = 30 * 60_000
+"""A client that joins so long after it was removed is taken to have come back."""
+
+
+def between(start_ms: int | None, end_ms: int | None) -> int | None:
+    """How long it is from one moment to another, if both are known."""
+    return None if start_ms is None or end_ms is None else end_ms - start_ms
+
+
+@attrs.define
+class Departure:
+    """A member that was removed or left."""
+
+    member: str
+    time_ms: int | None
+    cause: Cause
+    timeout_ms: int | None = None
+    """The timeout that it met, if a line tells."""
+    back_ms: int | None = None
+    """When its client joined again."""
+
+    @property
+    def late_ms(self) -> int | None:
+        """By how much it was late: from the timeout to its return."""
+        return between(self.time_ms, self.back_ms)
+
+    def to_json(self) -> dict[str, Any]:
+        """The departure as JSON."""
+        return {
+            "member": self.member,
+            "time_ms": self.time_ms,
+            "cause": self.cause.name,
+            "setting": self.cause.setting,
+            "timeout_ms": self.timeout_ms,
+            "late_ms": self.late_ms,
+        }
+
+
+@attrs.define
+class Round:
+    """From the first line of a rebalance to its assignment."""
+
+    group: str
+    node: str
+    trigger: Trigger
+    reason: str = ""
+    start_ms: int | None = None
+    end_ms: int | None = None
+    """When the JoinGroup requests were answered."""
+    assigned_ms: int | None = None
+    generation: int | None = None
+    members: int | None = None
+    """How many members the generation has; 0 if the group became empty."""
+    joined: list[str] = attrs.field(factory=list)
+    departed: list[Departure] = attrs.field(factory=list)
+    waited_for: str = ""
+    """Who re-joined last, if a client's log or the request log tells."""
+    waited_ms: int | None = None
+    source: dict[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def took_ms(self) -> int | None:
+        """How long it took until the assignment, or the end."""
+        return between(self.start_ms, self.end_ms if self.assigned_ms is None else self.assigned_ms)
+
+    def to_json(self) -> dict[str, Any]:
+        """The round as JSON."""
+        trigger = self.trigger
+        return {
+            "generation": self.generation,
+            "start_ms": self.start_ms,
+            "took_ms": self.took_ms,
+            "join_ms": between(self.start_ms, self.end_ms),
+            "members": self.members,
+            "broker": self.node,
+            "cause": trigger.cause.name,
+            "setting": trigger.cause.setting,
+            "triggered_by": list(trigger.members),
+            "reason": self.reason,
+            "joined": self.joined,
+            "departed": [one.to_json() for one in self.departed],
+            "waited_for": self.waited_for,
+            "waited_ms": self.waited_ms,
+            "source": self.source,
+        }
+
+
+@attrs.define
+class Group:
+    """A group as the logs show it."""
+
+    name: str
+    rounds: list[Round] = attrs.field(factory=list)
+    notes: list[Event] = attrs.field(factory=list)
+    """Loads, moves to other brokers, deletions, fenced members and failed writes."""
+
+    def causes(self) -> list[tuple[Cause, int, list[str]]]:
+        """The causes of its rounds, timeouts and then the most frequent first, with clients."""
+        counts: Counter[Cause] = Counter()
+        members: dict[Cause, Counter[str]] = {}
+        for one in self.rounds:
+            departures = [d for d in one.departed if d.cause in (REBALANCE_TIMEOUT, SYNC_TIMEOUT)]
+            for cause, names in [
+                (one.trigger.cause, one.trigger.members),
+                *((d.cause, (d.member,)) for d in departures),
+            ]:
+                counts[cause] += 1
+                members.setdefault(cause, Counter()).update(map(client_of, names))
+        order = sorted(counts.items(), key=lambda item: (not item[0].is_timeout, -item[1]))
+        return [(c, n, [name for name, _ in members[c].most_common(5)]) for c, n in order]
+
+    def to_json(self) -> dict[str, Any]:
+        """The group as JSON."""
+        return {
+            "group": self.name,
+            "rounds": [one.to_json() for one in self.rounds],
+            "causes": [
+                {
+                    "cause": cause.name,
+                    "rounds": count,
+                    "clients": names,
+                    "setting": cause.setting,
+                    "advice": cause.advice,
+                }
+                for cause, count, names in self.causes()
+            ],
+            "notes": self.notes,
+        }
+
+
+NOTES = frozenset(
+    {"loaded", "unloaded", "dead", "deleted", "fenced", "refused_rejoin", "write_failed"}
+)
+
+
+def groups_of(events: Sequence[Event]) -> list[Group]:
+    """The groups of broker logs, with what clients' logs and request logs add."""
+    coordinators = list(by_group(events))
+    groups = {name: GroupReader(name) for name in dict.fromkeys(e["group"] for e in coordinators)}
+    for event in events:
+        if "side" in event and event.get("group") in groups:
+            groups[event["group"]].read_client(event)
+    for event in coordinators:
+        groups[event["group"]].read(event)
+    return [reader.finish() for reader in groups.values()]
+
+
+class GroupReader:
+    """Puts the events of a group together to rounds."""
+
+    def __init__(self, name: str) -> None:
+        """No event was read."""
+        self.group = Group(name)
+        self.open: Round | None = None
+        self.joined: list[str] = []
+        self.departed: list[Departure] = []
+        self.away: dict[str, Departure] = {}
+        """Departures by client, until it comes back."""
+        self.timeouts: dict[str, tuple[int, int]] = {}
+        """Session and rebalance timeout of a client."""
+        self.client_events: list[Event] = []
+
+    def read(self, event: Event) -> None:
+        """Take an event of a coordinator."""
+        name, time_ms = event["event"], event.get("time_ms")
+        member = event.get("member", "")
+        if "session_timeout" in event:
+            client = client_of(member)
+            self.timeouts[client] = (event["session_timeout"], event["rebalance_timeout"])
+        if name == "preparing":
+            self.begin(event)
+        elif name in ("member_id_issued", "member_added", "static_member_added"):
+            self.returned(member, time_ms)
+            if name != "member_id_issued":
+                self.joined.append(member)
+        elif name == "members_removed":
+            for one in event["removed"]:
+                self.depart(str(one), time_ms, REBALANCE_TIMEOUT)
+        elif name == "sync_removed":
+            for one in event["removed"]:
+                self.depart(str(one), time_ms, SYNC_TIMEOUT)
+        elif name == "member_expired":
+            self.depart(member, time_ms, SESSION_TIMEOUT)
+        elif name == "member_left":
+            self.depart(member, time_ms, by_client_reason(event.get("reason", "")) or LEFT)
+        elif name == "member_fenced":
+            met = REBALANCE_TIMEOUT if "milliseconds" in event else SESSION_TIMEOUT
+            self.depart(member, time_ms, met, event.get("milliseconds"))
+        elif name == "epoch_bumped":
+            self.bump(event)
+        elif name in ("stabilized", "emptied"):
+            self.end(event)
+        elif name == "assigned":
+            last = self.group.rounds[-1] if self.group.rounds else None
+            if last and last.generation == event["generation"] and last.assigned_ms is None:
+                last.assigned_ms = time_ms
+        elif name in NOTES:
+            self.group.notes.append(event)
+
+    def begin(self, event: Event) -> None:
+        """A round begins."""
+        trigger = trigger_of(event.get("reason", ""))
+        for member in trigger.members if trigger.cause is JOINED else ():
+            returned = self.returned(member, event.get("time_ms"))
+            if member not in self.joined:
+                self.joined.append(member)
+            if returned:
+                trigger = attrs.evolve(trigger, cause=CAME_BACK)
+        self.close()
+        self.open = Round(
+            self.group.name,
+            event["node"],
+            trigger,
+            event.get("reason", ""),
+            event.get("time_ms"),
+            generation=event["generation"] + 1,
+            source=event["source"],
+        )
+
+    def end(self, event: Event) -> None:
+        """A round ends: with a generation, or without members."""
+        one = self.open or Round(self.group.name, event["node"], trigger_of(""))
+        one.source = one.source or event["source"]
+        one.end_ms, one.generation = event.get("time_ms"), event["generation"]
+        one.members = 0 if event["event"] == "emptied" else event.get("members")
+        self.open = one
+        self.close()
+
+    def bump(self, event: Event) -> None:
+        """A new group epoch of the consumer protocol (KIP-848): there is no round to wait for."""
+        trigger = Trigger(UNKNOWN)
+        if self.joined:
+            trigger = Trigger(JOINED, tuple(self.joined))
+        elif self.departed:
+            trigger = Trigger(self.departed[-1].cause, (self.departed[-1].member,))
+        time_ms = event.get("time_ms")
+        self.open = Round(self.group.name, event["node"], trigger, "", time_ms, time_ms)
+        self.open.generation, self.open.source = event["epoch"], event["source"]
+        self.close()
+
+    def close(self) -> None:
+        """Keep the open round, with who joined and departed until now."""
+        if self.open is not None:
+            self.open.joined, self.open.departed = self.joined, self.departed
+            self.joined, self.departed = [], []
+            self.group.rounds.append(self.open)
+            self.open = None
+
+    def depart(
+        self, member: str, time_ms: int | None, cause: Cause, met_ms: int | None = None
+    ) -> None:
+        """A member was removed or left, perhaps because it met a timeout of `met_ms`."""
+        client = client_of(member)
+        session, rebalance = self.timeouts.get(client, (None, None))
+        timeout = met_ms or (session if cause is SESSION_TIMEOUT else rebalance)
+        if cause is REBALANCE_TIMEOUT and timeout is None and self.open:
+            timeout = between(self.open.start_ms, time_ms)
+        departure = Departure(member, time_ms, cause, timeout if cause.is_timeout else None)
+        self.departed.append(departure)
+        self.away[client] = departure
+
+    def returned(self, member: str, time_ms: int | None) -> Departure | None:
+        """The departure of the client that joins now, if it did not long ago."""
+        departure = self.away.get(client_of(member))
+        if departure is None or departure.member == member:
+            return None
+        away = between(departure.time_ms, time_ms)
+        if away is None or away > RETURNS_WITHIN_MS:
+            return None
+        if departure.back_ms is None:
+            departure.back_ms = time_ms
+        return departure
+
+    def read_client(self, event: Event) -> None:
+        """Take an event of a client's log, or of the request log."""
+        self.client_events.append(event)
+        fields = event.get("fields", {})
+        if event["event"] == "request" and "sessionTimeoutMs" in fields:
+            client = client_of(fields.get("memberId") or event["client"] or "")
+            session = fields["sessionTimeoutMs"]
+            self.timeouts[client] = (session, fields.get("rebalanceTimeoutMs", session))
+
+    def finish(self) -> Group:
+        """The group, when every event was read."""
+        self.close()
+        last = self.group.rounds[-1] if self.group.rounds else None
+        if last:
+            last.departed = [*last.departed, *self.departed]
+        refine_triggers(self.group.rounds)
+        add_clients(self.group.rounds, self.client_events)
+        return self.group
+
+
+def refine_triggers(rounds: Iterable[Round]) -> None:
+    """Give a round its trigger's precise cause, where another line tells it.
+
+    Java logs a member's leave, with its reason, before the round and Scala after it.
+    """
+    every = list(rounds)
+    causes = {d.member: d.cause for one in every for d in one.departed}
+    for one in every:
+        if one.trigger.cause is LEFT and one.trigger.members:
+            known = causes.get(one.trigger.members[0], LEFT)
+            one.trigger = attrs.evolve(one.trigger, cause=known)
+
+
+def add_clients(rounds: Sequence[Round], events: Iterable[Event]) -> None:
+    """Who was waited for, and who did not poll, from the logs of clients and of requests."""
+    joins = []
+    for event in events:
+        if event["event"] == "poll_timeout":
+            explain_leave(rounds, event)
+        elif event["event"] == "joining":
+            joins.append((event.get("time_ms"), event["node"]))
+        elif event["event"] == "request" and event["api"] == "JoinGroup":
+            joins.append((event["time_ms"], event["fields"].get("memberId") or event["client"]))
+    for one in rounds:
+        if one.start_ms is None or one.end_ms is None or one.end_ms - one.start_ms < LONG_ROUND_MS:
+            continue
+        if any(departure.cause is REBALANCE_TIMEOUT for departure in one.departed):
+            continue  # the round waited for a member that never came
+        inside = [
+            (t, who)
+            for t, who in joins
+            if t is not None and one.start_ms <= t <= one.end_ms + NEAR_MS
+        ]
+        if inside:
+            time_ms, who = max(inside)
+            one.waited_for, one.waited_ms = str(who), time_ms - one.start_ms
+
+
+def explain_leave(rounds: Sequence[Round], event: Event) -> None:
+    """A client that says that it did not poll: so it left for that reason."""
+    for one in rounds:
+        for departure in one.departed:
+            apart = between(departure.time_ms, event.get("time_ms"))
+            near = apart is not None and abs(apart) < 5_000
+            if departure.cause is LEFT and near and client_of(departure.member) == event["node"]:
+                departure.cause = POLL_TIMEOUT
+                if departure.member in one.trigger.members:
+                    one.trigger = attrs.evolve(one.trigger, cause=POLL_TIMEOUT)
+
+
+def headline(one: Round) -> str:
+    """What began the round, in words."""
+    who = ", ".join(map(short, one.trigger.members)) or "something"
+    said = one.trigger.client_reason
+    text = f"{who} {one.trigger.cause.says}"
+    return f"{text} ({said})" if said and one.trigger.cause.name == "leader re-joined" else text

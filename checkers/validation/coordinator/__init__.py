@@ -1,0 +1,327 @@
+"""The mapping `coordinator`: requests and responses of a group, as a broker or a proxy saw them.
+
+- `messages`: events as requests and responses of the specification.
+- `worlds`: the states that the coordinator may be in, and the steps that no event shows.
+- `explaining`: the worlds that explain a response; `diagnosis`: why none does.
+- `partial`: what holds of any subset of the events.
+
+Header: `"group"` restricts the trace to one group. `"settings"` has the broker's settings under
+Kafka's names; `"variant"` is `java`, or `scala` up to Kafka 3.9.
+
+As long as no event is missing, each response has to be one that the specification gives in some
+state that the coordinator may be in. Recorders number events by `sequence`, so that a gap is
+noticed; a header with `"observed": "all"` says the same of events without numbers. The trace begins
+when the group has no members. From the first gap on, the other events are checked against facts
+that hold whatever is missing.
+
+OffsetFetch and the groups of KIP-848 are not checked. Needs the extra `broker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+from typing import Any, TypeAlias
+
+import attrs
+
+from checkers.validation.coordinator.diagnosis import (
+    expectations,
+    of_fact,
+    show,
+    show_group,
+    who,
+    why,
+)
+from checkers.validation.coordinator.explaining import TooMany, explain
+from checkers.validation.coordinator.messages import (
+    Answered,
+    AnyEvent,
+    Asked,
+    CallId,
+    Disconnected,
+    read_event,
+    read_response,
+)
+from checkers.validation.coordinator.partial import (
+    Facts,
+    Known,
+    answered,
+    asked,
+    contradiction,
+)
+from checkers.validation.coordinator.worlds import Call, World, arrive, disconnect, new_worlds
+from checkers.validation.mapping import Difference, Reason, Schemas, TraceMapping
+from checkers.validation.sequence import (
+    IN_ORDER,
+    OBSERVED,
+    SEQUENCE,
+    Progress,
+    nothing_seen,
+    sequence_of,
+)
+from spec.core import SpecError, look_up
+from spec.messages import JAVA, SCALA, Settings
+
+MOST_WORLDS = 2_000
+"""In how many states a coordinator may be before the trace is given up as undecided."""
+
+MOST_CALLS = 1_000
+"""How many open calls are remembered; responses may be missing."""
+
+Numbered: TypeAlias = tuple[int | None, AnyEvent]
+"""An event and its sequence."""
+
+SETTINGS: Mapping[str, str] = {
+    "group.initial.rebalance.delay.ms": "initial_rebalance_delay",
+    "group.min.session.timeout.ms": "min_session_timeout",
+    "group.max.session.timeout.ms": "max_session_timeout",
+    "group.max.size": "max_size",
+}
+"""The settings that a header may have, and their names in the specification."""
+
+UNKNOWN_SETTINGS = {"min_session_timeout": 0, "max_session_timeout": 2**31 - 1}
+"""The widest limits, where the header does not name them."""
+
+
+@attrs.frozen
+class Seen:
+    """What the events so far show."""
+
+    groups: tuple[tuple[str, tuple[World, ...] | None], ...] = ()
+    """The states that each group may be in; None if there are too many."""
+    facts: tuple[tuple[str, Facts], ...] = ()
+    """What is known of each group even if events are missing."""
+    calls: tuple[tuple[CallId, str, Call, Known], ...] = ()
+    """The open calls, with their groups, and what was known of the member when they began."""
+    progress: Progress = attrs.field(factory=lambda: Progress(is_whole=False))
+    """Whether events are missing."""
+    requests: int = 0
+    """How many requests there were."""
+
+    def worlds(self, group: str) -> tuple[World, ...] | None:
+        """The states that a group may be in; empty if it is new."""
+        return dict(self.groups).get(group, ())
+
+    def facts_of(self, group: str) -> Facts:
+        """What is known of a group."""
+        return dict(self.facts).get(group, Facts())
+
+    def with_facts(self, group: str, facts: Facts) -> Seen:
+        """With more knowledge of a group."""
+        others = tuple(pair for pair in self.facts if pair[0] != group)
+        return attrs.evolve(self, facts=(*others, (group, facts)))
+
+    def call(self, wanted: CallId) -> tuple[str, Call, Known] | None:
+        """An open call, its group, and what was known when it began."""
+        return next((call[1:] for call in self.calls if call[0] == wanted), None)
+
+    def with_worlds(self, group: str, worlds: tuple[World, ...] | None) -> Seen:
+        """With other states of a group."""
+        others = tuple(pair for pair in self.groups if pair[0] != group)
+        return attrs.evolve(self, groups=(*others, (group, worlds)))
+
+
+class CoordinatorMapping(TraceMapping):
+    """Requests and responses, explained by `spec.coordinator`."""
+
+    name = "coordinator"
+    hidden_names = (
+        "coordinator handles a request",
+        "write to the offsets topic completes",
+        "timer expires",
+        "coordinator moves",
+        "empty group is deleted",
+    )
+
+    def __init__(self, header: Mapping[str, Any]) -> None:
+        given = header.get("settings") or {}
+        if not isinstance(given, dict) or not all(type(v) is int for v in given.values()):
+            raise SpecError('"settings" in the header are not whole numbers by name')
+        variants = {variant.name: variant for variant in (JAVA, SCALA)}
+        named = header.get("variant") or JAVA.name
+        variant = look_up("variant of the coordinator", str(named), variants)
+        known = {look_up("setting", key, SETTINGS): value for key, value in given.items()}
+        self.settings = Settings(**{**UNKNOWN_SETTINGS, **known}, variant=variant)
+        self.knows_delay = "initial_rebalance_delay" in known
+        self.only_group = header.get("group")
+        self.begin = nothing_seen(header)
+        self.may_lack_events = not self.begin.is_whole
+
+    def initial(self) -> Iterable[Seen]:
+        """Nothing is known."""
+        return (Seen(progress=self.begin),)
+
+    def read(self, content: Mapping[str, Any]) -> Numbered:
+        """The event with its request or response, and its sequence."""
+        return sequence_of(content), read_event(content)
+
+    def successors(self, state: Seen, event: Numbered) -> Iterator[Seen]:
+        """What is known after the event, if anything explains it."""
+        sequence, content = event
+        if not state.progress.follows(sequence):
+            return
+        state = attrs.evolve(state, progress=state.progress.after(sequence))
+        match content:
+            case Asked():
+                yield self.asked(state, content)
+            case Answered():
+                yield from self.answered(state, content)
+            case Disconnected():
+                yield self.disconnected(state, content)
+            case _:
+                yield state
+
+    # -- events ----------------------------------------------------------------------------
+
+    def asked(self, state: Seen, event: Asked) -> Seen:
+        """A request is in flight."""
+        group = event.group
+        if self.only_group not in (None, group):
+            return state
+        number = state.requests + 1
+        since = 0.0 if event.time is None else float(event.time)
+        call = Call(number, event.request, event.version, event.id.connection, since)
+        if state.progress.is_whole:
+            worlds = state.worlds(group)
+            if worlds is not None:
+                worlds = tuple(arrive(w, call) for w in worlds or new_worlds(self.settings))
+            state = state.with_worlds(group, worlds)
+        facts = asked(state.facts_of(group), event.request)
+        others = [c for c in state.calls if c[0] != event.id][-MOST_CALLS:]
+        calls = (*others, (event.id, group, call, facts.of(event.request)))
+        return attrs.evolve(state.with_facts(group, facts), calls=calls, requests=number)
+
+    def answered(self, state: Seen, event: Answered) -> Iterator[Seen]:
+        """A response was seen; one whose request is missing shows nothing."""
+        found = state.call(event.id)
+        if found is None:
+            yield state
+            return
+        group, call, before = found
+        observed = read_response(call.request, event.fields)
+        facts = state.facts_of(group)
+        if contradiction(facts, before, call.request, observed) is not None:
+            return
+        calls = tuple(c for c in state.calls if c[0] != event.id)
+        after = state.with_facts(group, answered(facts, call.request, observed))
+        if state.progress.is_whole:
+            worlds = state.worlds(group)
+            if worlds is not None:
+                worlds = self.explained(worlds, call, observed, event.time)
+                if not worlds and worlds is not None:
+                    return
+            after = after.with_worlds(group, worlds)
+        yield attrs.evolve(after, calls=calls)
+
+    def explained(
+        self, worlds: tuple[World, ...], call: Call, observed: Any, time: float | None
+    ) -> tuple[World, ...] | None:
+        """The worlds after a response; None if there are too many."""
+        now = inf if time is None else float(time)
+        try:
+            return explain(
+                worlds, call, observed, now, known_delay=self.knows_delay, most=MOST_WORLDS
+            )
+        except TooMany:
+            return None
+
+    def disconnected(self, state: Seen, event: Disconnected) -> Seen:
+        """A connection was closed: no more responses are seen on it."""
+        closed = [c for c in state.calls if c[0].connection == event.connection]
+        if state.progress.is_whole:
+            for group in dict.fromkeys(call[1] for call in closed):
+                worlds = state.worlds(group)
+                if worlds is not None:
+                    changed = tuple(disconnect(world, event.connection) for world in worlds)
+                    state = state.with_worlds(group, changed)
+        return attrs.evolve(state, calls=tuple(c for c in state.calls if c not in closed))
+
+    # -- reasons ---------------------------------------------------------------------------
+
+    def reason(self, state: Seen, event: Numbered) -> Reason:
+        """Why no state explains a response: the guard that decides the request."""
+        sequence, content = event
+        if not state.progress.follows(sequence):
+            earlier = Difference("sequence", f"more than {state.progress.latest}", sequence)
+            return Reason(IN_ORDER, (earlier,))
+        found = state.call(content.id) if isinstance(content, Answered) else None
+        if found is None or not isinstance(content, Answered):
+            return Reason()
+        group, call, before = found
+        observed = read_response(call.request, content.fields)
+        worlds = state.worlds(group) if state.progress.after(sequence).is_whole else None
+        reasons = [why(world, call, observed) for world in worlds or ()]
+        fact = contradiction(state.facts_of(group), before, call.request, observed)
+        if fact is not None:
+            reasons.append(of_fact(fact))
+        return min(reasons, key=lambda reason: reason.distance, default=Reason())
+
+    def allowed(self, state: Seen) -> Sequence[str]:
+        """The responses that may come next."""
+        found: dict[str, None] = {}
+        for _, group, call, _ in state.calls:
+            for world in state.worlds(group) or ():
+                for expected in expectations(world, call):
+                    found[f"{type(call.request).__name__} of {who(call)}: {show(expected)}"] = None
+        return tuple(found)
+
+    def show(self, state: Seen) -> Any:
+        """The states of the groups."""
+        return {
+            group: None if worlds is None else [show_group(world) for world in worlds][:3]
+            for group, worlds in state.groups
+        }
+
+    def describe(self) -> Mapping[str, Any]:
+        """The settings and the variant."""
+        settings = {
+            key: getattr(self.settings, field)
+            for key, field in SETTINGS.items()
+            if getattr(self.settings, field) != getattr(Settings(), field)
+        }
+        return {
+            "variant": self.settings.variant.name,
+            "settings": settings,
+        }
+
+    @classmethod
+    def schema(cls) -> Schemas:
+        """The keys of its events and header."""
+        text, number = {"type": "string"}, {"type": "integer"}
+        event = {
+            "event": {"enum": ["request", "response", "disconnect"]},
+            "sequence": SEQUENCE,
+            "connection": {
+                "type": ["integer", "string"],
+                "description": "The client's connection.",
+            },
+            "correlation": {**number, "description": "What a response repeats of its request."},
+            "group": {**text, "description": "The group of a request, or of what it answers."},
+            "client": {"type": ["string", "null"], "description": "The client id."},
+            "broker": {**text, "description": "The broker that handles the connection."},
+            "api": {**text, "description": "The API, such as JoinGroup."},
+            "version": {**number, "description": "The version of the API."},
+            "fields": {
+                "type": ["object", "null"],
+                "description": "The message, with the names of Kafka's schemas; bytes as base64.",
+            },
+        }
+        header = {
+            "group": {**text, "description": "The only group that is checked."},
+            "variant": {"enum": [JAVA.name, SCALA.name]},
+            "settings": {
+                "type": "object",
+                "properties": dict.fromkeys(SETTINGS, number),
+                "description": "The broker's settings.",
+            },
+            "observed": OBSERVED,
+        }
+        return Schemas(cls.name, event, header)
+
+    def undecided(self, state: Seen) -> str:
+        """Why a trace that is accepted so far is undecided."""
+        lost = [group for group, worlds in state.groups if worlds is None]
+        if not lost:
+            return ""
+        return f"group {lost[0]} may be in more than {MOST_WORLDS:,} states"

@@ -1,0 +1,259 @@
+"""A TCP proxy that records the group protocol between any client and any broker.
+
+    with RecordingProxy("broker:9092", recording) as proxy:
+        consumer = Consumer({"bootstrap.servers": proxy.bootstrap, ...})
+
+It passes every byte on and changes one thing: where a response names the address of a broker, the
+client reads the address of a listener of the proxy for that broker, so that it stays with the
+proxy. A request is recorded before it is passed to the broker, and a response before it is passed
+to the client: so a coordinator handles a request between the two events.
+
+At the prompt: `kspec serve --forward HOST:PORT --record FILE`.
+
+Simplification: connections to the broker are not encrypted. Addresses in responses of Produce and
+Fetch (KIP-951) are not changed; a client that follows them leaves the proxy for that leader, but
+not for its coordinator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import itertools
+import logging
+import struct
+import threading
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+from impl.recording.messages import APIS, record_request, record_response
+from impl.recording.trace import Recording
+from impl.wire import (
+    API_KEYS,
+    Message,
+    Received,
+    WireError,
+    decode_request,
+    decode_response,
+    encode_response,
+    frame_length,
+)
+from spec.core import SpecError
+
+LOG = logging.getLogger("kspec.recording")
+
+LONGEST_FRAME = 2**28
+"""The longest request or response that is passed on, in bytes."""
+
+NAMING_ADDRESSES = frozenset(
+    API_KEYS[name] for name in ("metadata", "find_coordinator", "describe_cluster")
+)
+"""The APIs whose responses name addresses of brokers."""
+
+Address: TypeAlias = tuple[str, int]
+"""A host and a port."""
+
+
+def parse_address(text: str) -> Address:
+    """The host and port of HOST:PORT."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
+        raise SpecError(f"{text!r:.80} is not HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+class RecordingProxy:
+    """A proxy in a thread of this process, while the `with` block runs."""
+
+    def __init__(
+        self, broker: str, recording: Recording, *, host: str = "127.0.0.1", port: int = 0
+    ) -> None:
+        self._broker = parse_address(broker)
+        self._recording = recording
+        self._host = host
+        self._port = port
+        self._numbers = itertools.count(1)
+        self._listeners: dict[Address, tuple[asyncio.Server, Address]] = {}
+        """The listener for each broker, and its address."""
+        self._connections: set[asyncio.Task[None]] = set()
+        self._opening = asyncio.Lock()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start to listen; OSError if the port is taken."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name="kspec-proxy", daemon=True
+        )
+        self._thread.start()
+        try:
+            self._address = self._run(self._listen(self._broker, self._port))
+        except BaseException:
+            self._end()
+            raise
+
+    def stop(self) -> None:
+        """Close every connection."""
+        self._run(self._close())
+        self._end()
+
+    @property
+    def bootstrap(self) -> str:
+        """What a client takes as `bootstrap.servers`."""
+        host, port = self._address
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _close(self) -> None:
+        for server, _ in self._listeners.values():
+            server.close()
+        for task in self._connections:
+            task.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    # -- listeners -------------------------------------------------------------------------
+
+    async def _listen(self, broker: Address, port: int = 0) -> Address:
+        """The address of the listener for a broker, which is opened if there is none."""
+        async with self._opening:
+            if broker not in self._listeners:
+
+                async def accept(
+                    reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+                ) -> None:
+                    task = asyncio.current_task()
+                    assert task is not None
+                    self._connections.add(task)
+                    with contextlib.suppress(asyncio.CancelledError):  # the proxy stops
+                        await self._serve(broker, reader, writer)
+                    self._connections.discard(task)
+
+                server = await asyncio.start_server(accept, self._host, port)
+                self._listeners[broker] = server, server.sockets[0].getsockname()[:2]
+            return self._listeners[broker][1]
+
+    # -- connections -----------------------------------------------------------------------
+
+    async def _serve(
+        self, broker: Address, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Serve one client's connection until either side closes it."""
+        number = next(self._numbers)
+        name = f"{broker[0]}:{broker[1]}"
+        in_flight: dict[int, Received] = {}
+        upstream: asyncio.StreamWriter | None = None
+        try:
+            answers, upstream = await asyncio.open_connection(*broker)
+            pumps = (
+                self._pass_requests(number, name, reader, upstream, in_flight),
+                self._pass_responses(number, name, answers, writer, in_flight),
+            )
+            tasks = [asyncio.ensure_future(pump) for pump in pumps]
+            try:
+                await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                for result in await asyncio.gather(*tasks, return_exceptions=True):
+                    if isinstance(result, WireError):
+                        LOG.warning("closed connection %d: %s", number, result)
+        except OSError as problem:
+            LOG.warning("cannot reach %s: %s", name, problem)
+        finally:
+            self._recording.add("disconnect", broker=name, connection=number)
+            for side in (writer, upstream):
+                if side is not None:
+                    side.close()
+                    with contextlib.suppress(OSError):
+                        await side.wait_closed()
+
+    async def _pass_requests(
+        self,
+        number: int,
+        name: str,
+        reader: asyncio.StreamReader,
+        upstream: asyncio.StreamWriter,
+        in_flight: dict[int, Received],
+    ) -> None:
+        while frame := await read_frame(reader):
+            request = understood(frame)
+            if request is not None:
+                in_flight[request.correlation] = request
+                record_request(self._recording, number, request, broker=name)
+            upstream.write(frame)
+            await upstream.drain()
+
+    async def _pass_responses(
+        self,
+        number: int,
+        name: str,
+        answers: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        in_flight: dict[int, Received],
+    ) -> None:
+        while frame := await read_frame(answers):
+            request = in_flight.pop(int.from_bytes(frame[4:8], signed=True), None)
+            if request is not None and request.message is not None:
+                # librdkafka's mock cluster appends a byte to Metadata.
+                kind = type(request.message)
+                _, response = decode_response(frame[4:], kind, ignore_rest=True)
+                if request.key in NAMING_ADDRESSES:
+                    response = await self._redirected(response)
+                    frame = encode_response(response, request.correlation)
+                record_response(self._recording, number, request, response, broker=name)
+            writer.write(frame)
+            await writer.drain()
+
+    async def _redirected(self, response: Message) -> Message:
+        """The response with an address of the proxy for each broker's."""
+        changes: dict[str, Any] = {}
+        for name in ("brokers", "coordinators"):
+            if hasattr(response, name):
+                changes[name] = tuple([await self._redirected(b) for b in getattr(response, name)])
+        if getattr(response, "host", "") and response.port > 0:
+            changes["host"], changes["port"] = await self._listen((response.host, response.port))
+        return dataclasses.replace(response, **changes)
+
+
+def understood(frame: bytes) -> Received | None:
+    """The request in a frame, with its length, if its response concerns the proxy."""
+    if len(frame) < 12:
+        return None
+    key, version, correlation = struct.unpack_from(">hhi", frame, 4)
+    if key not in APIS and key not in NAMING_ADDRESSES:
+        return None
+    try:
+        return decode_request(frame[4:])
+    except WireError as problem:
+        LOG.warning("a request is not understood: %s", problem)
+        return Received(key, version, correlation, None, None)
+
+
+async def read_frame(reader: asyncio.StreamReader) -> bytes:
+    """The next frame with its length; empty at the end."""
+    try:
+        start = await reader.readexactly(4)
+        frame = await reader.readexactly(frame_length(start, LONGEST_FRAME))
+    except (asyncio.IncompleteReadError, OSError):
+        return b""
+    return start + frame
