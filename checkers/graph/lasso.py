@@ -47,7 +47,7 @@ def shortest_lasso(region: Region, stuttering: Flags, component: Any) -> Lasso:
         depth = int(region.depths[start])
         if depth + 1 >= shortest:  # a loop has another state besides
             break
-        loop = search.shortest_loop(start, shortest - depth - 1)
+        loop = search.shortest_loop(start, shortest - depth)
         if loop:
             best, shortest = loop, depth + len(loop) - 1
         if search.work > MOST_WORK:

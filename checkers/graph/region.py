@@ -232,7 +232,7 @@ def all_steps(
 ) -> tuple[Numbers, Compact, Compact]:
     """All steps of a new source: where those of each state begin, where they lead, their labels."""
     degrees: list[Any] = [np.zeros(1, np.int64)]
-    parts: list[tuple[Any, Any]] = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
+    parts: list[Any] = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
     done = 0
     while done < len(source.keys):
         end = min(done + BATCH, len(source.keys))
@@ -241,5 +241,6 @@ def all_steps(
         parts.append((to.astype(np.int32), labels.astype(np.int32)))
         done = end
         go_on(len(source.keys) - done)
-    to, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return np.cumsum(np.concatenate(degrees)), to, labels
+    begins: Numbers = np.cumsum(np.concatenate(degrees))
+    all_to, all_labels = (np.concatenate(part, dtype=np.int32) for part in zip(*parts, strict=True))
+    return begins, all_to, all_labels

@@ -39,7 +39,7 @@ class Member:
     epoch: int | None = None
     """The epoch of a member of KIP-848."""
     state: int | None = None
-    """The number of its state (`MemberState`); 0 is STABLE."""
+    """The number of its state; STABLE is 0, in Streams groups 1. Kafka: `MemberState`."""
 
 
 def classic_members(value: Mapping[str, Any]) -> tuple[Member, ...]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from checkers.validation.mapping import Event
+from checkers.validation.observation import plain_observed
 from checkers.validation.verdict import INCONCLUSIVE, REJECTED, Rejection, Validation
 
 MOST_TEXT = 400
@@ -71,7 +72,7 @@ def place(event: Event) -> str:
 
 def event_text(event: Event) -> str:
     """An event as it was written, shortened."""
-    return brief({k: v for k, v in event.content.items() if k != "source"})
+    return brief({k: plain_observed(v) for k, v in event.content.items() if k != "source"})
 
 
 def brief(value: object) -> str:
