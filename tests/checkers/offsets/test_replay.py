@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ def test_the_order_of_commits_decides_and_not_that_of_markers() -> None:
 ROWS = st.tuples(st.sampled_from([b"\0\1g", b"\0\1gg", b"\0\2", b""]), st.none() | st.binary())
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(ROWS, min_size=1, max_size=8), min_size=1, max_size=6))
 def test_a_run_of_batches_is_replayed_as_its_records_are(batches: list[list[Row]]) -> None:
     data, base = b"", 0
