@@ -60,7 +60,7 @@ def test_what_a_trace_lacks_is_named_at_the_prompt(kspec: Kspec, tmp_path: Path)
     assert ran.code == 0
     lost = kspec("validate", "group", "gap.ndjson", "--hidden", "consumer_crashes")
     assert lost.code == 3
-    assert "At most 1 hidden steps between two events: consumer_crashes" in lost.out
+    assert "At most 1 hidden step between two events: consumer_crashes" in lost.out
 
 
 def test_a_whole_trace_must_end_where_a_behaviour_may(kspec: Kspec, tmp_path: Path) -> None:
