@@ -22,9 +22,7 @@ def test_an_altered_value_is_rejected_at_once_if_everything_is_observed(name: st
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_nothing_is_rejected_before_its_alteration_whatever_is_missing(name: str) -> None:
-    counts = measure(name, 0.6, walks=5)  # it asserts the order itself
-    assert counts["false"] == 0
-    assert counts["at_event"] + counts["later"] >= 1
+    assert measure(name, 0.6, walks=5)["false"] == 0  # it asserts the order itself
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -39,10 +37,8 @@ def test_states_that_are_left_out_lead_to_no_false_rejection(seed: int) -> None:
 
 
 def test_lines_that_are_missing_are_hidden_steps() -> None:
-    draw = random.Random(7)
-    steps = walk(system_of("replication"), 7, 12)
-    kept = [whole(step) for step in steps if draw.random() < 0.8]
-    assert len(kept) < len(steps)
-    gap = len(steps) - len(kept)
-    found = from_objects("walk", trace("replication", kept, hidden="all", most_hidden=gap))
-    assert validate_recordings([found], {}).verdict == "accepted"
+    events = [whole(step) for step in walk(system_of("replication"), 7, 12)]
+    kept = [event for number, event in enumerate(events) if number not in (3, 4, 8)]
+    for most, verdict in ((1, "rejected"), (2, "accepted")):
+        found = from_objects("walk", trace("replication", kept, hidden="all", most_hidden=most))
+        assert validate_recordings([found], {}).verdict == verdict
