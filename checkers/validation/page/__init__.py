@@ -106,8 +106,8 @@ def rejected(rejection: Rejection) -> Iterable[str]:
 def event_row(event: Event, kind: str) -> str:
     """An event as a row."""
     where = f"{event.file}, line {event.line}" if event.file else ""
-    cells = (str(event.number), where, event_text(event))
-    return f'<tr class="{kind}">{"".join(f"<td>{in_markup(cell)}</td>" for cell in cells)}</tr>'
+    cells = f'<td>{event.number}</td><td class="place">{in_markup(where)}</td>'
+    return f'<tr class="{kind}">{cells}<td>{in_markup(event_text(event))}</td></tr>'
 
 
 def bullets(items: Iterable[str]) -> str:
