@@ -61,7 +61,9 @@ from spec.core import SpecError
     "--from",
     "kind",
     type=click.Choice(["kafka-log", "kafka-request-log", "consumer-log"]),
-    help="The FILEs are logs of brokers or of Java consumers. No MODEL is needed.",
+    metavar="KIND",
+    help="The FILEs are logs, and no MODEL is needed: kafka-log, kafka-request-log or "
+    "consumer-log.",
 )
 @log_options
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of MODEL's traces.")

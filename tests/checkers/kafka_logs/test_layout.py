@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -27,20 +28,19 @@ LAYOUTS = {
     "syslog": f"May  1 13:00:02 host kafka[7]: [2024-05-01 13:00:00,123] INFO {SAID}",
     "RFC 5424": f"<14>1 2024-05-01T13:00:09Z h kafka 1 - - [2024-05-01 13:00:00,123] INFO {SAID}",
     "grep -n": f"server.log:17:[2024-05-01 13:00:00,123] INFO {SAID} (kafka.Group)",
-    **{
-        name: json.dumps({**record, "level": "INFO"})
-        for name, record in {
-            "JSON": {"@timestamp": "2024-05-01T13:00:00.123Z", "message": SAID},
-            "log4j2 JSON": {
-                "instant": {"epochSecond": 1714568400, "nanoOfSecond": 123000000},
-                "message": SAID,
-            },
-            "ECS": {"@timestamp": "2024-05-01T13:00:00.123Z", "message": SAID, "log": {"x": 1}},
-            "milliseconds": {"timeMillis": 1714568400123, "message": SAID},
-            "docker": {"log": f"[2024-05-01 13:00:00,123] INFO {SAID}\n", "stream": "stdout"},
-        }.items()
-    },
 }
+
+WRAPPED: dict[str, dict[str, Any]] = {
+    "JSON": {"@timestamp": "2024-05-01T13:00:00.123Z", "message": SAID},
+    "log4j2 JSON": {
+        "instant": {"epochSecond": 1714568400, "nanoOfSecond": 123000000},
+        "message": SAID,
+    },
+    "ECS": {"@timestamp": "2024-05-01T13:00:00.123Z", "message": SAID, "log": {"x": 1}},
+    "milliseconds": {"timeMillis": 1714568400123, "message": SAID},
+    "docker": {"log": f"[2024-05-01 13:00:00,123] INFO {SAID}\n", "stream": "stdout"},
+}
+LAYOUTS |= {name: json.dumps({**record, "level": "INFO"}) for name, record in WRAPPED.items()}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
