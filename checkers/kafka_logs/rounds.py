@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -320,7 +320,7 @@ class GroupReader:
         if last:
             last.departed = [*last.departed, *self.departed]
         refine_triggers(self.group.rounds)
-        add_clients(self.group.rounds, self.client_events)
+        add_clients(self.group.rounds, self.client_events, self.timeouts)
         return self.group
 
 
@@ -337,12 +337,14 @@ def refine_triggers(rounds: Iterable[Round]) -> None:
             one.trigger = attrs.evolve(one.trigger, cause=known)
 
 
-def add_clients(rounds: Sequence[Round], events: Iterable[Event]) -> None:
+def add_clients(
+    rounds: Sequence[Round], events: Iterable[Event], timeouts: Mapping[str, tuple[int, int]]
+) -> None:
     """Who was waited for, and who did not poll, from the logs of clients and of requests."""
     joins = []
     for event in events:
         if event["event"] == "poll_timeout":
-            explain_leave(rounds, event)
+            explain_leave(rounds, event, timeouts)
         elif event["event"] == "joining":
             joins.append((event.get("time_ms"), event["node"]))
         elif event["event"] == "request" and event["api"] == "JoinGroup":
@@ -362,7 +364,9 @@ def add_clients(rounds: Sequence[Round], events: Iterable[Event]) -> None:
             one.waited_for, one.waited_ms = str(who), time_ms - one.start_ms
 
 
-def explain_leave(rounds: Sequence[Round], event: Event) -> None:
+def explain_leave(
+    rounds: Sequence[Round], event: Event, timeouts: Mapping[str, tuple[int, int]]
+) -> None:
     """A client that says that it did not poll: so it left for that reason."""
     for one in rounds:
         for departure in one.departed:
@@ -370,6 +374,7 @@ def explain_leave(rounds: Sequence[Round], event: Event) -> None:
             near = apart is not None and abs(apart) < 5_000
             if departure.cause is LEFT and near and client_of(departure.member) == event["node"]:
                 departure.cause = POLL_TIMEOUT
+                departure.timeout_ms = timeouts.get(event["node"], (None, None))[1]
                 if departure.member in one.trigger.members:
                     one.trigger = attrs.evolve(one.trigger, cause=POLL_TIMEOUT)
 
