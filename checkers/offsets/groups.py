@@ -139,9 +139,18 @@ class Group:
 
 
 def groups_of(
-    entries: Iterable[Entry], pending: Iterable[Entry], retention: int, *, has_groups: bool = True
+    entries: Iterable[Entry],
+    pending: Iterable[Entry],
+    retention: int,
+    topics: Mapping[str, str] | None = None,
+    *,
+    has_groups: bool = True,
 ) -> list[Group]:
-    """The groups, by name. `has_groups`: the records of groups were read, not offsets alone."""
+    """The groups, by name.
+
+    `topics` has the names of topic ids. `has_groups`: the records of groups were read, not offsets
+    alone.
+    """
     by_group: dict[str, dict[int, list[Entry]]] = defaultdict(lambda: defaultdict(list))
     open_: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
@@ -149,19 +158,27 @@ def groups_of(
     for entry in pending:
         open_[entry.group].append(entry)
     return [
-        group_of(name, by_group.get(name, {}), open_.get(name, []), retention, has_groups)
+        group_of(
+            name, by_group.get(name, {}), open_.get(name, []), retention, topics or {}, has_groups
+        )
         for name in sorted({*by_group, *open_})
     ]
 
 
 def group_of(
-    name: str, records: Records, pending: Sequence[Entry], retention: int, has_groups: bool
+    name: str,
+    records: Records,
+    pending: Sequence[Entry],
+    retention: int,
+    topic_names: Mapping[str, str],
+    has_groups: bool,
 ) -> Group:
     """A group from its records."""
     first = next((kind for kind in KINDS if records.get(kind)), None)
     kind = KINDS[first] if first is not None else "simple" if has_groups else None
     value: Mapping[str, Any] = {} if first is None else records[first][0].record.value or {}
-    members = classic_members(value) if first == CLASSIC else modern_members(records)
+    is_classic = first == CLASSIC
+    members = classic_members(value) if is_classic else modern_members(records, topic_names)
     state = state_of(first, records, members) if kind else None
     unfinished = {offset_key(entry) for entry in pending}
     status = classic_status(value, members) if kind in ("classic", "simple") else None

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import attrs
 
+from checkers.logs.checkpoints import METADATA
 from checkers.logs.folders import (
+    NAME,
     LogDirectory,
     PartitionFolder,
     children,
     find_partitions,
     is_segment,
+    read_small,
 )
 from checkers.logs.problems import Problem
 from checkers.offsets.entries import Entry
@@ -21,6 +25,8 @@ from checkers.offsets.groups import Group, groups_of
 from checkers.offsets.partition import OffsetsPartition, read_partition
 from spec.core import SpecError
 from spec.placement import OFFSETS_PARTITIONS, group_partition
+from spec.storage.checkpoints import read_topic_id
+from spec.storage.varint import Malformed
 
 OFFSETS_TOPIC = "__consumer_offsets"
 LONGEST_TRANSACTION_MS = 15 * 60 * 1000
@@ -82,6 +88,8 @@ class Content:
     """The latest record of each key that counts."""
     pending: list[Entry] = attrs.field(factory=list)
     """The commits of open transactions."""
+    topics: dict[str, str] = attrs.field(factory=dict)
+    """The names of topic ids."""
     has_groups: bool = True
     """Whether the records of groups were read, not offsets alone."""
     partitions: list[OffsetsPartition] = attrs.field(factory=list)
@@ -109,7 +117,11 @@ def report_offsets(
     content = read_folders(folders, now, counted) if folders else read_text(paths)
     partitions = content.partitions
     groups = groups_of(
-        content.entries, content.pending, retention_ms, has_groups=content.has_groups
+        content.entries,
+        content.pending,
+        retention_ms,
+        content.topics,
+        has_groups=content.has_groups,
     )
     number = count_partitions(groups, partitions, offsets_partitions)
     problems = [*content.problems, *misplaced(groups, partitions, number)]
@@ -150,12 +162,24 @@ def read_folders(
     return Content(
         [entry for one in partitions for entry in one.entries],
         [entry for one in partitions for entry in one.pending],
+        topics_in(directories),
         True,
         partitions,
         skipped,
         problems,
         [f"{path} was not read: another replica reaches further" for path in skipped],
     )
+
+
+def topics_in(directories: Iterable[LogDirectory]) -> dict[str, str]:
+    """The names of topic ids, from `partition.metadata` of all partitions in log directories."""
+    names = {}
+    for directory in directories:
+        for file in sorted(directory.path.glob(f"*/{METADATA}")):
+            with suppress(Malformed):  # what kspec log reports
+                if match := NAME.fullmatch(file.parent.name):
+                    names[read_topic_id(read_small(file))] = match[1]
+    return names
 
 
 def find_offsets(folders: Sequence[Path]) -> tuple[list[LogDirectory], list[PartitionFolder]]:

@@ -82,17 +82,31 @@ class Table:
             if len(cells) == len(self.columns) - 1:
                 cells.append("")  # a client id may be empty
         else:
-            wide = in_utf16(line)
-            if len(wide) < self.places[-1] or not all(begins_at(wide, p) for p in self.places[:-1]):
-                raise SpecError("the columns are not below those of the header: is it cut short?")
-            ends = [*self.places[1:], len(wide)]
-            pieces = [wide[a:b] for a, b in zip(self.places, ends, strict=True)]
-            cells = [piece.replace("\0", "").rstrip() for piece in pieces]
+            cells = padded_cells(in_utf16(line), self.places)
         if len(cells) != len(self.columns) or not all(cells[:-1]):
             raise SpecError(f"{len(self.columns)} columns are expected: is it cut short?")
         if "  " in cells[-1] or "Consumer group '" in cells[-1]:
             raise SpecError("CLIENT-ID is followed by more: is an end of line missing?")
         return cells
+
+
+def padded_cells(line: str, places: Sequence[int]) -> list[str]:
+    """The cells of a row below a padded header.
+
+    Each begins where its column does. Where one is too wide, the others stand farther to the
+    right; none stands to the left, as in a row that lost its beginning.
+    """
+    words = list(re.finditer(r"\S+", line))
+    if len(line) >= places[-1] and all(begins_at(line, p) for p in places[:-1]):
+        ends = [*places[1:], len(line)]
+        cells = [line[a:b].rstrip() for a, b in zip(places, ends, strict=True)]
+    elif len(words) == len(places) and all(
+        word.start() >= p for word, p in zip(words, places, strict=True)
+    ):
+        cells = [word[0] for word in words]
+    else:
+        raise SpecError("the columns are not below those of the header: is it cut short?")
+    return [cell.replace("\0", "") for cell in cells]
 
 
 def begins_at(line: str, place: int) -> bool:

@@ -59,7 +59,8 @@ def begin(p: PartitionOffsets, policy: Policy | ByDuration, recent: int | None =
     """Where a group begins now. `recent` is the first record within the policy's duration.
 
     Where no record is that recent, Kafka's consumer asks again until one arrives, so it begins at
-    the end of the log. A position equal to the end is in range.
+    the end of the log; until then it has no position (`OffsetFetcherUtils.handleListOffsetResponse`
+    leaves out the answer without offset). A position equal to the end is in range.
     """
     if p.committed is not None and p.committed == p.clamped(p.committed):
         return Beginning(p.committed, Because.COMMITTED)

@@ -20,6 +20,7 @@ OffsetFetch and the groups of KIP-848 are not checked. Needs the extra `broker`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from math import inf
 from typing import Any, TypeAlias
 
@@ -49,8 +50,16 @@ from checkers.validation.coordinator.partial import (
     answered,
     asked,
     contradiction,
+    named_in,
 )
-from checkers.validation.coordinator.worlds import Call, World, arrive, disconnect, new_worlds
+from checkers.validation.coordinator.worlds import (
+    Call,
+    World,
+    arrive,
+    disconnect,
+    has_unnamed,
+    new_worlds,
+)
 from checkers.validation.mapping import Difference, Reason, Schemas, TraceMapping
 from checkers.validation.sequence import (
     IN_ORDER,
@@ -84,12 +93,24 @@ UNKNOWN_SETTINGS = {"min_session_timeout": 0, "max_session_timeout": 2**31 - 1}
 """The widest limits, where the header does not name them."""
 
 
+class Lost(Enum):
+    """Why the states of a group are not known any more; the facts of `partial` are checked on."""
+
+    TOO_MANY = "too many"
+    UNSEEN = "unseen"
+    """A request names a member whose id no response has shown, but DescribeGroups may have."""
+
+
+Worlds: TypeAlias = tuple[World, ...] | Lost
+"""The states that a group may be in."""
+
+
 @attrs.frozen
 class Seen:
     """What the events so far show."""
 
-    groups: tuple[tuple[str, tuple[World, ...] | None], ...] = ()
-    """The states that each group may be in; None if there are too many."""
+    groups: tuple[tuple[str, Worlds], ...] = ()
+    """The states that each group may be in."""
     facts: tuple[tuple[str, Facts], ...] = ()
     """What is known of each group even if events are missing."""
     calls: tuple[tuple[CallId, str, Call, Known], ...] = ()
@@ -99,9 +120,14 @@ class Seen:
     requests: int = 0
     """How many requests there were."""
 
-    def worlds(self, group: str) -> tuple[World, ...] | None:
+    def worlds(self, group: str) -> Worlds:
         """The states that a group may be in; empty if it is new."""
         return dict(self.groups).get(group, ())
+
+    def listed(self, group: str) -> tuple[World, ...]:
+        """The states that a group may be in; empty if they are lost."""
+        worlds = self.worlds(group)
+        return () if isinstance(worlds, Lost) else worlds
 
     def facts_of(self, group: str) -> Facts:
         """What is known of a group."""
@@ -116,7 +142,7 @@ class Seen:
         """An open call, its group, and what was known when it began."""
         return next((call[1:] for call in self.calls if call[0] == wanted), None)
 
-    def with_worlds(self, group: str, worlds: tuple[World, ...] | None) -> Seen:
+    def with_worlds(self, group: str, worlds: Worlds) -> Seen:
         """With other states of a group."""
         others = tuple(pair for pair in self.groups if pair[0] != group)
         return attrs.evolve(self, groups=(*others, (group, worlds)))
@@ -184,8 +210,13 @@ class CoordinatorMapping(TraceMapping):
         call = Call(number, event.request, event.version, event.id.connection, since)
         if state.progress.is_whole:
             worlds = state.worlds(group)
-            if worlds is not None:
-                worlds = tuple(arrive(w, call) for w in worlds or new_worlds(self.settings))
+            if not isinstance(worlds, Lost):
+                known = state.facts_of(group).members
+                named = named_in(event.request)
+                if named - known.keys() and any(has_unnamed(world) for world in worlds):
+                    worlds = Lost.UNSEEN
+                else:
+                    worlds = tuple(arrive(w, call) for w in worlds or new_worlds(self.settings))
             state = state.with_worlds(group, worlds)
         facts = asked(state.facts_of(group), event.request)
         others = [c for c in state.calls if c[0] != event.id][-MOST_CALLS:]
@@ -207,24 +238,24 @@ class CoordinatorMapping(TraceMapping):
         after = state.with_facts(group, answered(facts, call.request, observed))
         if state.progress.is_whole:
             worlds = state.worlds(group)
-            if worlds is not None:
+            if not isinstance(worlds, Lost):
                 worlds = self.explained(worlds, call, observed, event.time)
-                if not worlds and worlds is not None:
+                if not worlds:
                     return
             after = after.with_worlds(group, worlds)
         yield attrs.evolve(after, calls=calls)
 
     def explained(
         self, worlds: tuple[World, ...], call: Call, observed: Any, time: float | None
-    ) -> tuple[World, ...] | None:
-        """The worlds after a response; None if there are too many."""
+    ) -> Worlds:
+        """The worlds after a response."""
         now = inf if time is None else float(time)
         try:
             return explain(
                 worlds, call, observed, now, known_delay=self.knows_delay, most=MOST_WORLDS
             )
         except TooMany:
-            return None
+            return Lost.TOO_MANY
 
     def disconnected(self, state: Seen, event: Disconnected) -> Seen:
         """A connection was closed: no more responses are seen on it."""
@@ -232,7 +263,7 @@ class CoordinatorMapping(TraceMapping):
         if state.progress.is_whole:
             for group in dict.fromkeys(call[1] for call in closed):
                 worlds = state.worlds(group)
-                if worlds is not None:
+                if not isinstance(worlds, Lost):
                     changed = tuple(disconnect(world, event.connection) for world in worlds)
                     state = state.with_worlds(group, changed)
         return attrs.evolve(state, calls=tuple(c for c in state.calls if c not in closed))
@@ -250,18 +281,18 @@ class CoordinatorMapping(TraceMapping):
             return Reason()
         group, call, before = found
         observed = read_response(call.request, content.fields)
-        worlds = state.worlds(group) if state.progress.after(sequence).is_whole else None
-        reasons = [why(world, call, observed) for world in worlds or ()]
+        is_whole = state.progress.after(sequence).is_whole
+        reasons = [why(w, call, observed) for w in state.listed(group) if is_whole]
         fact = contradiction(state.facts_of(group), before, call.request, observed)
         if fact is not None:
             reasons.append(of_fact(fact))
-        return min(reasons, key=lambda reason: reason.distance, default=Reason())
+        return min(reasons, key=lambda r: (r.guard is None, r.distance), default=Reason())
 
     def allowed(self, state: Seen) -> Sequence[str]:
         """The responses that may come next."""
         found: dict[str, None] = {}
         for _, group, call, _ in state.calls:
-            for world in state.worlds(group) or ():
+            for world in state.listed(group):
                 for expected in expectations(world, call):
                     found[f"{type(call.request).__name__} of {who(call)}: {show(expected)}"] = None
         return tuple(found)
@@ -269,8 +300,8 @@ class CoordinatorMapping(TraceMapping):
     def show(self, state: Seen) -> Any:
         """The states of the groups."""
         return {
-            group: None if worlds is None else [show_group(world) for world in worlds][:3]
-            for group, worlds in state.groups
+            group: [show_group(world) for world in state.listed(group)[:3]]
+            for group, _ in state.groups
         }
 
     def describe(self) -> Mapping[str, Any]:
@@ -321,7 +352,7 @@ class CoordinatorMapping(TraceMapping):
 
     def undecided(self, state: Seen) -> str:
         """Why a trace that is accepted so far is undecided."""
-        lost = [group for group, worlds in state.groups if worlds is None]
+        lost = [group for group, worlds in state.groups if worlds is Lost.TOO_MANY]
         if not lost:
             return ""
         return f"group {lost[0]} may be in more than {MOST_WORLDS:,} states"

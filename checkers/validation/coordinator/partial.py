@@ -7,7 +7,7 @@ failovers and the deletion of an empty group included.
   member that was known before is accepted in an older generation.
 - A member that has left, or was answered UNKNOWN_MEMBER_ID after it had been accepted, is never
   accepted again: member ids are not issued twice. Static members are left out.
-- A member has one assignment in a generation: the one that the leader's successful SyncGroup names.
+- A member has one assignment in a generation, whenever it asks.
 - A response repeats the member id and the protocol of its request.
 """
 
@@ -90,9 +90,17 @@ class Facts:
         )
 
 
+def named_in(request: Any) -> set[str]:
+    """The member ids that a request names as its sender, or as leaving."""
+    leaving = (m.member for m in request.members) if isinstance(request, LeaveGroup) else ()
+    return {getattr(request, "member", NO_MEMBER_ID), *leaving} - {NO_MEMBER_ID}
+
+
 def asked(facts: Facts, request: Any) -> Facts:
     """The facts after a request."""
-    return facts.with_member(getattr(request, "member", NO_MEMBER_ID))
+    for member in sorted(named_in(request)):
+        facts = facts.with_member(member)
+    return facts
 
 
 def contradiction(facts: Facts, before: Known, request: Any, observed: Any) -> Contradiction | None:
@@ -100,6 +108,8 @@ def contradiction(facts: Facts, before: Known, request: Any, observed: Any) -> C
     if not is_accepted(observed):
         return None
     is_dynamic = getattr(request, "instance", None) is None
+    if isinstance(request, OffsetCommit) and request.generation < 0:
+        is_dynamic = False  # an empty group accepts it from anyone
     if before.is_gone and is_dynamic:
         return Contradiction("member is known", "error", "UNKNOWN_MEMBER_ID", "NONE")
     match request:
@@ -134,16 +144,16 @@ def answered(facts: Facts, request: Any, observed: Any) -> Facts:
     member = getattr(request, "member", NO_MEMBER_ID)
     if isinstance(request, JoinGroup):
         member = observed.member
+        for other, _, _ in observed.members:
+            facts = facts.with_member(other)
     if not is_accepted(observed):
-        unknown = Error.UNKNOWN_MEMBER_ID in errors_in(observed)
+        is_dynamic = getattr(request, "instance", None) is None  # else the instance is unknown
+        unknown = is_dynamic and Error.UNKNOWN_MEMBER_ID in errors_in(observed)
         if unknown and facts.of(request).was_accepted:
             return facts.with_member(member, is_gone=True)
         return facts.with_member(member)
     match request:
         case SyncGroup():
-            given = {m: a for m, a in request.assignments if m != member}
-            for other, assignment in given.items():
-                facts = with_assignment(facts, other, request.generation, assignment)
             facts = with_assignment(facts, member, request.generation, observed.assignment)
             facts = facts.with_member(member, was_accepted=True)
             return facts.with_floor(request.generation)

@@ -30,10 +30,12 @@ from spec.coordinator.sessions import Timer, armed, fire
 from spec.coordinator.state import Replacement
 from spec.core import evolve
 from spec.messages import (
+    NO_MEMBER_ID,
     Error,
     GroupMetadata,
     GroupState,
     Heartbeat,
+    JoinGroup,
     OffsetCommit,
     Response,
     Settings,
@@ -99,6 +101,15 @@ class World:
         return not any(
             c.connection == call.connection and c.number < call.number for c in unanswered
         )
+
+
+def has_unnamed(world: World) -> bool:
+    """Whether a member may have an id that no response has shown."""
+    members = {*world.group.pending, *(m.id for m in world.group.members)}
+    return any(m.startswith(UNNAMED) for m in members) or any(
+        isinstance(call.request, JoinGroup) and call.request.member == NO_MEMBER_ID
+        for call in world.waiting
+    )
 
 
 def new_worlds(settings: Settings) -> tuple[World, ...]:

@@ -11,6 +11,7 @@ from checkers.offsets.groups import Group
 from checkers.offsets.report import OffsetsReport, report_offsets
 from spec.core import SpecError
 from spec.placement import group_partition
+from spec.storage.checkpoints import write_topic_id
 from tests.checkers.offsets.logs import (
     DAY,
     T0,
@@ -253,6 +254,25 @@ def test_a_folder_without_the_topic_is_refused(tmp_path: Path) -> None:
     write_partition(tmp_path, 0, [batch(offset("g", 0, 5))]).rename(tmp_path / "orders-0")
     with pytest.raises(SpecError, match="no partition of __consumer_offsets"):
         report_offsets([tmp_path], T0, WEEK)
+
+
+def test_topic_ids_are_named_by_the_partitions_beside(tmp_path: Path) -> None:
+    member = {"rackId": None, "clientId": "c", "clientHost": "/h", "subscribedTopicNames": ["t"]}
+    owned = [{"topicId": TOPIC_ID, "partitions": [0]}]
+    current = {"memberEpoch": 1, "previousMemberEpoch": 0, "state": 0, "assignedPartitions": owned}
+    rows = [
+        modern(11, "g", {"epoch": 1, "metadataHash": 0}),
+        modern(10, "g", member, memberId="m"),
+        modern(14, "g", current, memberId="m"),
+    ]
+    group = group_in(report_of(tmp_path, [batch(*rows)]), "g")
+    assert group.members[0].assignment == {TOPIC_ID: [0]}
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / "partition.metadata").write_text(write_topic_id(TOPIC_ID))
+    (tmp_path / "u-0").mkdir()
+    (tmp_path / "u-0" / "partition.metadata").write_text("damaged")
+    report = report_offsets([tmp_path], T0, WEEK, 1)
+    assert group_in(report, "g").members[0].assignment == {"t": [0]}
 
 
 def test_regular_expressions_and_topologies_subscribe_to_topics(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ PLANS = OUTPUT.parent
 """The folder of two plans, as `kspec reset --export` writes them."""
 TOOLS = {
     **dict.fromkeys(("2.1.1", "2.2.2", "2.3.1", "2.4.1", "2.8.2"), SCALA),
-    **dict.fromkeys(("3.9.1", "4.0.0", "4.1.0"), JAVA),
+    **dict.fromkeys(("3.9.1", "4.0.0", "4.1.0", "4.3.0"), JAVA),
 }
 """For each release, the artifact that has its tools, and their classes."""
 

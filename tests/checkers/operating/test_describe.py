@@ -44,7 +44,7 @@ def expected(group: str) -> set[tuple[str, int | None, int]]:
 
 
 @pytest.mark.parametrize("each", DESCRIBED, ids=name_of)
-def test_the_outputs_of_eight_releases_are_read(each: dict[str, Any]) -> None:
+def test_the_outputs_of_nine_releases_are_read(each: dict[str, Any]) -> None:
     groups = parse_describe(each["output"])
     names = list(COMMITTED) if ALL in each["arguments"] else [each["arguments"][2]]
     assert sorted(str(group.name) for group in groups if group.name) == sorted(
@@ -221,6 +221,28 @@ def test_members_without_partitions_make_a_group_active() -> None:
     cells = ["g", "-", "-", "-", "-", "-", "c-1", "/10.0.0.1", "c"]
     [group] = parse_describe(f"{' '.join(HEADER.split())}\n{' '.join(cells)}\n")
     assert (group.state, group.partitions) == ("active", [])
+
+
+def test_a_number_that_is_too_wide_moves_the_others() -> None:
+    """Kafka pads numbers to 15 characters, and an offset may have 19 digits."""
+    row = ROW.replace("12             ", str(2**62)).replace(" 20 ", f" {2**62 + 8} ")
+    [group] = parse_describe(f"{HEADER}\n{row}\n")
+    assert group.partitions[0].committed == 2**62
+    for place in range(1, len(row)):
+        for cut in (row[:place], row[place:]):
+            assert read(HEADER, cut) in (None, rows_of([group]))
+
+
+def test_a_rebalance_is_a_state_and_not_an_error() -> None:
+    text = f"\nWarning: Consumer group 'billing' is rebalancing.\n\n{HEADER}\n{ROW}\n"
+    [group] = parse_describe(text)
+    assert (group.state, group.has_members, len(group.partitions)) == ("rebalancing", True, 1)
+
+
+def test_a_group_without_members_has_none() -> None:
+    row = ROW.replace("-               -               -", "c-1             /10.0.0.1       c")
+    with pytest.raises(SpecError, match="group billing is said to be empty, but has members"):
+        parse_describe(f"Consumer group 'billing' has no active members.\n{HEADER}\n{row}\n")
 
 
 def test_since_4_0_a_group_that_does_not_exist_fails_the_whole_command() -> None:
