@@ -37,7 +37,7 @@ BROKER = re.compile(
 PARTITION = re.compile(r"\[Partition (?P<partition>\S+-\d+) broker=(?P<node>\d+)\]")
 LOG = re.compile(r"\[(?:Unified)?Log partition=(?P<partition>\S+-\d+), dir=")
 CLIENT = re.compile(
-    r"\[Consumer (?:instanceId=(?P<instance>.*?), )?clientId=(?P<client>.*?), "
+    r"\[(?:Consumer|Worker) (?:instanceId=(?P<instance>.*?), )?clientId=(?P<client>.*?), "
     r"groupId=(?P<group>.*?)\] "
 )
 PROTOCOL = (

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
+import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from checkers.kafka_logs.adapter import Reading
+from checkers.kafka_logs.adapter import Reading, read_logs
+from checkers.kafka_logs.files import find_files
 from checkers.kafka_logs.validate import validate_logs
 from checkers.validation import Validation
-from tests.checkers.kafka_logs.recorded import VERSIONS, brokers, clients, read
+from tests.checkers.kafka_logs.recorded import FOLDER, VERSIONS, brokers, clients, read
 
 
 def verdicts(kind: str, reading: Reading, mapping: str) -> list[Validation]:
@@ -90,3 +94,31 @@ def test_two_owners_of_a_partition_are_rejected_at_the_line() -> None:
 
     reading, source = altered(read(*clients("4.0.0")), change)
     assert rejected_at(verdicts("consumer-log", reading, "consumer")) == [source]
+
+
+def lines_of(file: Path) -> list[str]:
+    """The lines of a compressed file."""
+    return gzip.decompress(file.read_bytes()).decode().splitlines(keepends=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+def test_half_of_all_lines_missing_is_never_a_rejection(
+    version: str, chance: random.Random, tmp_path: Path
+) -> None:
+    for _ in range(5):
+        for file in [*FOLDER.glob(f"{version}/*/*.gz")]:
+            kept = [line for line in lines_of(file) if chance.random() < 0.5]
+            copy = tmp_path / file.parent.name / file.stem
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_text("".join(kept))
+        folders = sorted(tmp_path.glob("broker-*"))
+        logs = read_logs(find_files(folders, []))
+        consumers = read_logs(find_files(sorted((tmp_path / "clients").iterdir()), []))
+        for kind, reading in (
+            ("kafka-log", logs),
+            ("kafka-request-log", logs),
+            ("consumer-log", consumers),
+        ):
+            found = validate_logs(kind, reading, {})
+            assert {one.verdict for one in found} == {"accepted"}
