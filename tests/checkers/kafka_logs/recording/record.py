@@ -66,7 +66,10 @@ class Cluster:
     def __init__(self, folder: Path, version: str) -> None:
         """Choose ports; nothing runs yet."""
         self.folder, self.version = folder, version
-        jars = [classpath(version, ARTIFACTS[version]), classpath("1.7.36", "slf4j-reload4j", "org.slf4j")]
+        jars = [
+            classpath(version, ARTIFACTS[version]),
+            classpath("1.7.36", "slf4j-reload4j", "org.slf4j"),
+        ]
         self.jars = ":".join(jars)
         self.ports = {broker: free_port() for broker in (1, 2, 3)}
         self.controller = free_port()
@@ -282,11 +285,15 @@ def scenario(brokers: Cluster) -> None:
     for one in (second, first, *static):
         one.close()
     tool("delete", "billing")
-    again = member("c5", "partition.assignment.strategy=org.apache.kafka.clients.consumer."
-                   "CooperativeStickyAssignor")
+    again = member(
+        "c5",
+        "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+    )
     again.has(4)
-    other = member("c6", "partition.assignment.strategy=org.apache.kafka.clients.consumer."
-                   "CooperativeStickyAssignor")
+    other = member(
+        "c6",
+        "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
+    )
     other.has(2)
     again.close()
     other.has(4)
