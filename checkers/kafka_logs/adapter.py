@@ -37,7 +37,8 @@ BROKER = re.compile(
 PARTITION = re.compile(r"\[Partition (?P<partition>\S+-\d+) broker=(?P<node>\d+)\]")
 LOG = re.compile(r"\[(?:Unified)?Log partition=(?P<partition>\S+-\d+), dir=")
 CLIENT = re.compile(
-    r"\[Consumer (?:instanceId=(?P<instance>.*?), )?clientId=(?P<client>.*?), groupId=(?P<group>.*?)\] "
+    r"\[Consumer (?:instanceId=(?P<instance>.*?), )?clientId=(?P<client>.*?), "
+    r"groupId=(?P<group>.*?)\] "
 )
 PROTOCOL = re.compile(
     r"GroupCoordinator|GroupMetadataManager|state\.change\.logger|kafka\.cluster\.Partition|"
@@ -183,9 +184,7 @@ def request_events(line: Line, report: FileReport, zone: tzinfo) -> Iterator[Eve
         yield {**event, "side": "request", "source": {"file": line.file, "line": line.number}}
 
 
-def event_of(
-    name: str, fields: dict[str, Any], entry: Entry, line: Line, is_client: bool
-) -> Event:
+def event_of(name: str, fields: dict[str, Any], entry: Entry, line: Line, is_client: bool) -> Event:
     """The event that a line tells."""
     event: Event = {"event": name}
     if entry.time_ms is not None:
@@ -202,7 +201,7 @@ def event_of(
         event |= {"node": broker[1]} if broker else {}
         for prefix in (PARTITION, LOG):
             found = prefix.search(message)
-            event |= {key: value for key, value in found.groupdict().items()} if found else {}
+            event |= found.groupdict() if found else {}
     event |= fields
     if isinstance(event.get("partition"), str):
         event |= split_partition(event["partition"])

@@ -78,8 +78,8 @@ HEALTHY = {
     ),
     "rolling-restart-dynamic": Script(
         about=(
-            "Two dynamic members are replaced, one after the other. Each departure and each arrival "
-            "is a rebalance: four, in which every member revokes its partitions."
+            "Two dynamic members are replaced, one after the other. Each departure and each "
+            "arrival is a rebalance: four, in which every member revokes its partitions."
         ),
         model="group",
         variant="eager",

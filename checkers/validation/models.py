@@ -182,7 +182,7 @@ class ModelMapping(TraceMapping):
         nearest = min(reasons, key=lambda why: why.distance, default=None)
         if nearest is None:
             nearest = Reason(guard=cannot_choose(state, event), distance=10_000)
-        return attrs.evolve(nearest, allowed=tuple(self.allowed(state)))
+        return nearest
 
     def why_not(
         self, rule: Rule[Any], choice: Choice, state: Any, event: Observed

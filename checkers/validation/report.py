@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from checkers.validation.mapping import Event
+from checkers.validation.observation import plain_observed
 from checkers.validation.verdict import INCONCLUSIVE, REJECTED, Rejection, Validation
 
 MOST_TEXT = 400
@@ -28,7 +29,8 @@ def lines(validation: Validation) -> Iterator[str]:
         yield from rejection_lines(validation.rejection)
     if validation.hidden_names and validation.verdict == REJECTED:
         names = ", ".join(validation.hidden_names)
-        yield f"  At most {validation.most_hidden} hidden steps between two events: {names}"
+        most = f"At most {validation.most_hidden}" if validation.most_hidden else "Any number of"
+        yield f"  {most} hidden steps between two events: {names}"
     for kind in validation.problems.to_json():
         yield f"  {kind['count']:,} × {kind['kind']}; the first:"
         sample = kind["samples"][0]
@@ -70,7 +72,7 @@ def place(event: Event) -> str:
 
 def event_text(event: Event) -> str:
     """An event as it was written, shortened."""
-    return brief({k: v for k, v in event.content.items() if k != "source"})
+    return brief({k: plain_observed(v) for k, v in event.content.items() if k != "source"})
 
 
 def brief(value: object) -> str:

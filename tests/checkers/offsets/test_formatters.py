@@ -60,7 +60,7 @@ def read(folder: Path, text: str) -> tuple[list[Entry], list[str]]:
     """The entries in a text, and the problems."""
     file = folder / "text"
     file.write_bytes(text.encode())
-    entries, problems = read_formatted(file)
+    entries, problems = read_formatted([file])
     return entries, [problem.problem for problem in problems]
 
 
@@ -187,6 +187,14 @@ def test_what_is_printed_is_read_back_or_refused(
     assert entry.record.value is not None
     assert entry.record.value["metadata"] == metadata
     assert (entry.record.value["offset"], problems) == (offset, [])
+
+
+def test_a_file_continues_those_before_it(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text(OFFSET)
+    second.write_text("[g,t,0]::NULL")
+    assert read_formatted([first, second]) == ([], [])
+    assert offsets_in(read_formatted([second, first])[0]) == [5]
 
 
 def test_the_counter_of_the_console_consumer_is_passed_over(tmp_path: Path) -> None:

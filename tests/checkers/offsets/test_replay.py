@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkers.logs.problems import Problems
-from checkers.offsets.partition import Replay, replay_batches, replay_rows, replay_run
+from checkers.offsets.replay import Replay, replay_batches, replay_rows, replay_run
 from impl.storage.segment import Segment
 from spec.messages import GroupMetadata, Offset, OffsetsTopicRecord
 from spec.offsets_topic.records import LogEntry
