@@ -210,15 +210,10 @@ def run_stream(
     spark.conf.set(STATE_STORE, ROCKSDB)
     tasks = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
     spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
-    writer = verdicts_of_stream(
-        events, question, delay, idle if every else None
-    ).writeStream.format("parquet")
+    verdicts = verdicts_of_stream(events, question, delay, idle if every else None)
+    trigger: Any = {"processingTime": f"{every} seconds"} if every else {"availableNow": True}
+    writer = verdicts.writeStream.format("parquet").trigger(**trigger)
     writer = writer.option("checkpointLocation", f"{place}/checkpoint")
-    writer = (
-        writer.trigger(processingTime=f"{every} seconds")
-        if every
-        else writer.trigger(availableNow=True)
-    )
     query = writer.start(f"{place}/verdicts.parquet")
     try:
         query.awaitTermination()
