@@ -1,17 +1,25 @@
-"""The fixtures `kspec_broker` and `kspec_broker_session`; pytest finds them by their entry point.
+"""kspec's fixtures, which pytest finds by their entry point.
 
-The broker is imported by the first test that asks for one.
+- `kspec_broker`, `kspec_broker_session`: a broker in memory.
+- `kspec_recording`: recorders, whose traces are checked when the test ends.
+
+What a fixture needs is imported by the first test that asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from impl.broker.embedded import EmbeddedBroker
+    from impl.recording.fixture import Recordings
+
+RECORDINGS = pytest.StashKey["Recordings"]()
+"""Where the recordings of a test are kept."""
 
 
 @pytest.fixture
@@ -42,6 +50,31 @@ def _run(
     with EmbeddedBroker(named, virtual_clock=virtual_clock) as broker:
         yield broker
         assert broker.failures() == 0, "kspec's broker failed: see the log of kspec.broker"
+
+
+@pytest.fixture
+def kspec_recording(request: pytest.FixtureRequest, tmp_path: Path) -> Recordings:
+    """Recorders for this test; the test fails if the specification does not allow a trace."""
+    from impl.recording.fixture import Recordings
+
+    recordings = Recordings(tmp_path)
+    request.node.stash[RECORDINGS] = recordings
+    return recordings
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Check the traces of a test that passes; of one that fails, add the diagnosis."""
+    recordings = item.stash.get(RECORDINGS, None)
+    try:
+        result = yield
+    except BaseException:
+        if recordings is not None and (text := recordings.diagnosis()):
+            item.add_report_section("call", "kspec", text)
+        raise
+    if recordings is not None:
+        recordings.check()
+    return result
 
 
 def pytest_configure(config: pytest.Config) -> None:

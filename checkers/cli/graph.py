@@ -27,7 +27,7 @@ from checkers.graph.formats import dot, graphml
 from checkers.graph.graph import MAX_STATES, Graph, graph_of, states_of
 from checkers.graph.passages import Passages, passages
 from checkers.models.named import Named
-from spec.core import Always, LeadsTo, Reachable, SpecError, System
+from spec.core import Always, Liveness, Reachable, SpecError, System
 from traces.trace import settings as bounds_of
 
 FORMATS: Mapping[str, Callable[[Diagram], Iterator[str]]] = {
@@ -163,9 +163,9 @@ def check_early(system: System[Any], fields: list[str], out: Path | None) -> Non
         )
 
 
-def able(prop: Always[Any] | Reachable[Any] | LeadsTo[Any]) -> Always[Any] | Reachable[Any]:
+def able(prop: Always[Any] | Reachable[Any] | Liveness[Any]) -> Always[Any] | Reachable[Any]:
     """A property that a single state decides; SpecError for a liveness property."""
-    if isinstance(prop, LeadsTo):
+    if isinstance(prop, Liveness):
         raise SpecError(f"{prop.name} is a liveness property: no single state violates it")
     return prop
 

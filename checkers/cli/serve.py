@@ -8,17 +8,19 @@ import socket
 import sys
 import threading
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from checkers.cli.options import json_option
+from checkers.cli.options import NEW_FILE, json_option
 from checkers.cli.output import say
 from spec.core import SpecError
 from traces.source import numbered_lines, parse_json
 
 if TYPE_CHECKING:
     from impl.broker import EmbeddedBroker
+    from impl.recording.proxy import RecordingProxy
 
 _LONGEST_COMMAND = 65_536
 
@@ -68,6 +70,17 @@ _LONGEST_COMMAND = 65_536
     is_flag=True,
     help="Read commands that inject faults from standard input, one line of JSON each.",
 )
+@click.option(
+    "--record",
+    type=NEW_FILE,
+    metavar="FILE",
+    help="Record the requests and responses of groups, for kspec validate coordinator.",
+)
+@click.option(
+    "--forward",
+    metavar="HOST:PORT",
+    help="Be a proxy before this broker or cluster, instead of a broker; needs --record.",
+)
 @json_option
 def serve(
     port: int,
@@ -77,6 +90,8 @@ def serve(
     settings: tuple[str, ...],
     virtual_clock: bool,
     control: bool,
+    record: Path | None,
+    forward: str | None,
     as_json: bool,
 ) -> int:
     """Run a broker in memory, for the tests of real clients.
@@ -89,6 +104,7 @@ def serve(
     kspec serve --topic orders:3
     kspec serve --port 0 --json --control --virtual-clock
     kspec serve --set group.initial.rebalance.delay.ms=0
+    kspec serve --port 9093 --forward 127.0.0.1:9092 --record trace.ndjson
 
     With --control, each line of standard input is a command, such as {"do": "fail_over"}, and each
     line of standard output its answer; the broker ends when its standard input does.
@@ -96,28 +112,30 @@ def serve(
     if find_spec("kio") is None:
         raise SpecError("kspec serve needs Kafka's messages: pip install 'kspec[broker]'")
     from impl.broker import BrokerSettings, EmbeddedBroker
+    from impl.recording import Recording
 
     if not any_host and not is_loopback(host):
         raise click.UsageError(
             f"{host or 'no host'} is not a loopback address, and the broker has no authentication: "
             "add --any-host if other machines should reach it"
         )
+    if forward is not None:
+        if record is None:
+            raise click.UsageError("--forward needs --record FILE")
+        if topics or settings or virtual_clock or control:
+            raise click.UsageError("--forward has no broker of its own for the other options")
+        return be_proxy(forward, record, host, port, as_json=as_json)
+    named = BrokerSettings.named(dict(pairs(settings, "=", "NAME=VALUE")))
+    recording = Recording("coordinator", record, **named.for_trace()) if record else None
     broker = EmbeddedBroker(
-        BrokerSettings.named(dict(pairs(settings, "=", "NAME=VALUE"))),
-        virtual_clock=virtual_clock,
-        host=host,
-        port=port,
+        named, virtual_clock=virtual_clock, host=host, port=port, recording=recording
     )
     wanted = [(name, partitions(number)) for name, number in pairs(topics, ":", "NAME:PARTITIONS")]
-    try:
-        broker.start()
-    except (OSError, UnicodeError) as problem:
-        reason = getattr(problem, "strerror", None) or problem
-        raise SpecError(f"cannot listen on {host}, port {port}: {reason}") from None
+    listen(broker, host, port)
     try:
         for name, number in wanted:
             broker.create_topic(name, number)
-        announce(broker, as_json=as_json)
+        announce(broker.bootstrap, as_json=as_json)
         if control:
             obey(broker)
         else:
@@ -126,7 +144,36 @@ def serve(
         pass
     finally:
         broker.stop()
+        if recording is not None:
+            recording.close()
     return 0
+
+
+def be_proxy(broker: str, file: Path, host: str, port: int, *, as_json: bool) -> int:
+    """Record what passes between clients and a broker."""
+    from impl.recording import Recording
+    from impl.recording.proxy import RecordingProxy
+
+    with Recording("coordinator", file) as recording:
+        proxy = RecordingProxy(broker, recording, host=host, port=port)
+        listen(proxy, host, port)
+        try:
+            announce(proxy.bootstrap, as_json=as_json)
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            proxy.stop()
+    return 0
+
+
+def listen(listener: EmbeddedBroker | RecordingProxy, host: str, port: int) -> None:
+    """Start a broker or a proxy."""
+    try:
+        listener.start()
+    except (OSError, UnicodeError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        raise SpecError(f"cannot listen on {host}, port {port}: {reason}") from None
 
 
 def is_loopback(host: str) -> bool:
@@ -157,12 +204,12 @@ def partitions(text: str) -> int:
     return int(text)
 
 
-def announce(broker: EmbeddedBroker, *, as_json: bool) -> None:
-    """Print where the broker listens, in one line."""
+def announce(bootstrap: str, *, as_json: bool) -> None:
+    """Print where the broker or proxy listens, in one line."""
     if as_json:
-        say(json.dumps({"bootstrap": broker.bootstrap}))
+        say(json.dumps({"bootstrap": bootstrap}))
     else:
-        say(f"Listening on {broker.bootstrap}. Ctrl-C ends it.")
+        say(f"Listening on {bootstrap}. Ctrl-C ends it.")
     sys.stdout.flush()
 
 

@@ -11,6 +11,8 @@ from checkers.validation.models import ModelMapping
 from spec.core import SpecError, look_up
 
 MAPPINGS: dict[str, str] = {
+    "consumer": "checkers.validation.consumer:ConsumerMapping",
+    "coordinator": "checkers.validation.coordinator:CoordinatorMapping",
     "replica": "checkers.validation.replica:ReplicaMapping",
     "group-log": "checkers.kafka_logs.group_log:GroupLog",
 }

@@ -63,7 +63,7 @@ class Reason:
     differences: tuple[Difference, ...] = ()
     """How the nearest successor differs from the observation."""
     allowed: tuple[str, ...] = ()
-    """The steps that are allowed in this state instead."""
+    """What is allowed in this state instead; empty: `TraceMapping.allowed`."""
     distance: float = 0
     """How far the state is from one that explains the event; the nearest state is reported."""
 
@@ -129,6 +129,10 @@ class TraceMapping(ABC):
 
     def missing(self, state: Any) -> str:
         """What must still follow if the trace is whole; empty if it may end in this state."""
+        return ""
+
+    def undecided(self, state: Any) -> str:
+        """Why an accepted trace is inconclusive all the same; empty if it is not."""
         return ""
 
     def show(self, state: Any) -> Any:

@@ -12,13 +12,24 @@ from checkers.validation.mapping import BadEvent, Content
 IN_ORDER = "events are in the order of their sequence"
 """The guard of an event that comes after a later one."""
 
+SEQUENCE = {
+    "type": "integer",
+    "minimum": 1,
+    "description": "The number of the event in its recording: a gap shows missing events.",
+}
+OBSERVED = {
+    "enum": ["all", "some"],
+    "description": "all: no event is missing, although they have no sequence.",
+}
+"""The schemas of the keys that say whether events are missing."""
+
 
 @attrs.frozen
 class Progress:
     """How far a trace has come."""
 
     is_whole: bool
-    """Whether no event is missing so far."""
+    """Whether no event is missing so far: by the header for events without a sequence."""
     latest: int = 0
     """The sequence of the latest event."""
 
@@ -27,23 +38,21 @@ class Progress:
         return sequence is None or sequence > self.latest
 
     def after(self, sequence: int | None) -> Progress:
-        """With another event."""
+        """With another event; the first sequence decides by itself whether events are missing."""
         if sequence is None:
             return self
-        return Progress(self.is_whole and sequence == self.latest + 1, sequence)
+        is_whole = sequence == 1 if not self.latest else self.is_whole
+        return Progress(is_whole and sequence == self.latest + 1, sequence)
 
 
-def begin(header: Mapping[str, Any], content: Content | None = None) -> Progress:
-    """Before the first event: whether any is missing is known by the events' `sequence`.
-
-    A header with `"observed": "all"` says so for events without one.
-    """
-    return Progress(header.get("observed", "all") == "all")
+def nothing_seen(header: Mapping[str, Any]) -> Progress:
+    """Before the first event."""
+    return Progress(header.get("observed") == "all")
 
 
 def sequence_of(content: Content) -> int | None:
     """The sequence of an event, if it has one."""
     sequence = content.get("sequence")
-    if sequence is not None and type(sequence) is not int:
-        raise BadEvent(f"sequence is a number, not {sequence!r:.60}")
+    if sequence is not None and (type(sequence) is not int or sequence < 1):
+        raise BadEvent(f"sequence is a positive number, not {sequence!r:.60}")
     return sequence

@@ -106,6 +106,20 @@ class BrokerSettings:
             for field in attrs.fields(type(self))
         }
 
+    def for_trace(self) -> dict[str, Any]:
+        """The header of a recorded trace: what decides how groups are coordinated."""
+        names = (
+            "initial_rebalance_delay",
+            "min_session_timeout",
+            "max_session_timeout",
+            "max_group_size",
+        )
+        known = attrs.fields_dict(type(self))
+        return {
+            "variant": (JAVA if self.java_coordinator else SCALA).name,
+            "settings": {known[name].metadata["name"]: getattr(self, name) for name in names},
+        }
+
     def for_coordinator(self) -> Settings:
         """The coordinator's share of them."""
         return Settings(

@@ -33,6 +33,8 @@ class Observer:
     consumer: str
     group: str
     membership: Callable[[], Membership]
+    instance: str | None = None
+    """Its `group.instance.id`, if it is a static member."""
     positions: dict[str, int] = attrs.field(factory=dict)
     """The next offset of each partition that it owns and has polled."""
     rebalances: int = 0
@@ -46,6 +48,7 @@ class Observer:
             consumer=self.consumer,
             group=self.group,
             member_id=member or None,
+            instance=self.instance,
             generation=generation if generation >= 0 else None,
             **fields,
         )
@@ -83,11 +86,12 @@ class Observer:
         self.add("committing", offsets=chosen)
         return chosen
 
-    def sought(self, topic: str, partition: int, offset: int | None = None) -> None:
-        """The position is set, to None if it is the log's start or end."""
-        key = f"{topic}-{partition}"
-        self.positions.pop(key, None)
-        self.add("sought", partitions=[[topic, partition]], offsets={key: offset})
+    def sought(self, partitions: Partitions, offset: int | None = None) -> None:
+        """Positions are set, to None if it is not known where they are."""
+        named = [f"{p.topic}-{p.partition}" for p in partitions]
+        for key in named:
+            self.positions.pop(key, None)
+        self.add("sought", offsets=dict.fromkeys(named, offset))
 
 
 class Recorded:
@@ -128,7 +132,11 @@ def record_kafka_python(consumer: Any, recording: Recording, name: str | None = 
         return known.member_id, known.generation_id
 
     observer = Observer(
-        recording, name or consumer.config["client_id"], consumer.config["group_id"], membership
+        recording,
+        name or consumer.config["client_id"],
+        consumer.config["group_id"],
+        membership,
+        consumer.config["group_instance_id"],
     )
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -193,8 +201,18 @@ class RecordedKafkaPython(Recorded):
 
     def seek(self, partition: Any, offset: int) -> None:
         """Set the position."""
-        self._observer.sought(partition.topic, partition.partition, offset)
+        self._observer.sought([partition], offset)
         self._inner.seek(partition, offset)
+
+    def seek_to_beginning(self, *partitions: Any) -> None:
+        """Set positions."""
+        self._observer.sought(partitions or self._inner.assignment())
+        self._inner.seek_to_beginning(*partitions)
+
+    def seek_to_end(self, *partitions: Any) -> None:
+        """Set positions."""
+        self._observer.sought(partitions or self._inner.assignment())
+        self._inner.seek_to_end(*partitions)
 
     def close(self, *args: Any, **kwargs: Any) -> None:
         """Leave the group."""
@@ -220,7 +238,11 @@ def record_aiokafka(consumer: Any, recording: Recording, name: str | None = None
         return getattr(coordinator, "member_id", ""), getattr(coordinator, "generation", -1)
 
     observer = Observer(
-        recording, name or consumer._client._client_id, consumer._group_id, membership
+        recording,
+        name or consumer._client._client_id,
+        consumer._group_id,
+        membership,
+        consumer._group_instance_id,
     )
 
     class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -285,8 +307,23 @@ class RecordedAiokafka(Recorded):
 
     def seek(self, partition: Any, offset: int) -> None:
         """Set the position."""
-        self._observer.sought(partition.topic, partition.partition, offset)
+        self._observer.sought([partition], offset)
         self._inner.seek(partition, offset)
+
+    async def seek_to_beginning(self, *partitions: Any) -> Any:
+        """Set positions."""
+        self._observer.sought(partitions or self._inner.assignment())
+        return await self._inner.seek_to_beginning(*partitions)
+
+    async def seek_to_end(self, *partitions: Any) -> Any:
+        """Set positions."""
+        self._observer.sought(partitions or self._inner.assignment())
+        return await self._inner.seek_to_end(*partitions)
+
+    async def seek_to_committed(self, *partitions: Any) -> Any:
+        """Set positions."""
+        self._observer.sought(partitions or self._inner.assignment())
+        return await self._inner.seek_to_committed(*partitions)
 
     async def stop(self) -> None:
         """Leave the group."""
@@ -304,8 +341,13 @@ class RecordedAiokafka(Recorded):
 # -- confluent-kafka --------------------------------------------------------------------------
 
 
-def record_confluent_kafka(consumer: Any, recording: Recording, name: str, group: str) -> Any:
-    """A confluent-kafka `Consumer` that records; it does not tell its own name and group."""
+def record_confluent_kafka(
+    consumer: Any, recording: Recording, name: str, group: str, instance: str | None = None
+) -> Any:
+    """A confluent-kafka `Consumer` that records.
+
+    It does not tell its configuration: the name, group and `group.instance.id` are given.
+    """
 
     def membership() -> Membership:
         try:
@@ -314,7 +356,7 @@ def record_confluent_kafka(consumer: Any, recording: Recording, name: str, group
         except RuntimeError:  # the consumer is closed
             return "", -1
 
-    return RecordedConfluentKafka(consumer, Observer(recording, name, group, membership))
+    return RecordedConfluentKafka(consumer, Observer(recording, name, group, membership, instance))
 
 
 def generation_in(packed: bytes) -> int:
@@ -390,9 +432,18 @@ class RecordedConfluentKafka(Recorded):
 
     def seek(self, partition: Any) -> None:
         """Set the position."""
-        offset = partition.offset if partition.offset >= 0 else None
-        self._observer.sought(partition.topic, partition.partition, offset)
+        self._observer.sought([partition], partition.offset if partition.offset >= 0 else None)
         self._inner.seek(partition)
+
+    def assign(self, partitions: list[Any]) -> None:
+        """Take partitions, of which some may begin at an offset that the application has chosen."""
+        self._observer.sought(partitions)
+        self._inner.assign(partitions)
+
+    def incremental_assign(self, partitions: list[Any]) -> None:
+        """Take further partitions, as `assign` does."""
+        self._observer.sought(partitions)
+        self._inner.incremental_assign(partitions)
 
     def close(self) -> None:
         """Leave the group."""

@@ -14,15 +14,13 @@ response shows one: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE or COORDINATOR_LO
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from math import inf
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import attrs
 
 from checkers.conformance.history import Ask
-from checkers.conformance.translate import comparable
-from checkers.conformance.worlds import Names, Write, orders, outcomes, same, ties
+from checkers.conformance.worlds import Write, orders, outcomes, ties
 from spec.coordinator import Group, Outcome, handle, handle_unknown
 from spec.coordinator.clock import duration, starts
 from spec.coordinator.failover import load, unload
@@ -32,50 +30,23 @@ from spec.coordinator.sessions import Timer, armed, fire
 from spec.coordinator.state import Replacement
 from spec.core import evolve
 from spec.messages import (
+    NO_MEMBER_ID,
     Error,
     GroupMetadata,
     GroupState,
     Heartbeat,
-    HeartbeatResponse,
-    JoinGroupResponse,
+    JoinGroup,
     OffsetCommit,
-    OffsetCommitResponse,
     Response,
     Settings,
 )
 
 SLACK = 100.0
 """How much earlier than its time a timer may seem to expire, in milliseconds: clocks are coarse."""
+UNNAMED = "m?"
+"""How the name of a member begins whose id no response has shown."""
 MOST_STORED = 3
 """How many of the latest records of the group a failover may load."""
-
-FAILOVER = frozenset(
-    {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
-)
-"""Errors of a coordinator that moves."""
-ENVIRONMENT = FAILOVER | {
-    "GROUP_AUTHORIZATION_FAILED",
-    "GROUP_MAX_SIZE_REACHED",
-    "INVALID_GROUP_ID",
-    "INVALID_REQUEST",
-    "INVALID_SESSION_TIMEOUT",
-    "REQUEST_TIMED_OUT",
-    "UNSUPPORTED_VERSION",
-}
-"""Errors that depend on what a trace does not show: settings, rights, other brokers."""
-OF_PARTITIONS = frozenset(
-    {
-        "OFFSET_METADATA_TOO_LARGE",
-        "TOPIC_AUTHORIZATION_FAILED",
-        "UNKNOWN_TOPIC_ID",
-        "UNKNOWN_TOPIC_OR_PARTITION",
-    }
-)
-"""Errors of single partitions in the response to an OffsetCommit."""
-
-
-class TooMany(Exception):
-    """More states explain the trace than are kept."""
 
 
 @attrs.frozen
@@ -89,7 +60,7 @@ class Call(Ask):
     @property
     def symbol(self) -> str:
         """The name of a new member until a response shows its id."""
-        return f"m?{self.number}"
+        return f"{UNNAMED}{self.number}"
 
     @property
     def changes_group(self) -> bool:
@@ -132,10 +103,19 @@ class World:
         )
 
 
-def new_worlds(settings: Settings) -> frozenset[World]:
+def has_unnamed(world: World) -> bool:
+    """Whether a member may have an id that no response has shown."""
+    members = {*world.group.pending, *(m.id for m in world.group.members)}
+    return any(m.startswith(UNNAMED) for m in members) or any(
+        isinstance(call.request, JoinGroup) and call.request.member == NO_MEMBER_ID
+        for call in world.waiting
+    )
+
+
+def new_worlds(settings: Settings) -> tuple[World, ...]:
     """The worlds before the first event: the group is unknown, or has no members."""
     unknown = World(Group(state=GroupState.DEAD, settings=settings))
-    return frozenset({unknown, World(Group(settings=settings))})
+    return unknown, World(Group(settings=settings))
 
 
 # -- requests ---------------------------------------------------------------------------------
@@ -178,6 +158,8 @@ def steps(world: World, now: float, known_delay: bool) -> Iterator[World]:
             yield from handled(world, call)
     if world.writes:
         yield from write_completes(world)
+    if world.group.state is GroupState.EMPTY:
+        yield deleted(world)
     timed = armed(world.group)
     for timer, earliest in world.timers:
         is_delay = timer.kind == "initial delay"
@@ -186,6 +168,22 @@ def steps(world: World, now: float, known_delay: bool) -> Iterator[World]:
             stopped = evolve(world, timers=tuple(t for t in world.timers if t[0] != timer))
             for group in orders(world.group):
                 yield from after(stopped, fire(group, timer), begin)
+
+
+def deleted(world: World) -> World:
+    """The world after an administrator, or the expiry of offsets, has deleted an empty group.
+
+    Kafka: `GroupCoordinatorShard.cleanupGroupMetadata`.
+    """
+    unknown = Group(state=GroupState.DEAD, settings=world.group.settings)
+    return evolve(
+        world,
+        group=unknown,
+        stored=(),
+        timers=(),
+        has_generation=True,
+        possible=tuple((c, a | {answer(unknown, c)}) for c, a in world.possible),
+    )
 
 
 def handled(world: World, call: Call) -> Iterator[World]:
@@ -268,192 +266,3 @@ def fail_over(world: World) -> Iterator[World]:
             possible=tuple((c, a | {answer(group, c)}) for c, a in world.possible),
             timers=timers_after(blank, group, world.time, None),
         )
-
-
-# -- responses --------------------------------------------------------------------------------
-
-
-def explain(
-    worlds: Iterable[World],
-    call: Call,
-    observed: Any,
-    now: float,
-    *,
-    known_delay: bool,
-    most: int,
-) -> frozenset[World]:
-    """The worlds after a response was seen; none if nothing explains it."""
-    todo = list(worlds)
-    seen = set(todo)
-    found = set()
-    from_environment = errors_in(observed) & ENVIRONMENT
-    while todo:
-        world = todo.pop()
-        explained, is_settled = seen_in(world, call, observed)
-        found.update(explained)
-        if from_environment and not is_settled:
-            found.update(unanswerable(world, call, observed))
-        if is_settled:
-            continue
-        for following in steps(world, now, known_delay):
-            if following not in seen:
-                if len(seen) >= most:
-                    raise TooMany
-                seen.add(following)
-                todo.append(following)
-    return merged(found)
-
-
-def seen_in(world: World, call: Call, observed: Any) -> tuple[list[World], bool]:
-    """The world after the response, if it has sent it, and whether no step changes that."""
-    if not call.changes_group:
-        for each, answers in world.possible:
-            if each == call:
-                agrees = any(is_same(expected, observed) for expected in answers)
-                return ([without_possible(world, call, observed)] if agrees else []), agrees
-        return [world], True  # the connection was closed
-    for each, expected in world.sent:
-        if each == call:
-            rest = evolve(world, sent=tuple(pair for pair in world.sent if pair[0] != call))
-            named = bind(rest, call, expected, observed)
-            return ([] if named is None else [named]), True
-    return [], False
-
-
-def without_possible(world: World, call: Call, observed: Any) -> World:
-    """The world after the response to a request that does not change the group was seen."""
-    rest = evolve(world, possible=tuple(pair for pair in world.possible if pair[0] != call))
-    renews = Error.NONE in errors_in(observed) or (
-        isinstance(observed, HeartbeatResponse) and observed.error is Error.REBALANCE_IN_PROGRESS
-    )
-    request: Any = call.request
-    member = world.group.member(request.member)
-    if not renews or member is None:
-        return rest
-    timer, expiry = Timer("session", member.id), call.since + member.session_timeout - SLACK
-    renewed = tuple((t, max(e, expiry) if t == timer else e) for t, e in rest.timers)
-    return evolve(rest, timers=renewed)
-
-
-def unanswerable(world: World, call: Call, observed: Any) -> Iterator[World]:
-    """The worlds after an error that the group does not explain."""
-    fails = bool(errors_in(observed) & FAILOVER)
-    if call in world.waiting:
-        yield evolve(world, waiting=tuple(c for c in world.waiting if c != call))
-        if fails:
-            rest = evolve(world, waiting=tuple(c for c in world.waiting if c != call))
-            yield from fail_over(rest)
-    elif not call.changes_group:
-        rest = evolve(world, possible=tuple(p for p in world.possible if p[0] != call))
-        yield rest
-        if fails:
-            yield from fail_over(rest)
-    elif fails:
-        for moved in fail_over(world):
-            kept = tuple(pair for pair in moved.sent if pair[0] != call)
-            if kept != moved.sent:
-                yield evolve(moved, sent=kept)
-        if world.writes:
-            for failed in write_completes(world, observed.error):
-                explained, _ = seen_in(failed, call, observed)
-                yield from explained
-
-
-def errors_in(response: Any) -> set[Any]:
-    """The errors of a response, those of its partitions included."""
-    if isinstance(response, OffsetCommitResponse):
-        return {error for _, error in response.partitions}
-    return {response.error}
-
-
-def is_same(expected: Any, observed: Any) -> bool:
-    """Whether the response to a request that does not change the group is the expected one."""
-    if isinstance(expected, HeartbeatResponse):
-        return bool(expected == observed)
-    return errors_in(observed) - OF_PARTITIONS <= errors_in(expected)
-
-
-def bind(world: World, call: Call, expected: Any, observed: Any) -> World | None:
-    """The world with the ids and the generation that a response shows; None if it differs."""
-    if (
-        isinstance(expected, JoinGroupResponse)
-        and expected.generation >= 0
-        and observed.generation >= 0
-        and not world.has_generation
-    ):
-        later = observed.generation - expected.generation
-        expected = evolve(expected, generation=observed.generation)
-        world = with_later_generation(world, later)
-    members = [m.id for m in world.group.members] + list(world.group.pending)
-    known = {*members, *ids_in(expected)}
-    names = Names((m, m) for m in known if not m.startswith("m?"))
-    if not same(names, comparable(call, expected), comparable(call, observed)):
-        return None
-    revealed = {s: a for s, a in names.actual.items() if s != a}
-    if not revealed:
-        return world
-    bound: World = rename(world, revealed)
-    members_in_order = tuple(sorted(bound.group.members, key=lambda m: m.id))
-    return evolve(bound, group=evolve(bound.group, members=members_in_order))
-
-
-def ids_in(response: Any) -> set[str]:
-    """The member ids that a response names."""
-    if not isinstance(response, JoinGroupResponse):
-        return set()
-    named = {response.member, response.leader, *(m[0] for m in response.members)}
-    return named - {""}
-
-
-def with_later_generation(world: World, later: int) -> World:
-    """The world of a group that had generations before the trace began."""
-    sent = tuple(
-        (c, evolve(r, generation=r.generation + later))
-        if isinstance(r, JoinGroupResponse) and r.generation >= 0
-        else (c, r)
-        for c, r in world.sent
-    )
-    return evolve(
-        world,
-        group=evolve(world.group, generation=world.group.generation + later),
-        writes=tuple(w + later if isinstance(w, int) else w for w in world.writes),
-        stored=tuple(evolve(r, generation=r.generation + later) for r in world.stored),
-        sent=sent,
-        has_generation=True,
-    )
-
-
-def rename(value: Any, names: dict[str, str]) -> Any:
-    """The value with other names of members, wherever they stand."""
-    match value:
-        case str():
-            return names.get(value, value)
-        case Call() | Settings():
-            return value
-        case frozenset():
-            return frozenset(rename(item, names) for item in value)
-        case tuple():
-            items = [rename(item, names) for item in value]
-            return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-        case _ if attrs.has(type(value)):
-            changes = {
-                field.name: rename(getattr(value, field.name), names)
-                for field in attrs.fields(type(value))
-            }
-            return evolve(value, **changes)
-        case _:
-            return value
-
-
-def merged(worlds: Iterable[World]) -> frozenset[World]:
-    """The worlds, of those that differ in times alone only one: with the earliest times."""
-    found: dict[World, World] = {}
-    for world in worlds:
-        key = evolve(world, timers=tuple((t, 0.0) for t, _ in world.timers), time=0.0)
-        other = found.get(key)
-        if other is not None:
-            earliest = dict(other.timers)
-            timers = tuple((t, min(e, earliest.get(t, inf))) for t, e in world.timers)
-            world = evolve(world, timers=timers, time=min(world.time, other.time))
-        found[key] = world
-    return frozenset(found.values())
