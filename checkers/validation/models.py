@@ -110,12 +110,14 @@ class ModelMapping(TraceMapping):
             if not named:
                 raise BadEvent(f"no rule chooses {', '.join(map(str, choices))}")
             return named
-        rule = self.rules.get(name) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            raise BadEvent('"rule" is not a name')
+        rule = self.rules.get(name)
         if rule is None and name in self.others:
             return ()
         if rule is None:
             try:
-                look_up(f"rule of {self.system.variant.name}", str(name), self.rules)
+                look_up(f"rule of {self.system.variant.name}", name, self.rules)
             except SpecError as error:
                 raise BadEvent(str(error)) from None
         assert rule is not None
