@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -29,8 +30,12 @@ from checkers.kafka_logs.traces import by_group
 
 LONG_ROUND_MS = 1_000
 """Of a shorter round nobody asks who was waited for."""
+SOON_MS = 5_000
+"""A client leaves within this time of saying that it will."""
 NEAR_MS = 20
 """Two logs tell of one moment at times that differ so much."""
+LAST = "\U0010ffff"
+"""A text after all names."""
 RETURNS_WITHIN_MS = 30 * 60_000
 """A client that joins so long after it was removed is taken to have come back."""
 
@@ -320,7 +325,7 @@ class GroupReader:
         if last:
             last.departed = [*last.departed, *self.departed]
         refine_triggers(self.group.rounds)
-        add_clients(self.group.rounds, self.client_events)
+        add_clients(self.group.rounds, self.client_events, self.timeouts)
         return self.group
 
 
@@ -337,41 +342,54 @@ def refine_triggers(rounds: Iterable[Round]) -> None:
             one.trigger = attrs.evolve(one.trigger, cause=known)
 
 
-def add_clients(rounds: Sequence[Round], events: Iterable[Event]) -> None:
+def add_clients(
+    rounds: Sequence[Round], events: Iterable[Event], timeouts: Mapping[str, tuple[int, int]]
+) -> None:
     """Who was waited for, and who did not poll, from the logs of clients and of requests."""
-    joins = []
+    joins: list[tuple[float, str]] = []
+    unpolled: dict[str, list[int]] = {}
     for event in events:
-        if event["event"] == "poll_timeout":
-            explain_leave(rounds, event)
-        elif event["event"] == "joining":
-            joins.append((event.get("time_ms"), event["node"]))
-        elif event["event"] == "request" and event["api"] == "JoinGroup":
-            joins.append((event["time_ms"], event["fields"].get("memberId") or event["client"]))
-    for one in rounds:
-        if one.start_ms is None or one.end_ms is None or one.end_ms - one.start_ms < LONG_ROUND_MS:
+        time_ms = event.get("time_ms")
+        if time_ms is None:
             continue
-        if any(departure.cause is REBALANCE_TIMEOUT for departure in one.departed):
-            continue  # the round waited for a member that never came
-        inside = [
-            (t, who)
-            for t, who in joins
-            if t is not None and one.start_ms <= t <= one.end_ms + NEAR_MS
-        ]
-        if inside:
-            time_ms, who = max(inside)
-            one.waited_for, one.waited_ms = str(who), time_ms - one.start_ms
-
-
-def explain_leave(rounds: Sequence[Round], event: Event) -> None:
-    """A client that says that it did not poll: so it left for that reason."""
+        if event["event"] == "poll_timeout":
+            unpolled.setdefault(event["node"], []).append(time_ms)
+        elif event["event"] == "joining":
+            joins.append((time_ms, event["node"]))
+        elif event["event"] == "request" and event["api"] == "JoinGroup":
+            joins.append((time_ms, event["fields"].get("memberId") or event["client"] or "?"))
+    joins.sort()
     for one in rounds:
-        for departure in one.departed:
-            apart = between(departure.time_ms, event.get("time_ms"))
-            near = apart is not None and abs(apart) < 5_000
-            if departure.cause is LEFT and near and client_of(departure.member) == event["node"]:
-                departure.cause = POLL_TIMEOUT
-                if departure.member in one.trigger.members:
-                    one.trigger = attrs.evolve(one.trigger, cause=POLL_TIMEOUT)
+        explain_leaves(one, unpolled, timeouts)
+        add_waited_for(one, joins)
+
+
+def explain_leaves(
+    one: Round, unpolled: Mapping[str, Sequence[int]], timeouts: Mapping[str, tuple[int, int]]
+) -> None:
+    """A client that says that it did not poll: so it left for that reason."""
+    for departure in one.departed:
+        client, left_ms = client_of(departure.member), departure.time_ms
+        if departure.cause is not LEFT or left_ms is None:
+            continue
+        if any(abs(time_ms - left_ms) < SOON_MS for time_ms in unpolled.get(client, ())):
+            departure.cause = POLL_TIMEOUT
+            departure.timeout_ms = timeouts.get(client, (None, None))[1]
+            if departure.member in one.trigger.members:
+                one.trigger = attrs.evolve(one.trigger, cause=POLL_TIMEOUT)
+
+
+def add_waited_for(one: Round, joins: Sequence[tuple[float, str]]) -> None:
+    """Who joined last in a round that took long, if nobody was removed for not joining at all."""
+    took = between(one.start_ms, one.end_ms)
+    if one.start_ms is None or one.end_ms is None or took is None or took < LONG_ROUND_MS:
+        return
+    if any(departure.cause is REBALANCE_TIMEOUT for departure in one.departed):
+        return
+    last = bisect_right(joins, (one.end_ms + NEAR_MS, LAST)) - 1
+    if last >= 0 and joins[last][0] >= one.start_ms:
+        time_ms, one.waited_for = joins[last]
+        one.waited_ms = round(time_ms - one.start_ms)
 
 
 def headline(one: Round) -> str:

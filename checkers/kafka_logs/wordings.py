@@ -126,12 +126,14 @@ class Table:
         """The wordings that tell an event come first."""
         wordings = [wording for table in tables for wording in table]
         self.wordings: Sequence[Wording] = sorted(wordings, key=lambda one: not one.event)
-        anchors = sorted({one.anchor for one in wordings}, key=len, reverse=True)
-        self.any_anchor = re.compile("|".join(map(re.escape, anchors)))
+        self.anchors = tuple(dict.fromkeys(one.anchor for one in self.wordings))
 
     def may_match(self, text: str) -> bool:
-        """Whether a line has the words of any wording. A quick test: most lines do not."""
-        return self.any_anchor.search(text) is not None
+        """Whether a line has the words of any wording. Most lines do not, so this is quick."""
+        for anchor in self.anchors:  # noqa: SIM110 - twice as fast as any()
+            if anchor in text:
+                return True
+        return False
 
     def read(self, message: str) -> tuple[Wording, dict[str, Any]] | None:
         """The wording of a message, and its fields."""

@@ -22,12 +22,12 @@ def clients(version: str) -> list[Path]:
     return sorted((FOLDER / version / "clients").glob("*.gz"))
 
 
-@cache
 def read_brokers(version: str) -> Reading:
     """What the brokers' logs tell."""
     return read(*brokers(version))
 
 
+@cache
 def read(*paths: Path) -> Reading:
-    """What logs tell."""
+    """What logs tell; nobody changes it, so it is read once."""
     return read_logs(find_files(paths, []))
