@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.validation import Validation, from_lines, from_objects, validate_recordings
+from checkers.validation import MAPPINGS, Validation, from_lines, from_objects, validate_recordings
 from checkers.validation.page import validation_page
 from checkers.validation.report import lines
 from spec.core import SpecError
@@ -49,7 +49,7 @@ def told(validation: Validation) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["group", "die-hard", "replica"])
+@pytest.mark.parametrize("name", ["group", "die-hard", *MAPPINGS])
 @given(header=HEADERS, events=EVENTS)
 @settings(max_examples=60, derandomize=True, deadline=None, database=None)
 def test_any_event_has_a_verdict(name: str, header: dict[str, Any], events: list[Any]) -> None:
