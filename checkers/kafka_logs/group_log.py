@@ -35,7 +35,7 @@ class GroupLog(TraceMapping):
     def read(self, content: Content) -> Content:
         """The event, with whole numbers where there should be."""
         event = content.get("event")
-        if event not in GROUP_EVENTS:
+        if not isinstance(event, str) or event not in GROUP_EVENTS:
             raise BadEvent(f"the event {event!r:.40} is not one of group-log")
         for name in NUMBERS:
             if name in content and type(content[name]) is not int:

@@ -50,3 +50,9 @@ def test_a_blocked_rule_is_rejected_with_its_guard() -> None:
 def test_frontiers_can_be_pickled() -> None:
     frontier = begin(find_mapping({"mapping": "group"}))
     assert pickle.loads(pickle.dumps(frontier)) == frontier
+
+
+def test_a_rule_of_another_variant_is_never_enabled() -> None:
+    rule = "follower_fetches_in_any_epoch"
+    record = verdict_on(trace("partition", [{"rule": rule}], variant="kafka-4.1")).to_json()
+    assert (record["verdict"], record["guard"]) == ("rejected", "kafka-4.1 has this rule")
