@@ -387,9 +387,9 @@ def add_waited_for(one: Round, joins: Sequence[tuple[float, str]]) -> None:
     if any(departure.cause is REBALANCE_TIMEOUT for departure in one.departed):
         return
     last = bisect_right(joins, (one.end_ms + NEAR_MS, LAST)) - 1
-    if last >= 0 and joins[last][0] >= one.start_ms:
-        time_ms, one.waited_for = joins[last]
-        one.waited_ms = round(time_ms - one.start_ms)
+    waited = joins[last][0] - one.start_ms if last >= 0 else 0
+    if waited > took / 2:  # otherwise it waited for something else
+        one.waited_for, one.waited_ms = joins[last][1], round(waited)
 
 
 def headline(one: Round) -> str:
