@@ -31,8 +31,8 @@ MODELS: Mapping[str, Mapping[str, int]] = {
 """By model: bounds of the walks."""
 DEGREES = (1.0, 0.75, 0.5, 0.25)
 """How much is observed."""
-STEPS = 20
-MOST_STATES = 1_000
+STEPS = 15
+MOST_STATES = 500
 
 Path = tuple[str | int, ...]
 
@@ -107,23 +107,25 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     started = time.perf_counter()
-    found = {
-        degree: {name: measure(name, degree, options.walks) for name in MODELS}
-        for degree in DEGREES
-    }
-    if options.json:
-        print(json.dumps({str(degree): row for degree, row in found.items()}))
-        return
-    print(f"| observed | {' | '.join(MODELS)} | false rejections |")
-    print(f"|---|{'---|' * len(MODELS)}---|")
-    for degree, row in found.items():
+    if not options.json:
+        print(f"| observed | {' | '.join(MODELS)} | false rejections |")
+        print(f"|---|{'---|' * len(MODELS)}---|", flush=True)
+    found = {}
+    for degree in DEGREES:
+        row = {name: measure(name, degree, options.walks) for name in MODELS}
+        found[str(degree)] = row
+        if options.json:
+            continue
         cells = [
             f"{100 * (c['at_event'] + c['later']) / c['altered']:.0f} % ({c['later']} later)"
             for c in row.values()
         ]
         false = sum(c["false"] for c in row.values())
-        print(f"| {degree:.0%} | {' | '.join(cells)} | {false} |")
-    print(f"{options.walks} walks of each model, {time.perf_counter() - started:.0f} s")
+        print(f"| {degree:.0%} | {' | '.join(cells)} | {false} |", flush=True)
+    if options.json:
+        print(json.dumps(found))
+    else:
+        print(f"{options.walks} walks of each model, {time.perf_counter() - started:.0f} s")
 
 
 if __name__ == "__main__":

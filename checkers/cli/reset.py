@@ -216,16 +216,9 @@ def print_plans(plans: Sequence[Plan], *, topics_are_whole: bool) -> None:
     rows = []
     for plan in plans:
         for move in plan.moves:
-            p = move.found
-            numbers = (
-                p.partition.partition,
-                p.committed,
-                move.new,
-                *(
-                    move.effect.skipped,
-                    move.effect.repeated,
-                ),
-            )
+            p, effect = move.found, move.effect
+            offsets = (p.committed, move.new, effect.skipped, effect.repeated)
+            numbers = (p.partition.partition, *offsets)
             cells = ["–" if number is None else str(number) for number in numbers]
             rows.append([plan.group.name or "–", p.partition.topic, *cells])
     columns = ("group", "topic", "partition", "committed", "new", "skipped", "repeated")
@@ -249,9 +242,7 @@ def remarks(plan: Plan) -> list[str]:
         lines.append("It has members, so Kafka refuses to reset it: stop them, and plan again.")
     unknown = sum(move.found.start is None for move in plan.moves)
     if unknown:
-        lines.append(
-            f"{unknown} without a known log start: Kafka raises offsets below it; give --starts."
-        )
+        lines.append(f"{unknown} log starts are unknown and count as 0: give --starts.")
     lines += [
         f"{move.found.partition}: {move.new} is outside the log; auto.offset.reset decides."
         for move in plan.moves

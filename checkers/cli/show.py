@@ -84,7 +84,7 @@ def show(
     kspec show lost.itf.json --variant kip-320
     """
     from traces.itf import parse, to_itf
-    from traces.story import tell, tell_plainly
+    from traces.story import tell_plainly
 
     target = OutputFile(html) if html else None
     script = story_named(file)
@@ -96,12 +96,7 @@ def show(
     except BadTrace as error:
         rejected, drawn = f"{name_of(file)}: {error}", not isinstance(error, UnknownSystem)
     if trace:
-        violated = is_violation(trace)
-        story = tell(trace, what_it_shows(trace, violated=violated), violated=violated)
-        if script is not None:
-            kept = f"{script.property} holds in every state"
-            verdict = story.verdict if violated else kept
-            story = attrs.evolve(story, why=script.about, verdict=verdict)
+        story = told(trace, script)
     else:
         story = tell_plainly(document, name_of(Path(file.name)))
         verdict = f"Rejected: {rejected}" if rejected else unchecked(story)
@@ -126,6 +121,18 @@ def show(
             complain(f"`kspec validate {known} {file}` checks traces with gaps, and says more")
         return EXIT_REJECTED
     return 0
+
+
+def told(trace: Trace, script: Script | None = None) -> Story:
+    """A trace, or one of kspec's stories, ready to be drawn."""
+    from traces.story import tell
+
+    violated = is_violation(trace)
+    story = tell(trace, what_it_shows(trace, violated=violated), violated=violated)
+    if script is None:
+        return story
+    kept = f"{script.property} holds in every state"
+    return attrs.evolve(story, why=script.about, verdict=story.verdict if violated else kept)
 
 
 def story_named(file: Path) -> Script | None:

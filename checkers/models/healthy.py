@@ -209,6 +209,8 @@ HEALTHY = {
             coordinator_accepts_sync request=consumer 1
             consumer_receives_assignment consumer=1
             consumer_applies_assignment_incrementally consumer=1
+            consumer_receives_assignment consumer=0
+            consumer_applies_assignment_incrementally consumer=0
         """,
     ),
     "leader-change": Script(

@@ -128,7 +128,7 @@ def chosen(groups: Sequence[Group], names: Sequence[str]) -> list[Group]:
     if len(names) == 1 and len(groups) == 1 and groups[0].name is None:
         return [attrs.evolve(groups[0], name=names[0])]
     by_name = {group.name: group for group in groups if group.name is not None}
-    return [look_up("group", name, by_name) for name in names] or list(groups)
+    return [look_up("group", name, by_name) for name in dict.fromkeys(names)] or list(groups)
 
 
 Offsets: TypeAlias = Mapping[TopicPartition, int | None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec.core import Claims, always, leads_to
-from spec.group import consumer, coordinator, scala
+from spec.group import consumer, coordinator, scala, variants
 from spec.group.state import NAMES, Bounds, Owns, Phase, World, consumers
 from spec.messages import NO_GENERATION, GroupState
 
@@ -210,6 +210,10 @@ def can_settle(bounds: Bounds) -> bool:
         coordinator.coordinator_expires_session,
         coordinator.coordinator_expires_pending_member,
         coordinator.successor_loads_group,
+        variants.coordinator_adds_member_at_once,
+        variants.coordinator_replaces_static_member_in_place,
+        variants.consumer_joins_with_stale_claims,
+        variants.leader_trusts_stale_claims,
         scala.scala_coordinator_adds_member,
         scala.scala_coordinator_replaces_static_member,
         scala.scala_coordinator_expires_session,

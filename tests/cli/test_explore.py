@@ -99,6 +99,12 @@ def test_a_file_brings_its_variant_and_bounds(
     assert ran.err == ""
 
 
+def test_a_story_is_loaded_by_its_name(kspec: Kspec, monkeypatch: pytest.MonkeyPatch) -> None:
+    type_in(monkeypatch, "")
+    ran = kspec("explore", "group", "--terminal", "--load", "first-join")
+    assert "  11  consumer_applies_assignment  consumer=0  (consumer)" in ran.out
+
+
 OWN = """
 import attrs
 from spec.core import Model, Step, Variant, evolve, rule

@@ -60,13 +60,27 @@ def test_what_a_trace_lacks_is_named_at_the_prompt(kspec: Kspec, tmp_path: Path)
     assert ran.code == 0
     lost = kspec("validate", "group", "gap.ndjson", "--hidden", "consumer_crashes")
     assert lost.code == 3
-    assert "At most 1 hidden steps between two events: consumer_crashes" in lost.out
+    assert "At most 1 hidden step between two events: consumer_crashes" in lost.out
 
 
 def test_a_whole_trace_must_end_where_a_behaviour_may(kspec: Kspec, tmp_path: Path) -> None:
-    events: list[dict[str, object]] = [{"rule": "first_takes_a"}]
-    write(tmp_path / "cut.ndjson", trace("two-phase-lock", events))
-    assert kspec("validate", "two-phase-lock", "--complete", "cut.ndjson").code in (3, 4, 151)
+    rules = ("lock_in_own_order", "lock_in_own_order", "commit")
+    events: list[dict[str, object]] = [
+        {"rule": rule, "choices": {"transaction": one}} for one in (0, 1) for rule in rules
+    ]
+    write(tmp_path / "whole.ndjson", trace("two-phase-lock", events))
+    write(tmp_path / "cut.ndjson", trace("two-phase-lock", events[:-1]))
+    for file, code in (("whole.ndjson", 0), ("cut.ndjson", 3)):
+        assert kspec("validate", "two-phase-lock", file).code == 0
+        assert kspec("validate", "two-phase-lock", file, "--complete").code == code
+
+
+def test_show_names_validate_for_a_trace_that_it_rejects(kspec: Kspec, tmp_path: Path) -> None:
+    kspec("check", "die-hard", "--out-itf", "solved.itf.json")
+    assert kspec("show", "solved.itf.json", "--set", "big=5").code == 0
+    ran = kspec("show", "solved.itf.json", "--set", "big=4")
+    assert ran.code == 3
+    assert "kspec validate die-hard solved.itf.json" in ran.err.splitlines()[-1]
 
 
 def test_an_itf_file_may_lack_variables_rules_and_choices(kspec: Kspec, tmp_path: Path) -> None:

@@ -28,11 +28,11 @@ import attrs
 
 from checkers.validation.coordinator.diagnosis import (
     expectations,
+    nearest_reason,
     of_fact,
     show,
     show_group,
     who,
-    why,
 )
 from checkers.validation.coordinator.explaining import TooMany, explain
 from checkers.validation.coordinator.messages import (
@@ -219,7 +219,10 @@ class CoordinatorMapping(TraceMapping):
                     worlds = tuple(arrive(w, call) for w in worlds or new_worlds(self.settings))
             state = state.with_worlds(group, worlds)
         facts = asked(state.facts_of(group), event.request)
-        others = [c for c in state.calls if c[0] != event.id][-MOST_CALLS:]
+        others = tuple(c for c in state.calls if c[0] != event.id)
+        if len(others) >= MOST_CALLS:
+            others = others[1:]
+            state = attrs.evolve(state, progress=attrs.evolve(state.progress, is_whole=False))
         calls = (*others, (event.id, group, call, facts.of(event.request)))
         return attrs.evolve(state.with_facts(group, facts), calls=calls, requests=number)
 
@@ -227,7 +230,8 @@ class CoordinatorMapping(TraceMapping):
         """A response was seen; one whose request is missing shows nothing."""
         found = state.call(event.id)
         if found is None:
-            yield state
+            if not self.lacks_request(state, event):
+                yield state
             return
         group, call, before = found
         observed = read_response(call.request, event.fields)
@@ -244,6 +248,11 @@ class CoordinatorMapping(TraceMapping):
                     return
             after = after.with_worlds(group, worlds)
         yield attrs.evolve(after, calls=calls)
+
+    def lacks_request(self, state: Seen, event: Answered) -> bool:
+        """Whether a response has no request although no event is missing."""
+        is_meant = self.only_group in (None, event.group)
+        return state.progress.is_whole and is_meant and state.call(event.id) is None
 
     def explained(
         self, worlds: tuple[World, ...], call: Call, observed: Any, time: float | None
@@ -276,17 +285,22 @@ class CoordinatorMapping(TraceMapping):
         if not state.progress.follows(sequence):
             earlier = Difference("sequence", f"more than {state.progress.latest}", sequence)
             return Reason(IN_ORDER, (earlier,))
-        found = state.call(content.id) if isinstance(content, Answered) else None
-        if found is None or not isinstance(content, Answered):
+        if not isinstance(content, Answered):
             return Reason()
+        found = state.call(content.id)
+        if found is None:
+            return Reason("a response follows its request")
         group, call, before = found
         observed = read_response(call.request, content.fields)
-        is_whole = state.progress.after(sequence).is_whole
-        reasons = [why(w, call, observed) for w in state.listed(group) if is_whole]
+        reasons = []
+        if state.progress.after(sequence).is_whole and state.listed(group):
+            now = inf if content.time is None else float(content.time)
+            worlds, known = state.listed(group), self.knows_delay
+            reasons = [nearest_reason(worlds, call, observed, now, known_delay=known)]
         fact = contradiction(state.facts_of(group), before, call.request, observed)
         if fact is not None:
             reasons.append(of_fact(fact))
-        return min(reasons, key=lambda r: (r.guard is None, r.distance), default=Reason())
+        return min(reasons, key=lambda reason: reason.distance, default=Reason())
 
     def allowed(self, state: Seen) -> Sequence[str]:
         """The responses that may come next."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
 
 from checkers.conformance.guards import follow
+from checkers.conformance.translate import comparable
 from checkers.validation.coordinator.partial import Contradiction, errors_in
-from checkers.validation.coordinator.worlds import UNNAMED, Call, World, handled
+from checkers.validation.coordinator.worlds import UNNAMED, Call, World, handled, steps
 from checkers.validation.mapping import Difference, Reason
 from spec.coordinator.requests import handle_unknown, handler_of
 from spec.messages import Error, GroupState, JoinGroup, SyncGroup
+
+MOST_REACHED = 200
+"""In how many worlds a reason is looked for."""
 
 
 def expectations(world: World, call: Call) -> list[Any]:
@@ -23,18 +28,44 @@ def expectations(world: World, call: Call) -> list[Any]:
     return list(dict.fromkeys(sent))
 
 
-def why(world: World, call: Call, observed: Any) -> Reason:
-    """Why a world does not explain a response."""
-    expected = expectations(world, call)
-    allowed = tuple(sorted({show(response) for response in expected}))
-    if not expected:
-        return Reason(guard=waits_for(call), allowed=("no response yet",), distance=2)
-    nearest = min(expected, key=lambda response: len(fields_that_differ(response, observed)))
-    differences = fields_that_differ(nearest, observed)
-    guard = None
-    if Error.NONE in errors_in(observed) or errors_in(nearest) != errors_in(observed):
-        guard = failing_guard(world, call, nearest)
-    return Reason(guard, tuple(differences), allowed, distance=len(differences))
+def nearest_reason(
+    worlds: Iterable[World], call: Call, observed: Any, now: float, *, known_delay: bool
+) -> Reason:
+    """Why none of the worlds, nor any that hidden steps reach, explains a response."""
+    found: list[Reason] = []
+    for world in reachable(worlds, now, known_delay=known_delay):
+        found += why(world, call, observed)
+    return min(found, key=lambda r: r.distance, default=Reason(waits_for(call), distance=PARKED))
+
+
+PARKED = 100.0
+"""The distance of a response that is not sent yet; that of another error is ten."""
+
+
+def reachable(worlds: Iterable[World], now: float, *, known_delay: bool) -> list[World]:
+    """The worlds and those that hidden steps reach, nearest first, up to a limit."""
+    found = dict.fromkeys(worlds)
+    latest = list(found)
+    while latest and len(found) < MOST_REACHED:
+        after = [w for world in latest for w in steps(world, now, known_delay)]
+        latest = [w for w in dict.fromkeys(after) if w not in found]
+        found |= dict.fromkeys(latest)
+    return list(found)
+
+
+def why(world: World, call: Call, observed: Any) -> list[Reason]:
+    """Why a world that has answered a call does not explain a response: once for each answer."""
+    sent = [r for c, r in world.sent if c == call]
+    sent += [r for c, responses in world.possible if c == call for r in responses]
+    found = []
+    for expected in sent:
+        differences = fields_that_differ(comparable(call, expected), comparable(call, observed))
+        wrong_error = errors_in(expected) != errors_in(observed)
+        guard = failing_guard(world, call, expected) if wrong_error else None
+        distance = len(differences) + 10 * wrong_error
+        if distance:
+            found.append(Reason(guard, tuple(differences), (show(expected),), distance))
+    return found
 
 
 def waits_for(call: Call) -> str:
@@ -123,4 +154,4 @@ def show_group(world: World) -> dict[str, Any]:
 def of_fact(fact: Contradiction) -> Reason:
     """A fact that a response contradicts, whatever is missing."""
     difference = Difference(fact.variable, plain(fact.expected), plain(fact.observed))
-    return Reason(fact.guard, (difference,), distance=5)
+    return Reason(fact.guard, (difference,), distance=20)

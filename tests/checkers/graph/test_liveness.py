@@ -204,6 +204,16 @@ def test_stuttering_is_a_loop_of_one_state() -> None:
     assert replay(system, document) == trace
 
 
+def test_the_loop_rather_than_the_stem_may_pass_the_trigger() -> None:
+    toy = TOYS["Channel"]
+    prop: Any = LeadsTo("Arrives", lambda s: (s.in_flight, s.received), toy.rules[:2])
+    system = attrs.evolve(toy.system("None", "Arrives"), properties=(prop,), rules=toy.rules[:2])
+    assert_shortest(system, most=4)
+    (violation,) = explore(system).violations
+    assert violation.trace is not None
+    assert (violation.states, violation.trace.loop) == (2, 0)
+
+
 # -- what the bounds cut off ----------------------------------------------------------------------
 
 

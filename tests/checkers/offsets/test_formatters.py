@@ -153,6 +153,7 @@ def test_other_text_is_refused(tmp_path: Path, text: str, says: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),
     [(f"{OFFSET}\n", OFFSET), (f"{EMPTY}\r\n", STABLE), (json_offset(), JSON_TOMBSTONE)],
@@ -172,6 +173,7 @@ def test_text_that_is_cut_short_is_read_as_far_as_it_goes(
 NAMES = st.text(st.sampled_from('ab,:[]()=> N"{}'), max_size=12)
 
 
+@pytest.mark.slow
 @given(group=NAMES, metadata=NAMES, offset=st.integers(0, 2**63 - 1))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_printed_is_read_back_or_refused(

@@ -26,7 +26,7 @@ KILLED = "killed"
 """The client id of the consumer that is killed."""
 
 
-def wait_until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+def wait_until(holds: Callable[[], bool], what: str, seconds: float = 600) -> None:
     """Wait until a condition holds."""
     deadline = time.monotonic() + seconds
     while not holds():
