@@ -46,7 +46,7 @@ def explore(system: System[Any], options: Options, *, worth: int | None = None) 
 
 
 def assert_can(system: System[Any]) -> None:
-    """Reject leads-to properties, which need the whole graph, and mutants."""
+    """Reject liveness properties, which need the whole graph, and mutants."""
     for prop in system.properties:
         if not isinstance(prop, Always | Reachable):
             raise SpecError(f"the spark engine cannot check {prop.name}; use --engine reference")

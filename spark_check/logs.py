@@ -126,7 +126,7 @@ def alone(folder: PartitionFolder) -> PartitionFolder:
         only(whole.high_watermarks),
         only(whole.recovery_points),
         only(whole.log_starts),
-        whole.cleaned and whole.cleaned & {name},
+        None if whole.cleaned is None else only(whole.cleaned),
     )
     return attrs.evolve(folder, directory=directory)
 

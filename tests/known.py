@@ -34,3 +34,19 @@ def counterexample(variant: str) -> Trace:
     trace = first_violation(variant).violations[0].trace
     assert trace is not None
     return trace
+
+
+KIP_101_LOSS = (
+    "controller_elects_leader broker=1",
+    "broker_becomes_leader request={epoch 0, leader 1, isr {0, 1, 2}}",
+    "leader_shrinks_isr leader=1 follower=2",
+    "controller_elects_leader broker=0",
+    "broker_becomes_follower_and_truncates follower=0 request={epoch 0, leader 1, isr {0, 1, 2}}",
+    "leader_appends leader=1",
+    "follower_fetches leader=1 follower=0",
+    "leader_advances_hw leader=1",
+    "broker_becomes_leader request={epoch 1, leader 0, isr {0, 1}}",
+    "broker_becomes_follower_and_truncates follower=2 request={epoch 1, leader 0, isr {0, 1}}",
+    "leader_expands_isr leader=0 follower=2",
+)
+"""The steps of a shortest behaviour in which `replication` loses a record under `kip-101`."""

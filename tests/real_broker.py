@@ -27,7 +27,9 @@ POM = """\
   <modelVersion>4.0.0</modelVersion>
   <groupId>kspec</groupId><artifactId>broker</artifactId><version>0</version>
   <dependencies><dependency>
-    <groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
+    <groupId>{}</groupId>
+    <artifactId>{}</artifactId>
+    <version>{}</version>
   </dependency></dependencies>
 </project>
 """
@@ -73,7 +75,7 @@ def require_compiler() -> None:
 def classpath(
     version: str = KAFKA, artifact: str = "kafka_2.13", group: str = "org.apache.kafka"
 ) -> str:
-    """The jars of a broker, or of another artifact, found or fetched by Maven; skips the test if they cannot be had."""
+    """The jars of a broker or another artifact, found or fetched by Maven; else skips the test."""
     require("java", "mvn")
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "pom.xml").write_text(POM.format(group, artifact, version))

@@ -205,7 +205,8 @@ def document(raw: Any, name: str) -> Document:
     for index, state in enumerate(raw["states"]):
         need(isinstance(state, dict), f"state {index} is not an object")
         for variable in names:
-            need(variable in state, f"state {index} has no variable {variable}")
+            lacks = f"state {index} has no variable {variable} (`kspec validate` needs not all)"
+            need(variable in state, lacks)
         for variable, value in state.items():
             if not variable.startswith("#"):
                 need(is_value(value), f"state {index} has no ITF value for {variable}")

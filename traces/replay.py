@@ -43,6 +43,8 @@ def take(system: System[Any], state: Any, document: Document, index: int) -> tup
     picks = document.states[index].get(PICKS)
     rule = next((r for r in system.rules if r.name == name), None)
     at = f"state {index + 1}"
+    if name is None:
+        raise BadTrace(f"{at} names no rule")
     if rule is None:
         raise BadTrace(f"{at}: {system.variant.name} has no rule {name}")
     if not isinstance(picks, dict):

@@ -30,7 +30,9 @@ def draw(story: Story) -> Iterator[Text]:
         line = Text("      ", style="bold")
         if story.loop_rule:
             line.append(f"{story.loop_rule}  ")
-        yield line.append(f"then repeats from state {story.loop}")
+        stays = story.loop == len(story.scenes)
+        what = "then stays in" if stays else "then repeats from"
+        yield line.append(f"{what} state {story.loop}")
 
 
 def draw_scene(scene: Scene, width: int, *, last: bool = False) -> Iterator[Text]:

@@ -169,6 +169,8 @@ def check(
         isinstance(p, Always | Liveness) and p.name == witness for p in system.properties
     ):
         raise SpecError(f"{witness} is not a reachability property, so it has no witness")
+    if not properties and (engine == "spark" or symmetry):
+        system = without_liveness(system, "the spark engine" if engine == "spark" else "--symmetry")
     files = TraceFiles(out_itf, html)
     make_checkpoint_folder(checkpoint)
     options = Options(
@@ -218,6 +220,15 @@ def check(
         )
     files.print_where(verdict)
     return verdict.exit_code
+
+
+def without_liveness(system: System[Any], what: str) -> System[Any]:
+    """The system without the liveness properties that nobody named, which this cannot judge."""
+    left_out = [p.name for p in system.properties if isinstance(p, Liveness)]
+    if left_out:
+        complain(f"{', '.join(left_out)} is not checked: {what} cannot judge liveness")
+    kept = tuple(p for p in system.properties if not isinstance(p, Liveness))
+    return attrs.evolve(system, properties=kept)
 
 
 def make_checkpoint_folder(checkpoint: Path | None) -> None:

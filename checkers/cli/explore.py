@@ -23,9 +23,10 @@ from checkers.cli.options import (
     variant_option,
 )
 from checkers.cli.output import OutputFile, complain, is_terminal, progress_line, say, say_line
+from checkers.cli.show import complete_story
 from checkers.models.find import find_model
 from spec.core import SpecError, System
-from traces.itf import Document, read
+from traces.itf import Document, parse, read, to_itf
 
 if TYPE_CHECKING:
     from checkers.explore.seek import Found, Seeker
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
     "--load",
     type=FILE,
     metavar="FILE",
-    help="Begin with the steps of this ITF file, and with the variant and bounds that it names.",
+    shell_complete=complete_story,
+    help="Begin with the steps of this ITF file or story, and with its variant and bounds.",
 )
 @click.option("--terminal", is_flag=True, help="Explore in this terminal, by typed commands.")
 @click.option(
@@ -79,11 +81,19 @@ def explore(
 
     if terminal and (as_json or no_browser or port):
         raise click.UsageError("--terminal has no page: omit --json, --no-browser and --port")
-    document = read(load) if load else None
+    document = document_of(load) if load else None
     session = Session(system_of(model, variant, settings, document))
     if terminal:
         return in_terminal(session, document)
     return on_page(session, document, port, opens=not (no_browser or as_json), as_json=as_json)
+
+
+def document_of(load: Path) -> Document:
+    """The ITF file, or the story of that name."""
+    from checkers.models.stories import STORIES
+
+    script = None if load.exists() else STORIES.get(str(load))
+    return read(load) if script is None else parse(json.dumps(to_itf(script.played())), str(load))
 
 
 def system_of(

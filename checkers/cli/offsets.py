@@ -183,7 +183,7 @@ def print_partitions(report: OffsetsReport) -> None:
         dead = f"{(one.bytes - live) / one.bytes:.0%}" if one.bytes else "–"
         came = "?" if not cleaner.is_known else str(cleaner.checkpoint or 0)
         dirty = "–" if cleaner.oldest_dirty is None else clock(cleaner.oldest_dirty)
-        counts = (one.bytes, live, len(one.entries), one.tombstones)
+        counts = (one.bytes, live, one.keys, one.tombstones)
         row = [*map("{:,}".format, counts), dead, came, str(one.end), str(one.last_stable_offset)]
         rows.append([*row, dirty, str(one.folder.path)])
     columns = ("bytes", "live", "keys", "tombstones", "dead", "clean to", "end", "LSO")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import attrs
 import click
 from click.shell_completion import CompletionItem
 
-from checkers.cli.options import FILE, NEW_FILE, json_option
+from checkers.cli.options import FILE, NEW_FILE, json_option, parse_settings, set_option
 from checkers.cli.output import OutputFile, complain, say, say_json, say_trace
 from checkers.engine.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_REJECTED, fails
 from checkers.models.find import BUILT_IN, find_model
@@ -51,6 +52,7 @@ class UnknownSystem(BadTrace):
     metavar="V",
     help="Replay the trace under another variant, to see which guard blocks it.",
 )
+@set_option
 @click.option(
     "--html",
     type=NEW_FILE,
@@ -59,7 +61,12 @@ class UnknownSystem(BadTrace):
 )
 @json_option
 def show(
-    file: Path, model: str | None, variant: str | None, html: Path | None, as_json: bool
+    file: Path,
+    model: str | None,
+    variant: str | None,
+    settings: tuple[str, ...],
+    html: Path | None,
+    as_json: bool,
 ) -> int:
     """Draw the ITF trace in the file TRACE (`-`: standard input), whichever tool wrote it.
 
@@ -67,8 +74,9 @@ def show(
     documentation lists them.
 
     A trace of one of kspec's models is replayed step by step under the model's rules. If they
-    do not allow it, the reason is printed and the exit code is 3. A trace of any other model is
-    shown as its variables.
+    do not allow it, the reason is printed and the exit code is 3. `kspec validate` checks traces in
+    which variables, rule names or steps are missing. A trace of any other model is shown as its
+    variables.
 
     \b
     kspec check replication --variant kip-101 --out-itf lost.itf.json
@@ -76,7 +84,7 @@ def show(
     kspec show lost.itf.json --variant kip-320
     """
     from traces.itf import parse, to_itf
-    from traces.story import tell, tell_plainly
+    from traces.story import tell_plainly
 
     target = OutputFile(html) if html else None
     script = story_named(file)
@@ -84,16 +92,11 @@ def show(
     document = parse(text, name_of(file))
     rejected, trace, drawn = "", None, True
     try:
-        trace = replayed(document, model, variant)
+        trace = replayed(document, model, variant, settings)
     except BadTrace as error:
         rejected, drawn = f"{name_of(file)}: {error}", not isinstance(error, UnknownSystem)
     if trace:
-        violated = is_violation(trace)
-        story = tell(trace, what_it_shows(trace, violated=violated), violated=violated)
-        if script is not None:
-            kept = f"{script.property} holds in every state"
-            verdict = story.verdict if violated else kept
-            story = attrs.evolve(story, why=script.about, verdict=verdict)
+        story = told(trace, script)
     else:
         story = tell_plainly(document, name_of(Path(file.name)))
         verdict = f"Rejected: {rejected}" if rejected else unchecked(story)
@@ -113,8 +116,23 @@ def show(
             say(f"{story.verdict}.")
     if rejected:
         complain(rejected)
+        known = model or document.about.get("model")
+        if drawn and known:
+            complain(f"`kspec validate {known} {file}` checks traces with gaps, and says more")
         return EXIT_REJECTED
     return 0
+
+
+def told(trace: Trace, script: Script | None = None) -> Story:
+    """A trace, or one of kspec's stories, ready to be drawn."""
+    from traces.story import tell
+
+    violated = is_violation(trace)
+    story = tell(trace, what_it_shows(trace, violated=violated), violated=violated)
+    if script is None:
+        return story
+    kept = f"{script.property} holds in every state"
+    return attrs.evolve(story, why=script.about, verdict=story.verdict if violated else kept)
 
 
 def story_named(file: Path) -> Script | None:
@@ -133,7 +151,9 @@ def unchecked(story: Story) -> str:
     )
 
 
-def replayed(document: Document, model: str | None, variant: str | None) -> Trace | None:
+def replayed(
+    document: Document, model: str | None, variant: str | None, settings: Sequence[str] = ()
+) -> Trace | None:
     """The trace under the rules of its model; None if kspec does not have that model."""
     from traces.replay import replay
 
@@ -143,10 +163,11 @@ def replayed(document: Document, model: str | None, variant: str | None) -> Trac
     said, bounds = document.about.get("variant"), document.about.get("bounds")
     if variant:
         find_model(name).variant(variant)
+    chosen = parse_settings(settings, find_model(name))
     try:
         system = find_model(name).system(
             variant or (said if isinstance(said, str) else None),
-            bounds if isinstance(bounds, dict) else None,
+            {**(bounds if isinstance(bounds, dict) else {}), **chosen},
         )
     except SpecError as error:
         if model:

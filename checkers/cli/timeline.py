@@ -68,7 +68,7 @@ def timeline(
 
     page = OutputFile(html) if html else None
     where = zone_of(zone)
-    found = timeline_of(read(files, brokers, where), groups)
+    found = timeline_of(read_logs(files, brokers, where), groups)
     if groups and not found.groups:
         raise SpecError(f"no line is about the group {groups[0]}")
     if page:
@@ -95,14 +95,14 @@ def zone_of(name: str | None) -> tzinfo:
         ) from None
 
 
-def read(files: tuple[Path, ...], brokers: tuple[str, ...], zone: tzinfo) -> Reading:
+def read_logs(files: tuple[Path, ...], brokers: tuple[str, ...], zone: tzinfo) -> Reading:
     """The events of the logs; SpecError if there is no line of Kafka's in them."""
-    from checkers.kafka_logs.adapter import read_logs
+    from checkers.kafka_logs import adapter
     from checkers.kafka_logs.files import find_files
 
     if not files and not brokers:
         raise click.UsageError("name a FILE, such as server.log")
-    reading = read_logs(find_files(files, brokers, zone), zone)
+    reading = adapter.read_logs(find_files(files, brokers, zone), zone)
     if not any(report.protocol_lines for report in reading.files):
         total = sum(report.lines for report in reading.files)
         raise SpecError(

@@ -10,6 +10,7 @@ import click
 
 from checkers.cli.options import FILE, NEW_FILE, json_option, model_argument
 from checkers.cli.output import OutputFile, complain, say, say_json
+from checkers.cli.timeline import log_options, read_logs, zone_of
 from checkers.engine.verdict import EXIT_BAD_INPUT
 from checkers.validation.verdict import ACCEPTED, INCONCLUSIVE, REJECTED, Validation
 from spec.core import SpecError
@@ -56,6 +57,15 @@ from spec.core import SpecError
     metavar="N",
     help="Keep N states that explain a trace at the same time.",
 )
+@click.option(
+    "--from",
+    "kind",
+    type=click.Choice(["kafka-log", "kafka-request-log", "consumer-log"]),
+    metavar="KIND",
+    help="The FILEs are logs, and no MODEL is needed: kafka-log, kafka-request-log or "
+    "consumer-log.",
+)
+@log_options
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of MODEL's traces.")
 @click.option("--html", type=NEW_FILE, metavar="FILE", help="Write the verdicts as an HTML page.")
 @json_option
@@ -70,6 +80,9 @@ def validate(
     clock_skew: float | None,
     complete: bool,
     max_states: int,
+    kind: str | None,
+    brokers: tuple[str, ...],
+    zone: str | None,
     schema: bool,
     html: Path | None,
     as_json: bool,
@@ -85,6 +98,7 @@ def validate(
     kspec validate replication trace.ndjson
     kspec validate group trace.ndjson --hidden session_expires --most-hidden 3
     kspec validate replica broker1.ndjson broker2.ndjson --merge
+    kspec validate --from kafka-log broker1/ broker2/server.log.gz
     kspec validate group --schema
 
     Exit codes: 0 accepted, 3 a trace was rejected, 4 inconclusive, 151 a file cannot be read.
@@ -97,14 +111,16 @@ def validate(
 
         say_json(event_schema(model))
         return 0
-    if not files:
+    if kind and (model not in MAPPINGS or Path(model).exists()):
+        files, model = (Path(model), *files), ""
+    if not files and not (kind and brokers):
         raise click.UsageError("name a FILE, or --schema")
     page = OutputFile(html) if html else None
-    options: dict[str, Any] = {"mapping": model}
+    options: dict[str, Any] = {"mapping": model} if model else {}
     if variant:
         options["variant"] = variant
     if settings:
-        is_model = model not in MAPPINGS
+        is_model = not kind and model not in MAPPINGS
         options["bounds" if is_model else "settings"] = numbers(settings, model, is_model=is_model)
     if hidden:
         options["hidden"] = list(hidden)
@@ -115,7 +131,13 @@ def validate(
     if complete:
         options["complete"] = True
     started = time.perf_counter()
-    found, unread = answers(files, options, merge=merge, limits=Limits(max_states))
+    if kind:
+        from checkers.kafka_logs.validate import validate_logs
+
+        reading = read_logs(files, brokers, zone_of(zone))
+        found, unread = validate_logs(kind, reading, options, Limits(max_states)), list[str]()
+    else:
+        found, unread = answers(files, options, merge=merge, limits=Limits(max_states))
     if page:
         from checkers.validation.page import validation_page
 
@@ -123,10 +145,13 @@ def validate(
     if as_json:
         say_json(as_record(found, unread, time.perf_counter() - started))
     else:
+        from checkers.kafka_logs.validate import excuses
         from checkers.validation.report import lines
 
         for validation in found:
             for line in lines(validation):
+                say(line)
+            for line in excuses(validation):
                 say(line)
         if len(found) > 1:
             say(", ".join(f"{count} {verdict}" for verdict, count in counts(found).items()))

@@ -37,7 +37,7 @@ def run(system: System[Any], options: Options | None = None) -> Verdict:
         raise SpecError("--checkpoint cannot be combined with --coverage or --symmetry")
     engine = chosen(system, options)
     if options.symmetry:
-        refuse_leads_to(system)
+        refuse_liveness(system)
     if engine == "kernel" and options.check_learning:
         raise SpecError("--check-learning requires learned rules, and a kernel uses none")
     if engine == "reference":
@@ -47,13 +47,17 @@ def run(system: System[Any], options: Options | None = None) -> Verdict:
     return explore_natively(system, engine, options)
 
 
-def refuse_leads_to(system: System[Any]) -> None:
-    """Reject leads-to properties: a quotient by orbits does not preserve them."""
+def refuse_liveness(system: System[Any]) -> None:
+    """Reject liveness properties: a quotient by orbits does not preserve them.
+
+    A loop of orbits is a loop of states, gone round several times under other names; so it does
+    not show that each member, or only one of them, takes the step that fairness requires of it.
+    """
     for prop in system.properties:
         if isinstance(prop, Liveness):
             raise SpecError(
-                f"{prop.name} is a leads-to property, which --symmetry cannot check: select the "
-                "others with --property, or omit --symmetry"
+                f"{prop.name} is a liveness property, which --symmetry cannot check: orbits do not "
+                "show who takes a fair step; select the others with --property, or omit --symmetry"
             )
 
 

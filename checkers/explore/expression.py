@@ -21,6 +21,7 @@ from typing import Any
 import attrs
 
 from checkers.explore.evaluation import evaluate
+from checkers.explore.moves import code_of
 from checkers.explore.parser import BadExpression, Parser, Tree
 from spec.core import Always, Property, Reachable, SpecError, look_up
 from spec.core.schema import (
@@ -61,7 +62,8 @@ def parse(typed: str, state: Any, properties: Iterable[Property[Any]]) -> Expres
     of = typed_as({"": type_of_class(type(state))}, tree, known, named)
     expression = Expression(typed.strip(), tree, named)
     may_be_true = any(isinstance(t, Anything) or t == Scalar(bool) for t in options_of(of))
-    value = evaluate(tree, {"": state}, named)
+    with code_of("a property", *(p.body for p in named.values())):
+        value = evaluate(tree, {"": state}, named)
     if not may_be_true or not (value is None or isinstance(value, bool)):
         raise BadExpression(f"{typed.strip()} is no condition: compare it with something")
     return expression

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import attrs
 
-from spec.core import Blocked, Choice, Limit, Rule, System, Taken
+from spec.core import Blocked, Choice, Limit, Rule, SpecError, System, Taken
+from spec.core.errors import place_to_blame
 from traces.story import choice_text
 
 MOST = 500
@@ -23,7 +26,7 @@ class Move:
     after: Any
     """The state that it leads to; None if it is blocked."""
     blocked_by: str = ""
-    """The first guard that does not hold; empty if it is enabled."""
+    """The first guard that does not hold, or what the rule raised; empty if it is enabled."""
     is_limit: bool = False
     """Whether that guard only keeps the run within its bounds."""
 
@@ -43,11 +46,30 @@ class Move:
         return {name: choice_text(value) for name, value in self.taken.choices.items()}
 
 
+@contextmanager
+def code_of(what: str, *functions: Callable[..., Any]) -> Iterator[None]:
+    """Run code of the model: SpecError, in one line, if it raises an exception."""
+    try:
+        yield
+    except SpecError:
+        raise
+    except Exception as error:
+        where = place_to_blame(error, functions)
+        raise SpecError(f"{what} raised {type(error).__name__}: {error} ({where})") from error
+
+
 def moves_of(rule: Rule[Any], state: Any) -> list[Move]:
     """The instances of one rule in a state, in their fixed order."""
     found = []
-    for choice, _ in zip(rule.instances(state), range(MOST), strict=False):
-        after = rule.attempt(state, choice)
+    with code_of(f"the choices of {rule.name}", *rule.choices.values()):
+        choices = list(islice(rule.instances(state), MOST))
+    for choice in choices:
+        try:
+            with code_of(rule.name, rule.body):
+                after = rule.attempt(state, choice)
+        except SpecError as error:
+            found.append(Move(rule, choice, None, str(error)))
+            continue
         if isinstance(after, Blocked):
             limit = isinstance(after.guard, Limit)
             found.append(Move(rule, choice, None, str(after.guard), limit))

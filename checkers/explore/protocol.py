@@ -16,12 +16,11 @@ from typing import Any, TypeAlias
 import attrs
 
 from checkers.engine.verdict import DEADLOCK, fails
-from checkers.explore.moves import Move, all_moves, why_nothing
+from checkers.explore.moves import Move, all_moves, code_of, why_nothing
 from checkers.explore.seek import Found, Seeker
 from checkers.explore.session import Node, Session
 from checkers.explore.what_if import replay_under, variants_beside
 from spec.core import Always, Reachable, SpecError, look_up
-from spec.core.errors import place_to_blame
 from traces.itf import parse, to_itf
 from traces.page import page
 from traces.story import Story, in_plain
@@ -53,11 +52,6 @@ class Explorer:
                 return answered
         except SpecError as error:
             return {"error": str(error)}
-        except Exception as error:
-            system = self.session.first.system
-            bodies = [part.body for part in (*system.rules, *system.properties)]
-            where = place_to_blame(error, bodies)
-            return {"error": f"{type(error).__name__}: {error} ({where})"}
 
     def close(self) -> None:
         """Stop the search, if one is running."""
@@ -180,7 +174,7 @@ class Explorer:
             counts = {"level": p.level, "distinct": p.distinct, "seconds": p.seconds} if p else {}
             return {"running": True, **counts}
         self.search = None
-        if isinstance(search.result, Exception):
+        if isinstance(search.result, SpecError):
             raise search.result
         found = search.result
         assert found is not None, "a search that has ended has a result"
@@ -218,13 +212,14 @@ class Search(threading.Thread):
         super().__init__(daemon=True, name="search")
         self.seeker = seeker
         self.node = node
-        self.result: Found | Exception | None = None
+        self.result: Found | SpecError | None = None
 
     def run(self) -> None:
-        """Search; an exception is kept for the one who asks for the result."""
+        """Search; an error is kept for the one who asks for the result."""
         try:
-            self.result = self.seeker.run()
-        except Exception as error:
+            with code_of("the search"):
+                self.result = self.seeker.run()
+        except SpecError as error:
             self.result = error
 
     @property

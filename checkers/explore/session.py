@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from checkers.explore.moves import Move, enabled_moves, moves_of
+from checkers.explore.moves import Move, code_of, enabled_moves, moves_of
 from spec.core import Always, Model, SpecError, System, Taken, look_up
 from traces.difference import Piece, changed
 from traces.itf import Document, variables
@@ -85,7 +85,8 @@ class Session:
         number = parent.number + 1 if parent else 1
         failing = failures(system, state)
         before = attrs.evolve(taken, before=parent.state) if taken and parent else None
-        picture = picture_of(system.model, state, before)
+        with code_of("the picture", system.model.picture or picture_of):
+            picture = picture_of(system.model, state, before)
         rules = {rule.name: rule for rule in system.rules}
         place = next(iter(failing.values()), "")
         shown = scene(number, before, rules, picture, parent.picture if parent else None, place)
@@ -147,7 +148,9 @@ class Session:
         if bounds != settings(self.bounds):
             raise SpecError(f"the trace has other bounds: {bounds!r:.200}")
         variant = about.get("variant", self.first.system.variant.name)
-        trace = replay(self.system(str(variant)), document)
+        system = self.system(str(variant))
+        with code_of("a rule", *(rule.body for rule in system.rules)):
+            trace = replay(system, document)
         return self.follow(self.begin(trace.system, trace.states[0]), trace)
 
     # -- what is seen ---------------------------------------------------------------------------
@@ -192,6 +195,11 @@ class Session:
 
 def failures(system: System[Any], state: Any) -> dict[str, str]:
     """The invariants that fail in a state, each with its place."""
-    invariants: Sequence[Always[Any]] = [p for p in system.properties if isinstance(p, Always)]
-    places = ((p.name, p.failure(state)) for p in invariants)
-    return {name: place for name, place in places if place is not None}
+    found = {}
+    for prop in system.properties:
+        if isinstance(prop, Always):
+            with code_of(f"property {prop.name}", prop.body):
+                place = prop.failure(state)
+            if place is not None:
+                found[prop.name] = place
+    return found

@@ -45,7 +45,7 @@ class Terminal:
         self,
         session: Session,
         search: Callable[[Seeker], Found] = Seeker.run,
-        write: Callable[[Path, str], None] = lambda path, text: None,
+        write: Callable[[Path, str], object] = lambda path, text: path.write_text(text, "utf-8"),
     ) -> None:
         """Start at the initial state. `search` runs a search, and `write` writes a file."""
         self.session = session

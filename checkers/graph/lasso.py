@@ -29,6 +29,8 @@ class Lasso:
 
     states: list[int]
     """In the numbers of the region; a single state stutters."""
+    by_trigger: bool = True
+    """Whether the stem passes the trigger of the property; if not, the loop does."""
     is_shortest: bool = True
 
 
@@ -41,18 +43,32 @@ def shortest_lasso(region: Region, stuttering: Flags, component: Any) -> Lasso:
         nearest = int(places[np.argmin(region.depths[places])])
         best, shortest = [nearest], int(region.depths[nearest])
     fair = np.flatnonzero(component >= 0)
-    fair = fair[np.argsort(region.depths[fair], kind="stable")]
     search = Search(region, component)
-    for start in fair.tolist():
-        depth = int(region.depths[start])
+    by_trigger = True
+    for depth, start, after_trigger in starts(region, fair):
         if depth + 1 >= shortest:  # a loop has another state besides
             break
-        loop = search.shortest_loop(start, shortest - depth - 1)
+        required = region.required if after_trigger else region.triggers
+        loop = search.shortest_loop(start, shortest - depth, required)
         if loop:
-            best, shortest = loop, depth + len(loop) - 1
+            best, shortest, by_trigger = loop, depth + len(loop) - 1, after_trigger
         if search.work > MOST_WORK:
-            return Lasso(best or search.some_loop(int(fair[0])), is_shortest=False)
-    return Lasso(best)
+            if not best:
+                best = search.some_loop(int(fair[np.argmin(region.depths[fair])]))
+            return Lasso(best, by_trigger, is_shortest=False)
+    return Lasso(best, by_trigger)
+
+
+def starts(region: Region, fair: Any) -> Iterator[tuple[int, int, bool]]:
+    """Where a loop may begin, nearest first: steps to it, the state, whether by the trigger.
+
+    A stem that does not pass the trigger may be shorter; the loop must then.
+    """
+    later = fair[region.levels[fair] < region.depths[fair]]
+    depths = np.concatenate([region.depths[fair], region.levels[later]])
+    states = np.concatenate([fair, later])
+    for place in np.argsort(depths, kind="stable").tolist():
+        yield int(depths[place]), int(states[place]), place < len(fair)
 
 
 class Search:
@@ -92,9 +108,11 @@ class Search:
         """Whether a loop satisfies all conditions."""
         return visited and met & self.weak == self.weak and not owed & ~met
 
-    def shortest_loop(self, start: int, most: int) -> list[int]:
-        """The shortest fair loop through a state with at most so many states; none if empty."""
-        required = self.region.required
+    def shortest_loop(self, start: int, most: int, required: Flags) -> list[int]:
+        """The shortest fair loop through a state, with at most so many states; none if empty.
+
+        It visits one of the required states.
+        """
         begin = start, self.met_at(start), self.owed_at(start), bool(required[start])
         came_from: dict[Any, Any] = {begin: None}
         queue = deque([(begin, 1)])

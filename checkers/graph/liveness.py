@@ -156,7 +156,7 @@ def found(
     lasso: Lasso,
 ) -> Found:
     """The violation that a lasso shows."""
-    stem = region.way_to(lasso.states[0], source.parents)
+    stem = region.way_to(lasso.states[0], source.parents, by_trigger=lasso.by_trigger)
     numbers = [*stem, *(int(region.states[n]) for n in lasso.states[1:])]
     states = [source.state(number) for number in numbers]
     steps = [between(system, a, b) for a, b in pairwise(states)]

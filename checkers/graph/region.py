@@ -155,6 +155,10 @@ class Region:
     """By number: the number in the source."""
     depths: Compact
     """By number: how many steps a shortest behaviour needs to it, by way of the trigger."""
+    levels: Compact
+    """By number: how many steps it is from the nearest initial state, by whatever way."""
+    triggers: Flags
+    """By number: whether the property begins there, and is not satisfied yet."""
     came_from: Compact
     """By number: the state before it after the trigger, or -1."""
     begins: Numbers
@@ -168,10 +172,10 @@ class Region:
     """By state: whether a violating loop has to visit such a state; all but for `<>[]P`."""
     conditions: Conditions
 
-    def way_to(self, number: int, parents: Any) -> list[int]:
-        """A shortest behaviour to a state, by way of the trigger, in the source's numbers."""
+    def way_to(self, number: int, parents: Any, *, by_trigger: bool) -> list[int]:
+        """A shortest behaviour to a state, in the source's numbers."""
         way = [int(self.states[number])]
-        while (number := int(self.came_from[number])) >= 0:
+        while by_trigger and (number := int(self.came_from[number])) >= 0:
             way.append(int(self.states[number]))
         while (before := int(parents[way[-1]])) >= 0:
             way.append(before)
@@ -203,7 +207,7 @@ def region_of(
     entered, depths, came_from = np.full((3, size), -1, np.int32)
     last = fitting(reach, count)(begins, to, levels, first, goal, entered, depths, came_from)
     states = entered[:last].copy()
-    del entered, levels, first, goal
+    del entered, goal
     go_on(0)
     able, cut = np.zeros((2, size, conditions.words), np.int64)
     fitting(enabled, count)(begins, to, labels, conditions.takes, conditions.beyond, able, cut)
@@ -216,6 +220,8 @@ def region_of(
     return Region(
         states=states,
         depths=depths[states],
+        levels=levels[states],
+        triggers=first[states],
         came_from=np.where(came_from[states] < 0, -1, local[came_from[states]]),
         begins=kept[0],
         to=kept[1][:steps].copy(),
@@ -232,7 +238,7 @@ def all_steps(
 ) -> tuple[Numbers, Compact, Compact]:
     """All steps of a new source: where those of each state begin, where they lead, their labels."""
     degrees: list[Any] = [np.zeros(1, np.int64)]
-    parts: list[tuple[Any, Any]] = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
+    parts: list[Any] = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
     done = 0
     while done < len(source.keys):
         end = min(done + BATCH, len(source.keys))
@@ -241,5 +247,6 @@ def all_steps(
         parts.append((to.astype(np.int32), labels.astype(np.int32)))
         done = end
         go_on(len(source.keys) - done)
-    to, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return np.cumsum(np.concatenate(degrees)), to, labels
+    begins: Numbers = np.cumsum(np.concatenate(degrees))
+    all_to, all_labels = (np.concatenate(part, dtype=np.int32) for part in zip(*parts, strict=True))
+    return begins, all_to, all_labels

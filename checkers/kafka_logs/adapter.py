@@ -37,12 +37,19 @@ BROKER = re.compile(
 PARTITION = re.compile(r"\[Partition (?P<partition>\S+-\d+) broker=(?P<node>\d+)\]")
 LOG = re.compile(r"\[(?:Unified)?Log partition=(?P<partition>\S+-\d+), dir=")
 CLIENT = re.compile(
-    r"\[Consumer (?:instanceId=(?P<instance>.*?), )?clientId=(?P<client>.*?), groupId=(?P<group>.*?)\] "
+    r"\[(?:Consumer|Worker) (?:instanceId=(?P<instance>.*?), )?clientId=(?P<client>.*?), "
+    r"groupId=(?P<group>.*?)\] "
 )
-PROTOCOL = re.compile(
-    r"GroupCoordinator|GroupMetadataManager|state\.change\.logger|kafka\.cluster\.Partition|"
-    r"ConsumerCoordinator|AbstractCoordinator|ConsumerRebalanceListenerInvoker|"
-    r"SubscriptionState|ReplicaFetcherThread"
+PROTOCOL = (
+    "GroupCoordinator",
+    "GroupMetadataManager",
+    "state.change.logger",
+    "kafka.cluster.Partition",
+    "ConsumerCoordinator",
+    "AbstractCoordinator",
+    "ConsumerRebalanceListenerInvoker",
+    "SubscriptionState",
+    "ReplicaFetcherThread",
 )
 """Loggers and prefixes whose lines should be understood."""
 MOST_SHAPES = 200
@@ -150,11 +157,12 @@ def events_of(file: LogFile, report: FileReport, zone: tzinfo) -> Iterator[Event
         if MARK in line.text:
             yield from request_events(line, report, zone)
             continue
-        is_protocol = PROTOCOL.search(line.text) is not None
-        for table in (BROKER_LINES, CLIENT_LINES):
-            if not (is_protocol or table.may_match(line.text)):
-                continue
-            entry = read_entry(line.text, zone)
+        is_protocol = any(name in line.text for name in PROTOCOL)
+        tables = [t for t in (BROKER_LINES, CLIENT_LINES) if t.may_match(line.text)]
+        if not tables and not is_protocol:
+            continue
+        entry = read_entry(line.text, zone)
+        for table in tables:
             found = table.read(entry.message)
             if found is None:
                 continue
@@ -168,7 +176,7 @@ def events_of(file: LogFile, report: FileReport, zone: tzinfo) -> Iterator[Event
             break
         else:
             if is_protocol and not line.text.startswith((" ", "\t", "Caused by:")):
-                report.not_understood(line, read_entry(line.text, zone).message)
+                report.not_understood(line, entry.message)
 
 
 def request_events(line: Line, report: FileReport, zone: tzinfo) -> Iterator[Event]:
@@ -183,9 +191,7 @@ def request_events(line: Line, report: FileReport, zone: tzinfo) -> Iterator[Eve
         yield {**event, "side": "request", "source": {"file": line.file, "line": line.number}}
 
 
-def event_of(
-    name: str, fields: dict[str, Any], entry: Entry, line: Line, is_client: bool
-) -> Event:
+def event_of(name: str, fields: dict[str, Any], entry: Entry, line: Line, is_client: bool) -> Event:
     """The event that a line tells."""
     event: Event = {"event": name}
     if entry.time_ms is not None:
@@ -202,7 +208,7 @@ def event_of(
         event |= {"node": broker[1]} if broker else {}
         for prefix in (PARTITION, LOG):
             found = prefix.search(message)
-            event |= {key: value for key, value in found.groupdict().items()} if found else {}
+            event |= found.groupdict() if found else {}
     event |= fields
     if isinstance(event.get("partition"), str):
         event |= split_partition(event["partition"])

@@ -125,21 +125,22 @@ STORE = Cause(
 )
 UNKNOWN = Cause("not logged", "triggered it")
 
+SAID = r"(?:; client reason: (?P<client>.*))?"
+
 REASONS = (
     (r"(?i)adding new member (?P<member>\S+)", JOINED),
     (r"(?i)removing member (?P<member>\S+) on heartbeat expiration", SESSION_TIMEOUT),
-    (r"(?i)removing member (?P<member>\S+?),? on LeaveGroup(?:; client reason: (?P<client>.*))?", LEFT),
+    (r"(?i)removing member (?P<member>\S+?),? on LeaveGroup" + SAID, LEFT),
     (r"explicit `LeaveGroup` request for \((?P<member>.*)\) members", LEFT),
     (r"(?i)removing .* on pending sync request expiration", SYNC_TIMEOUT),
     (
-        r"(?i)leader (?P<member>\S+) re-joining group during \w+(?:; client reason: (?P<client>.*))?",
+        r"(?i)leader (?P<member>\S+) re-joining group during \w+" + SAID,
         LEADER,
     ),
     (r"(?i)updating metadata for static member (?P<member>\S+)", STATIC),
     (r"Group's selectedProtocol will change because static member (?P<member>\S+)", STATIC),
     (
-        r"(?i)updating metadata for member (?P<member>\S+?)(?: during .*?)?"
-        r"(?:; client reason: (?P<client>.*))?$",
+        r"(?i)updating metadata for member (?P<member>\S+?)(?: during .*?)?" + SAID + "$",
         CHANGED,
     ),
     (r"Member (?P<member>\S+) joining group during", CHANGED),

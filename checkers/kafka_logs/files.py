@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from itertools import islice
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from spec.core import SpecError
 
 COMPRESSED = re.compile(r"\.(gz|bz2|xz)$")
 ROLLED = re.compile(r"[.-](\d{4}-\d\d-\d\d(-\d\d)?(-\d+)?|\d+)(?=\.log$|$)")
-NAMES = re.compile(r"^(server|state-change|controller|kafka-request|kafkaServer|kafka)[.-].*", re.I)
+NAMES = re.compile(
+    r"^(server|state-change|controller|kafka-request|kafkaServer|kafka)[.-].*", re.IGNORECASE
+)
 """Names of the logs that brokers write, in a folder that has others as well."""
 FIRST_LINES = 50
 """The time of a file is looked for in so many of its first lines."""
@@ -37,7 +39,9 @@ class LogFile:
         return str(self.path.parent), name, self.node
 
 
-def find_files(paths: Iterable[Path], brokers: Sequence[str], zone: tzinfo) -> list[list[LogFile]]:
+def find_files(
+    paths: Iterable[Path], brokers: Sequence[str], zone: tzinfo = UTC
+) -> list[list[LogFile]]:
     """The series of files in folders and by name, each in the order in which it was written.
 
     `brokers` are `ID=FILE` from the command line.

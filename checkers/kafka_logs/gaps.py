@@ -62,13 +62,12 @@ def is_wrong(
     if here is None or before is None:
         return False
     following = next_place(lines, number)
-    if here > before:
-        is_odd = following is not None and before < following < here
-        missing = following or 0
-    else:
-        is_odd = following is None and is_first or following is not None and following > before
-        missing = here
-    return is_odd and (run >= ENOUGH or (missing >= ENOUGH and here > PER_GENERATION))
+    if following is None:
+        return here <= before and is_first and run >= ENOUGH
+    is_ahead, is_behind = before < following < here, here <= before < following
+    missing = following if is_ahead else here
+    is_believable = missing < ENOUGH or here <= PER_GENERATION
+    return (is_ahead or is_behind) and (run >= ENOUGH or not is_believable)
 
 
 def next_place(lines: Sequence[Line], number: int) -> int | None:

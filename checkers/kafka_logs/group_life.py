@@ -31,12 +31,38 @@ STATES = {
 """The states of Kafka that a line may name in a phase."""
 
 GROUP_EVENTS = frozenset(
-    "member_id_issued member_added static_member_added static_member_replaced preparing "
-    "members_removed none_rejoined leader_elected stabilized emptied assigned sync_removed "
-    "member_expired pending_expired member_left pending_left fenced refused_rejoin deleted dead "
-    "loaded unloaded write_failed gap".split()
+    [
+        "member_id_issued",
+        "member_added",
+        "static_member_added",
+        "static_member_replaced",
+        "preparing",
+        "members_removed",
+        "none_rejoined",
+        "leader_elected",
+        "stabilized",
+        "emptied",
+        "assigned",
+        "sync_removed",
+        "member_expired",
+        "pending_expired",
+        "member_left",
+        "pending_left",
+        "fenced",
+        "refused_rejoin",
+        "deleted",
+        "dead",
+        "loaded",
+        "unloaded",
+        "write_failed",
+        "gap",
+    ]
 )
 """The events of a trace of `group-log`."""
+
+
+CONSUMER_PROTOCOL_EVENTS = frozenset({"epoch_bumped", "member_fenced"})
+"""Events of groups of the new consumer protocol (KIP-848), which `group-log` does not check."""
 
 
 @attrs.frozen
@@ -65,12 +91,14 @@ def guards(life: GroupLife, line: Line) -> Iterator[tuple[str, bool]]:
         yield "the generation waits for its assignment", life.phase in (COMPLETING, UNKNOWN)
         yield "the assignment is of the current generation", known in (None, generation)
         count = line.get("members")
-        yield "the generation keeps its members", None in (life.members, count) or (
-            life.members == count
+        yield (
+            "the generation keeps its members",
+            None in (life.members, count) or (life.members == count),
         )
     elif event in ("unloaded", "dead"):
-        yield "the generation is the current one", None in (known, generation) or (
-            known == generation
+        yield (
+            "the generation is the current one",
+            None in (known, generation) or (known == generation),
         )
     elif event == "deleted":
         yield "a group with members is not deleted", life.phase not in (PREPARING, COMPLETING)

@@ -10,13 +10,33 @@ import attrs
 from checkers.kafka_logs.adapter import Event
 
 EVENTS = frozenset(
-    "leader_started follower_started leader_kept isr_shrinking isr_expanding isr_updated "
-    "isr_refused truncating truncated offset_reset high_watermark_lowered fetcher_fenced "
-    "controller_changed unclean_election log_loaded".split()
+    [
+        "leader_started",
+        "follower_started",
+        "leader_kept",
+        "isr_shrinking",
+        "isr_expanding",
+        "isr_updated",
+        "isr_refused",
+        "truncating",
+        "truncated",
+        "offset_reset",
+        "high_watermark_lowered",
+        "fetcher_fenced",
+        "controller_changed",
+        "unclean_election",
+        "log_loaded",
+    ]
 )
 CLUSTER_EVENTS = frozenset(
-    "broker_started broker_stopping broker_fenced controller_elected coordinator_elected "
-    "coordinator_resigned".split()
+    [
+        "broker_started",
+        "broker_stopping",
+        "broker_fenced",
+        "controller_elected",
+        "coordinator_elected",
+        "coordinator_resigned",
+    ]
 )
 
 
@@ -65,7 +85,7 @@ class Partition:
             self.in_sync(event)
         elif name == "truncating" and event.get("offset", 0) == 0:
             pass  # an empty log
-        elif name in TROUBLES:
+        elif name in TROUBLE_TEXTS:
             self.troubles.append(event)
 
     def in_sync(self, event: Event) -> None:
@@ -85,6 +105,13 @@ class Partition:
                 }
             )
 
+    def changes(self) -> list[tuple[float, str]]:
+        """Each change in words, with its time, or 0 if no time is known."""
+        found = [(epoch.start_ms or 0, epoch_text(epoch)) for epoch in self.epochs]
+        found += [(change["time_ms"] or 0, isr_text(change)) for change in self.isrs]
+        found += [(event.get("time_ms") or 0, trouble_text(event)) for event in self.troubles]
+        return sorted(found, key=lambda change: change[0])
+
     def to_json(self) -> dict[str, Any]:
         """The partition as JSON."""
         return {
@@ -97,8 +124,15 @@ class Partition:
 
 
 TROUBLES = frozenset(
-    "truncating truncated offset_reset isr_refused high_watermark_lowered fetcher_fenced "
-    "unclean_election".split()
+    [
+        "truncating",
+        "truncated",
+        "offset_reset",
+        "isr_refused",
+        "high_watermark_lowered",
+        "fetcher_fenced",
+        "unclean_election",
+    ]
 )
 
 
@@ -112,3 +146,41 @@ def partitions_of(events: Iterable[Event]) -> list[Partition]:
         if event["event"] in EVENTS and isinstance(key[1], int):
             found.setdefault(key, Partition(*key)).read(event)
     return [found[key] for key in sorted(found)]
+
+
+# -- in words ---------------------------------------------------------------------------------
+
+
+def epoch_text(epoch: Epoch) -> str:
+    """A leader that begins."""
+    offset = "" if epoch.start_offset is None else f" at offset {epoch.start_offset}"
+    return f"leader epoch {epoch.epoch}: broker {epoch.leader} leads{offset}"
+
+
+def isr_text(change: dict[str, Any]) -> str:
+    """A change of the ISR."""
+    parts = [f"ISR {', '.join(map(str, change['isr']))}"]
+    if change["left"]:
+        parts.append(f"{', '.join(map(str, change['left']))} left")
+    if change["joined"] and change["joined"] != change["isr"]:
+        parts.append(f"{', '.join(map(str, change['joined']))} joined")
+    if change["under_min_isr"]:
+        parts.append("below min.insync.replicas")
+    return "; ".join(parts)
+
+
+TROUBLE_TEXTS = {
+    "truncating": "broker {node} truncates its log to offset {offset}",
+    "truncated": "broker {node} truncated its log to offset {offset}",
+    "offset_reset": "broker {node} fetches from {to_offset} instead of {offset}",
+    "isr_refused": "broker {node}: the ISR change was refused",
+    "high_watermark_lowered": "broker {node}: the high watermark went back",
+    "fetcher_fenced": "broker {node} has an older leader epoch than its leader",
+    "unclean_election": "unclean election: {change}",
+}
+
+
+def trouble_text(event: Event) -> str:
+    """A truncation, a refused ISR, an unclean election."""
+    known = {"offset": event.get("high_watermark", "?"), **event}
+    return TROUBLE_TEXTS[event["event"]].format_map(known)

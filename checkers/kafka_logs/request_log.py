@@ -38,7 +38,7 @@ def requests_of(entry: Entry) -> Iterator[dict[str, Any]]:
         "correlation": header.get("correlationId"),
         "api": api,
         "version": header.get("requestApiVersion"),
-        "client_id": header.get("clientId"),
+        "client": header.get("clientId"),
     }
     group = group_of(request)
     if group is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -17,6 +18,7 @@ from checkers.kafka_logs.causes import (
     REBALANCE_TIMEOUT,
     SESSION_TIMEOUT,
     SYNC_TIMEOUT,
+    UNKNOWN,
     Cause,
     Trigger,
     by_client_reason,
@@ -28,8 +30,19 @@ from checkers.kafka_logs.traces import by_group
 
 LONG_ROUND_MS = 1_000
 """Of a shorter round nobody asks who was waited for."""
+SOON_MS = 5_000
+"""A client leaves within this time of saying that it will."""
+NEAR_MS = 20
+"""Two logs tell of one moment at times that differ so much."""
+LAST = "\U0010ffff"
+"""A text after all names."""
 RETURNS_WITHIN_MS = 30 * 60_000
 """A client that joins so long after it was removed is taken to have come back."""
+
+
+def between(start_ms: int | None, end_ms: int | None) -> int | None:
+    """How long it is from one moment to another, if both are known."""
+    return None if start_ms is None or end_ms is None else end_ms - start_ms
 
 
 @attrs.define
@@ -47,9 +60,7 @@ class Departure:
     @property
     def late_ms(self) -> int | None:
         """By how much it was late: from the timeout to its return."""
-        if self.back_ms is None or self.time_ms is None:
-            return None
-        return self.back_ms - self.time_ms
+        return between(self.time_ms, self.back_ms)
 
     def to_json(self) -> dict[str, Any]:
         """The departure as JSON."""
@@ -88,8 +99,7 @@ class Round:
     @property
     def took_ms(self) -> int | None:
         """How long it took until the assignment, or the end."""
-        end = self.assigned_ms if self.assigned_ms is not None else self.end_ms
-        return None if end is None or self.start_ms is None else end - self.start_ms
+        return between(self.start_ms, self.end_ms if self.assigned_ms is None else self.assigned_ms)
 
     def to_json(self) -> dict[str, Any]:
         """The round as JSON."""
@@ -98,7 +108,7 @@ class Round:
             "generation": self.generation,
             "start_ms": self.start_ms,
             "took_ms": self.took_ms,
-            "join_ms": None if None in (self.end_ms, self.start_ms) else self.end_ms - self.start_ms,  # type: ignore[operator]
+            "join_ms": between(self.start_ms, self.end_ms),
             "members": self.members,
             "broker": self.node,
             "cause": trigger.cause.name,
@@ -156,7 +166,9 @@ class Group:
         }
 
 
-NOTES = frozenset({"loaded", "unloaded", "dead", "deleted", "fenced", "refused_rejoin", "write_failed"})
+NOTES = frozenset(
+    {"loaded", "unloaded", "dead", "deleted", "fenced", "refused_rejoin", "write_failed"}
+)
 
 
 def groups_of(events: Sequence[Event]) -> list[Group]:
@@ -209,6 +221,11 @@ class GroupReader:
             self.depart(member, time_ms, SESSION_TIMEOUT)
         elif name == "member_left":
             self.depart(member, time_ms, by_client_reason(event.get("reason", "")) or LEFT)
+        elif name == "member_fenced":
+            met = REBALANCE_TIMEOUT if "milliseconds" in event else SESSION_TIMEOUT
+            self.depart(member, time_ms, met, event.get("milliseconds"))
+        elif name == "epoch_bumped":
+            self.bump(event)
         elif name in ("stabilized", "emptied"):
             self.end(event)
         elif name == "assigned":
@@ -247,6 +264,18 @@ class GroupReader:
         self.open = one
         self.close()
 
+    def bump(self, event: Event) -> None:
+        """A new group epoch of the consumer protocol (KIP-848): there is no round to wait for."""
+        trigger = Trigger(UNKNOWN)
+        if self.joined:
+            trigger = Trigger(JOINED, tuple(self.joined))
+        elif self.departed:
+            trigger = Trigger(self.departed[-1].cause, (self.departed[-1].member,))
+        time_ms = event.get("time_ms")
+        self.open = Round(self.group.name, event["node"], trigger, "", time_ms, time_ms)
+        self.open.generation, self.open.source = event["epoch"], event["source"]
+        self.close()
+
     def close(self) -> None:
         """Keep the open round, with who joined and departed until now."""
         if self.open is not None:
@@ -255,13 +284,15 @@ class GroupReader:
             self.group.rounds.append(self.open)
             self.open = None
 
-    def depart(self, member: str, time_ms: int | None, cause: Cause) -> None:
-        """A member was removed or left."""
+    def depart(
+        self, member: str, time_ms: int | None, cause: Cause, met_ms: int | None = None
+    ) -> None:
+        """A member was removed or left, perhaps because it met a timeout of `met_ms`."""
         client = client_of(member)
         session, rebalance = self.timeouts.get(client, (None, None))
-        timeout = session if cause is SESSION_TIMEOUT else rebalance
-        if cause is REBALANCE_TIMEOUT and timeout is None and self.open and time_ms is not None:
-            timeout = None if self.open.start_ms is None else time_ms - self.open.start_ms
+        timeout = met_ms or (session if cause is SESSION_TIMEOUT else rebalance)
+        if cause is REBALANCE_TIMEOUT and timeout is None and self.open:
+            timeout = between(self.open.start_ms, time_ms)
         departure = Departure(member, time_ms, cause, timeout if cause.is_timeout else None)
         self.departed.append(departure)
         self.away[client] = departure
@@ -269,9 +300,10 @@ class GroupReader:
     def returned(self, member: str, time_ms: int | None) -> Departure | None:
         """The departure of the client that joins now, if it did not long ago."""
         departure = self.away.get(client_of(member))
-        if departure is None or departure.member == member or None in (time_ms, departure.time_ms):
+        if departure is None or departure.member == member:
             return None
-        if time_ms - departure.time_ms > RETURNS_WITHIN_MS:  # type: ignore[operator]
+        away = between(departure.time_ms, time_ms)
+        if away is None or away > RETURNS_WITHIN_MS:
             return None
         if departure.back_ms is None:
             departure.back_ms = time_ms
@@ -282,7 +314,7 @@ class GroupReader:
         self.client_events.append(event)
         fields = event.get("fields", {})
         if event["event"] == "request" and "sessionTimeoutMs" in fields:
-            client = client_of(fields.get("memberId") or event["client_id"] or "")
+            client = client_of(fields.get("memberId") or event["client"] or "")
             session = fields["sessionTimeoutMs"]
             self.timeouts[client] = (session, fields.get("rebalanceTimeoutMs", session))
 
@@ -293,7 +325,7 @@ class GroupReader:
         if last:
             last.departed = [*last.departed, *self.departed]
         refine_triggers(self.group.rounds)
-        add_clients(self.group.rounds, self.client_events)
+        add_clients(self.group.rounds, self.client_events, self.timeouts)
         return self.group
 
 
@@ -310,38 +342,54 @@ def refine_triggers(rounds: Iterable[Round]) -> None:
             one.trigger = attrs.evolve(one.trigger, cause=known)
 
 
-def add_clients(rounds: Sequence[Round], events: Iterable[Event]) -> None:
+def add_clients(
+    rounds: Sequence[Round], events: Iterable[Event], timeouts: Mapping[str, tuple[int, int]]
+) -> None:
     """Who was waited for, and who did not poll, from the logs of clients and of requests."""
-    joins = []
+    joins: list[tuple[float, str]] = []
+    unpolled: dict[str, list[int]] = {}
     for event in events:
-        if event["event"] == "poll_timeout":
-            explain_leave(rounds, event)
-        elif event["event"] == "joining":
-            joins.append((event.get("time_ms"), event["node"]))
-        elif event["event"] == "request" and event["api"] == "JoinGroup":
-            joins.append((event["time_ms"], event["fields"].get("memberId") or event["client_id"]))
-    for one in rounds:
-        if one.start_ms is None or one.end_ms is None or one.end_ms - one.start_ms < LONG_ROUND_MS:
+        time_ms = event.get("time_ms")
+        if time_ms is None:
             continue
-        if any(departure.cause is REBALANCE_TIMEOUT for departure in one.departed):
-            continue  # the round waited for a member that never came
-        inside = [(t, who) for t, who in joins if t is not None and one.start_ms <= t <= one.end_ms]
-        if inside:
-            time_ms, who = max(inside)
-            one.waited_for, one.waited_ms = str(who), time_ms - one.start_ms
-
-
-def explain_leave(rounds: Sequence[Round], event: Event) -> None:
-    """A client that says that it did not poll: so it left for that reason."""
+        if event["event"] == "poll_timeout":
+            unpolled.setdefault(event["node"], []).append(time_ms)
+        elif event["event"] == "joining":
+            joins.append((time_ms, event["node"]))
+        elif event["event"] == "request" and event["api"] == "JoinGroup":
+            joins.append((time_ms, event["fields"].get("memberId") or event["client"] or "?"))
+    joins.sort()
     for one in rounds:
-        for departure in one.departed:
-            near = None not in (departure.time_ms, event.get("time_ms")) and (
-                abs(departure.time_ms - event["time_ms"]) < 5_000  # type: ignore[operator]
-            )
-            if departure.cause is LEFT and near and client_of(departure.member) == event["node"]:
-                departure.cause = POLL_TIMEOUT
-                if departure.member in one.trigger.members:
-                    one.trigger = attrs.evolve(one.trigger, cause=POLL_TIMEOUT)
+        explain_leaves(one, unpolled, timeouts)
+        add_waited_for(one, joins)
+
+
+def explain_leaves(
+    one: Round, unpolled: Mapping[str, Sequence[int]], timeouts: Mapping[str, tuple[int, int]]
+) -> None:
+    """A client that says that it did not poll: so it left for that reason."""
+    for departure in one.departed:
+        client, left_ms = client_of(departure.member), departure.time_ms
+        if departure.cause is not LEFT or left_ms is None:
+            continue
+        if any(abs(time_ms - left_ms) < SOON_MS for time_ms in unpolled.get(client, ())):
+            departure.cause = POLL_TIMEOUT
+            departure.timeout_ms = timeouts.get(client, (None, None))[1]
+            if departure.member in one.trigger.members:
+                one.trigger = attrs.evolve(one.trigger, cause=POLL_TIMEOUT)
+
+
+def add_waited_for(one: Round, joins: Sequence[tuple[float, str]]) -> None:
+    """Who joined last in a round that took long, if nobody was removed for not joining at all."""
+    took = between(one.start_ms, one.end_ms)
+    if one.start_ms is None or one.end_ms is None or took is None or took < LONG_ROUND_MS:
+        return
+    if any(departure.cause is REBALANCE_TIMEOUT for departure in one.departed):
+        return
+    last = bisect_right(joins, (one.end_ms + NEAR_MS, LAST)) - 1
+    if last >= 0 and joins[last][0] >= one.start_ms:
+        time_ms, one.waited_for = joins[last]
+        one.waited_ms = round(time_ms - one.start_ms)
 
 
 def headline(one: Round) -> str:

@@ -73,7 +73,9 @@ def not_shown(timeline: Timeline) -> list[str]:
             "(kafka.request.logger at DEBUG)."
         )
     if "member_loaded" not in names and "request" not in sides and timeline.groups:
-        found.append("The timeouts of members: only the request log and Scala coordinators log them.")
+        found.append(
+            "The timeouts of members: only the request log and Scala coordinators log them."
+        )
     if timeline.partitions and not {"DEBUG", "TRACE"} & levels:
         found.append(
             "Each advance of high watermarks and log end offsets: kafka.cluster.Partition at DEBUG."
@@ -104,8 +106,8 @@ def lines(timeline: Timeline, zone: tzinfo = UTC) -> Iterator[str]:
 
 def group_lines(group: Group, zone: tzinfo) -> Iterator[str]:
     """A group: its rounds, and why it rebalances."""
-    generations = [one.generation for one in group.rounds if one.generation is not None]
-    span = f", generations {generations[0]} to {generations[-1]}" if generations else ""
+    times = [moment for one in group.rounds if (moment := time_of(one)) is not None]
+    span = f" in {duration(max(times) - min(times))}" if len(times) > 1 else ""
     yield f"Group {group.name}: {counted(len(group.rounds), 'rebalance')}{span}"
     yield ""
     for item in sorted_items(group):
@@ -138,7 +140,8 @@ def round_lines(one: Round, zone: tzinfo) -> Iterator[str]:
     generation = "?" if one.generation is None else one.generation
     members = "" if one.members is None else f", {counted(one.members, 'member')}"
     took = "not ended" if one.end_ms is None else f"took {duration(one.took_ms)}"
-    yield f"  {clock(time_of(one), zone)}  generation {generation}{members}, {took}: {headline(one)}"
+    when = clock(time_of(one), zone)
+    yield f"  {when}  generation {generation}{members}, {took}: {headline(one)}"
     for told in details(one):
         yield f"      {told}"
 
@@ -162,7 +165,9 @@ def departure_text(departure: Departure, *, is_trigger: bool) -> str:
     who, cause = short(departure.member), departure.cause
     parts = [] if is_trigger else [f"{who} {cause.says}"]
     if departure.timeout_ms is not None:
-        parts.append(f"the {TIMEOUTS.get(cause.name, cause.name)} was {duration(departure.timeout_ms)}")
+        parts.append(
+            f"the {TIMEOUTS.get(cause.name, cause.name)} was {duration(departure.timeout_ms)}"
+        )
     if departure.late_ms is not None:
         parts.append(f"{who} was back {duration(departure.late_ms)} later")
     return "; ".join(parts)
@@ -192,44 +197,8 @@ def note(event: Event, zone: tzinfo) -> str:
 def partition_lines(partition: Partition, zone: tzinfo) -> Iterator[str]:
     """The leader epochs and ISRs of a partition."""
     yield f"Partition {partition.name}"
-    items: list[tuple[float, str]] = []
-    for epoch in partition.epochs:
-        offset = "" if epoch.start_offset is None else f" at offset {epoch.start_offset}"
-        text = f"leader epoch {epoch.epoch}: broker {epoch.leader} leads{offset}"
-        items.append((epoch.start_ms or 0, text))
-    for change in partition.isrs:
-        items.append((change["time_ms"] or 0, isr_text(change)))
-    for event in partition.troubles:
-        items.append((event.get("time_ms") or 0, trouble_text(event)))
-    for time_ms, text in sorted(items, key=lambda item: item[0]):
+    for time_ms, text in partition.changes():
         yield f"  {clock(time_ms or None, zone)}  {text}"
-
-
-def isr_text(change: dict[str, Any]) -> str:
-    """A change of the ISR."""
-    parts = [f"ISR {', '.join(map(str, change['isr']))}"]
-    parts += [f"{', '.join(map(str, change['left']))} left"] if change["left"] else []
-    is_first = change["joined"] == change["isr"]
-    parts += [f"{', '.join(map(str, change['joined']))} joined"] if not is_first and change["joined"] else []
-    parts += ["below min.insync.replicas"] if change["under_min_isr"] else []
-    return "; ".join(parts)
-
-
-def trouble_text(event: Event) -> str:
-    """A truncation, a refused ISR, an unclean election."""
-    node = event["node"]
-    texts = {
-        "truncating": "broker {node} truncates its log to offset {offset}",
-        "truncated": "broker {node} truncated its log to offset {offset}",
-        "offset_reset": "broker {node} fetches from {to_offset} instead of {offset}",
-        "isr_refused": "broker {node}: the ISR change was refused",
-        "high_watermark_lowered": "broker {node}: the high watermark went back",
-        "fetcher_fenced": "broker {node} has an older leader epoch than its leader",
-        "unclean_election": "unclean election: {change}",
-    }
-    template = texts[event["event"]]
-    known = {"node": node, "offset": event.get("high_watermark", "?"), **event}
-    return template.format_map(known)
 
 
 def read_lines_of(timeline: Timeline) -> Iterator[str]:

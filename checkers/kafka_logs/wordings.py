@@ -14,9 +14,27 @@ from typing import Any
 import attrs
 
 NUMBERS = frozenset(
-    "generation members static epoch previous_epoch partition_epoch offset high_watermark broker "
-    "leader end_offset count start_offset to_offset new_leader controller_epoch milliseconds session_timeout "
-    "rebalance_timeout".split()
+    [
+        "generation",
+        "members",
+        "static",
+        "epoch",
+        "previous_epoch",
+        "partition_epoch",
+        "offset",
+        "high_watermark",
+        "broker",
+        "leader",
+        "end_offset",
+        "count",
+        "start_offset",
+        "to_offset",
+        "new_leader",
+        "controller_epoch",
+        "milliseconds",
+        "session_timeout",
+        "rebalance_timeout",
+    ]
 )
 """Fields whose value is an integer."""
 LISTS = frozenset({"isr", "from_isr", "removed", "groups", "assigned"})
@@ -59,7 +77,7 @@ class Wording:
                 parts.append(f"(?P={name})")
             else:
                 seen.add(name)
-                parts.append(f"(?P<{name}>{NUMBER if name in NUMBERS else '.*?'})")
+                parts.append(f"(?P<{name}>{shape(name)})")
         return re.compile("".join(parts) + TAIL)
 
     @cached_property
@@ -78,6 +96,13 @@ class Wording:
                 return {**{n: typed(n, v) for n, v in named}, **dict(self.values)}
             begin = message.find(first, begin + 1) if first else -1
         return None
+
+
+def shape(name: str) -> str:
+    """The regular expression of a field."""
+    if name in NUMBERS:
+        return NUMBER
+    return r"\S+?" if name == "partition" else ".*?"
 
 
 def typed(name: str, value: str) -> Any:
@@ -101,12 +126,14 @@ class Table:
         """The wordings that tell an event come first."""
         wordings = [wording for table in tables for wording in table]
         self.wordings: Sequence[Wording] = sorted(wordings, key=lambda one: not one.event)
-        anchors = sorted({one.anchor for one in wordings}, key=len, reverse=True)
-        self.any_anchor = re.compile("|".join(map(re.escape, anchors)))
+        self.anchors = tuple(dict.fromkeys(one.anchor for one in self.wordings))
 
     def may_match(self, text: str) -> bool:
-        """Whether a line has the words of any wording. A quick test: most lines do not."""
-        return self.any_anchor.search(text) is not None
+        """Whether a line has the words of any wording. Most lines do not, so this is quick."""
+        for anchor in self.anchors:  # noqa: SIM110 - twice as fast as any()
+            if anchor in text:
+                return True
+        return False
 
     def read(self, message: str) -> tuple[Wording, dict[str, Any]] | None:
         """The wording of a message, and its fields."""

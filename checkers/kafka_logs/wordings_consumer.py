@@ -62,9 +62,16 @@ ROUNDS = (
     Wording(
         "assigned",
         "Adding newly assigned partitions: {assigned}",
-        "2.2",
+        "2.4",
         "",
         f"{CONSUMER}.invokePartitionsAssigned; ConsumerRebalanceListenerInvoker",
+    ),
+    Wording(
+        "assigned",
+        "Setting newly assigned partitions: {assigned}",
+        "2.2",
+        "2.3",
+        f"{CONSUMER}.onJoinComplete",
     ),
     Wording(
         "assigned",
@@ -121,7 +128,7 @@ ROUNDS = (
         "poll_timeout",
         "This member will leave the group because consumer poll timeout has expired{_}",
         "2.3",
-        "2.5",
+        "2.3",
         f"{BASE}.HeartbeatThread.run",
         "WARN",
     ),
@@ -158,13 +165,14 @@ ROUNDS = (
         "coordinator_lost",
         "Group coordinator {_} is unavailable or invalid due to cause: {reason}. isDisconnected: "
         "{_}",
-        "2.7",
+        "3.3",
         "",
         f"{BASE}.markCoordinatorUnknown",
     ),
     Wording(
         "coordinator_lost",
-        "Group coordinator {_} is unavailable or invalid due to cause: {reason}.isDisconnected: {_}",
+        "Group coordinator {_} is unavailable or invalid due to cause: {reason}."
+        "isDisconnected: {_}",
         "2.7",
         "3.2",
         f"{BASE}.markCoordinatorUnknown",
@@ -257,8 +265,8 @@ KNOWN = tuple(
         ("SyncGroup failed: {_} Marking coordinator unknown. {_}", "2.7", "", BASE),
         ("LeaveGroup request with {_} failed with error: {_}", "2.6", "", BASE),
         ("Skipped assignment for returning static leader {_}", "3.2", "", CONSUMER),
-        ("Rebalance failed", "2.6", "", f"{BASE}.joinGroupIfNeeded"),
-        ("Generation data was cleared by heartbeat thread {_}", "2.3", "", BASE),
+        ("Rebalance failed", "2.6", "2.8", f"{BASE}.joinGroupIfNeeded"),
+        ("Generation data was cleared by heartbeat thread {_}", "2.6", "", BASE),
         ("Attempt to heartbeat failed since coordinator {_}", "0.9", "", BASE),
     )
 )

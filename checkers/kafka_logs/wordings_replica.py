@@ -5,6 +5,7 @@ from __future__ import annotations
 from checkers.kafka_logs.wordings import Wording
 
 PARTITION = "Partition.scala"
+FETCHER = "AbstractFetcherThread.scala"
 
 LEADERSHIP = (
     Wording(
@@ -12,8 +13,17 @@ LEADERSHIP = (
         "Leader {partition} with topic id {_} starts at leader epoch {epoch} from offset {offset} "
         "with partition epoch {partition_epoch}, high watermark {high_watermark}, ISR [{isr}], "
         "adding replicas {_}. Previous leader {_} and previous leader epoch was {previous_epoch}",
-        "3.3",
+        "3.6",
         "",
+        f"{PARTITION}.makeLeader",
+    ),
+    Wording(
+        "leader_started",
+        "Leader {partition} with topic id {_} starts at leader epoch {epoch} from offset {offset} "
+        "with partition epoch {partition_epoch}, high watermark {high_watermark}, ISR [{isr}], "
+        "adding replicas {_}. Previous leader epoch was {previous_epoch}",
+        "3.3",
+        "3.5",
         f"{PARTITION}.makeLeader",
     ),
     Wording(
@@ -27,7 +37,7 @@ LEADERSHIP = (
     ),
     Wording(
         "leader_started",
-        "{partition} starts at leader epoch {epoch} from offset {offset} with high watermark "
+        "] {partition} starts at leader epoch {epoch} from offset {offset} with high watermark "
         "{high_watermark}. Previous leader epoch was {previous_epoch}",
         "2.4",
         "2.5",
@@ -38,17 +48,17 @@ LEADERSHIP = (
         "Follower {partition} starts at leader epoch {epoch} from offset {offset} with partition "
         "epoch {partition_epoch} and high watermark {high_watermark}. Current leader is {leader}. "
         "Previous leader {_} and previous leader epoch was {previous_epoch}",
-        "3.4",
+        "3.6",
         "",
         f"{PARTITION}.makeFollower",
     ),
     Wording(
         "follower_started",
         "Follower {partition} starts at leader epoch {epoch} from offset {offset} with partition "
-        "epoch {partition_epoch} and high watermark {high_watermark}. Previous leader {_} and "
-        "previous leader epoch was {previous_epoch}",
+        "epoch {partition_epoch} and high watermark {high_watermark}. Current leader is {leader}. "
+        "Previous leader epoch was {previous_epoch}",
         "3.3",
-        "3.3",
+        "3.5",
         f"{PARTITION}.makeFollower",
     ),
     Wording(
@@ -133,7 +143,7 @@ IN_SYNC = (
         "isr_refused",
         "Failed to alter partition to {_} since the controller rejected the request with {error}. "
         "Partition state has been reset to {_}",
-        "3.2",
+        "3.3",
         "",
         f"{PARTITION}.handleAlterPartitionError",
     ),
@@ -141,7 +151,7 @@ IN_SYNC = (
         "isr_refused",
         "Cached zkVersion {_} not equal to that in zookeeper, skip updating ISR",
         "0.8",
-        "2.8",
+        "2.7",
         f"{PARTITION}.maybeUpdateIsrAndVersionWithZk",
     ),
 )
@@ -256,7 +266,7 @@ CONTROLLER = (
     Wording(
         "unclean_election",
         "UNCLEAN partition change for {partition} with topic ID {_}: {change}",
-        "3.3",
+        "3.0",
         "",
         "ReplicationControlManager.replay",
     ),
@@ -270,7 +280,7 @@ CONTROLLER = (
     Wording(
         "controller_elected",
         "Becoming the active controller at epoch {controller_epoch}, {_}",
-        "3.3",
+        "3.0",
         "",
         "QuorumController.handleLeaderChange",
     ),
@@ -278,13 +288,15 @@ CONTROLLER = (
         "controller_elected",
         "Becoming active at controller epoch {controller_epoch}",
         "2.8",
-        "3.0",
+        "2.8",
         "QuorumController.handleNewLeader",
     ),
 )
 
 PROCESS = (
-    Wording("broker_started", "[KafkaServer id={broker}] started", "2.0", "3.9", "KafkaServer.scala"),
+    Wording(
+        "broker_started", "[KafkaServer id={broker}] started", "2.0", "3.9", "KafkaServer.scala"
+    ),
     Wording(
         "broker_started",
         "[BrokerServer id={broker}] Transition from STARTING to STARTED",
@@ -315,9 +327,9 @@ KNOWN = tuple(
         ("Transitioning {count} partition(s) to local {_}", "3.0", "", "ReplicaManager"),
         ("Creating new partition {_} with topic id {_}", "3.0", "", "ReplicaManager"),
         ("Stopped fetchers as part of {_} for {count} partitions", "2.6", "", "ReplicaManager"),
-        ("Started fetchers as part of {_} for {count} partitions", "2.6", "", "ReplicaManager"),
-        ("Skipped the become-follower state change for {_}", "2.6", "", PARTITION),
-        ("Skipped the become-leader state change for {_}", "2.6", "", PARTITION),
+        ("Started fetchers as part of {_} for {count} partitions", "3.0", "", "ReplicaManager"),
+        ("Skipped the become-follower state change for {_}", "3.3", "", PARTITION),
+        ("Skipped the become-leader state change for {_}", "3.0", "", PARTITION),
         ("Handling LeaderAndIsr request correlationId {_}", "2.6", "3.9", "ReplicaManager"),
         ("Finished LeaderAndIsr request in {_}", "2.7", "3.9", "ReplicaManager"),
         ("Add {count} partitions and deleted {_}", "2.6", "3.9", "ReplicaManager"),
@@ -331,14 +343,17 @@ KNOWN = tuple(
         ("[ReplicaFetcher {_}] Starting", "2.4", "3.3", "ShutdownableThread"),
         ("[ReplicaFetcher {_}] Stopped", "2.4", "3.3", "ShutdownableThread"),
         ("[ReplicaFetcher {_}] Shut{_}", "2.4", "3.3", "ShutdownableThread"),
-        ("Received UNKNOWN_TOPIC_OR_PARTITION from the leader for partition {_}", "2.4", "", ""),
+        (
+            "Received UNKNOWN_TOPIC_OR_PARTITION from the leader for partition {_}",
+            "2.4",
+            "",
+            FETCHER,
+        ),
         ("Ignoring LeaderAndIsr request from controller {_}", "2.4", "3.9", "ReplicaManager"),
         ("Error in response for fetch request {_}", "2.4", "", "ReplicaFetcherThread"),
         ("Error sending fetch request {_}", "2.4", "", "ReplicaFetcherBlockingSend"),
         ("Partition {_} marked as failed", "2.3", "", "AbstractFetcherThread"),
         ("Changed partition {_}", "2.4", "3.9", "PartitionStateMachine"),
-        ("Changed partition state{_}", "2.4", "3.9", "PartitionStateMachine"),
-        ("Initial replica state {_}", "2.4", "3.9", "ReplicaStateMachine"),
     )
 )
 """Lines that are understood and tell no event."""

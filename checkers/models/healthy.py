@@ -78,8 +78,8 @@ HEALTHY = {
     ),
     "rolling-restart-dynamic": Script(
         about=(
-            "Two dynamic members are replaced, one after the other. Each departure and each arrival "
-            "is a rebalance: four, in which every member revokes its partitions."
+            "Two dynamic members are replaced, one after the other. Each departure and each "
+            "arrival is a rebalance: four, in which every member revokes its partitions."
         ),
         model="group",
         variant="eager",
@@ -209,6 +209,8 @@ HEALTHY = {
             coordinator_accepts_sync request=consumer 1
             consumer_receives_assignment consumer=1
             consumer_applies_assignment_incrementally consumer=1
+            consumer_receives_assignment consumer=0
+            consumer_applies_assignment_incrementally consumer=0
         """,
     ),
     "leader-change": Script(

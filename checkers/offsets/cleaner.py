@@ -108,7 +108,7 @@ def cleaner_status(
 
     since = due_since(last_stable_offset)
     dirty = (s.first_dirty_timestamp for s in summaries if s.first_dirty_timestamp is not None)
-    held = since is None and last_stable_offset < end and due_since(end) is not None
+    held = since is None and due_since(end) is not None
     part = cleanable(segments, first_dirty, start, last_stable_offset, settings, now)
     return CleanerStatus(
         checkpoint,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from checkers.logs.problems import Problem
@@ -76,17 +76,21 @@ class Unread(Exception):
     """Text that none of the formatters prints."""
 
 
-def read_formatted(path: Path) -> tuple[list[Entry], list[Problem]]:
-    """The latest record of each key in printed text, and where the text was cut short."""
-    text = text_of(path)
+def read_formatted(paths: Sequence[Path]) -> tuple[list[Entry], list[Problem]]:
+    """The latest record of each key in printed text, and where the text was cut short.
+
+    A file continues those before it.
+    """
     problems: list[Problem] = []
     latest: dict[tuple[object, ...], Entry] = {}
-    records = read_json if text.lstrip()[:1] == "{" else read_lines
-    for record in records(text, name_of(path), problems):
-        key = (record.type, *record.key.values())
-        latest.pop(key, None)
-        if record.value is not None:
-            latest[key] = Entry(record)
+    for path in paths:
+        text = text_of(path)
+        records = read_json if text.lstrip()[:1] == "{" else read_lines
+        for record in records(text, name_of(path), problems):
+            key = (record.type, *record.key.values())
+            latest.pop(key, None)
+            if record.value is not None:
+                latest[key] = Entry(record)
     return list(latest.values()), problems
 
 

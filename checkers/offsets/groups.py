@@ -9,7 +9,13 @@ from typing import Any
 import attrs
 
 from checkers.offsets.entries import Entry
-from checkers.offsets.members import Member, classic_members, modern_members, subscribed_topics
+from checkers.offsets.members import (
+    TOPOLOGY,
+    Member,
+    classic_members,
+    modern_members,
+    subscribed_topics,
+)
 from spec.messages import GroupState, Offset, OffsetsTopicRecord
 from spec.offsets_topic.expiry import GroupStatus, expires_after_commit, expires_at
 from spec.offsets_topic.records import LogEntry
@@ -20,7 +26,7 @@ CLASSIC, CONSUMER, SHARE, STREAMS = 2, 3, 11, 17
 KINDS = {CONSUMER: "consumer", SHARE: "share", STREAMS: "streams", CLASSIC: "classic"}
 TARGETS = {CONSUMER: 6, SHARE: 12, STREAMS: 20}
 """The types of the records with the epoch of the target assignment."""
-STABLE_MEMBER = 0
+STABLE_MEMBERS = {CONSUMER: 0, STREAMS: 1}
 """The state of a member that has the assignment of its epoch. Kafka: `MemberState.STABLE`."""
 
 Records = Mapping[int, Sequence[Entry]]
@@ -133,9 +139,18 @@ class Group:
 
 
 def groups_of(
-    entries: Iterable[Entry], pending: Iterable[Entry], retention: int, *, has_groups: bool = True
+    entries: Iterable[Entry],
+    pending: Iterable[Entry],
+    retention: int,
+    topics: Mapping[str, str] | None = None,
+    *,
+    has_groups: bool = True,
 ) -> list[Group]:
-    """The groups, by name. `has_groups`: the records of groups were read, not offsets alone."""
+    """The groups, by name.
+
+    `topics` has the names of topic ids. `has_groups`: the records of groups were read, not offsets
+    alone.
+    """
     by_group: dict[str, dict[int, list[Entry]]] = defaultdict(lambda: defaultdict(list))
     open_: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
@@ -143,19 +158,27 @@ def groups_of(
     for entry in pending:
         open_[entry.group].append(entry)
     return [
-        group_of(name, by_group.get(name, {}), open_.get(name, []), retention, has_groups)
+        group_of(
+            name, by_group.get(name, {}), open_.get(name, []), retention, topics or {}, has_groups
+        )
         for name in sorted({*by_group, *open_})
     ]
 
 
 def group_of(
-    name: str, records: Records, pending: Sequence[Entry], retention: int, has_groups: bool
+    name: str,
+    records: Records,
+    pending: Sequence[Entry],
+    retention: int,
+    topic_names: Mapping[str, str],
+    has_groups: bool,
 ) -> Group:
     """A group from its records."""
     first = next((kind for kind in KINDS if records.get(kind)), None)
     kind = KINDS[first] if first is not None else "simple" if has_groups else None
     value: Mapping[str, Any] = {} if first is None else records[first][0].record.value or {}
-    members = classic_members(value) if first == CLASSIC else modern_members(records)
+    is_classic = first == CLASSIC
+    members = classic_members(value) if is_classic else modern_members(records, topic_names)
     state = state_of(first, records, members) if kind else None
     unfinished = {offset_key(entry) for entry in pending}
     status = classic_status(value, members) if kind in ("classic", "simple") else None
@@ -231,20 +254,24 @@ def total(counts: Iterable[int | None]) -> int | None:
 def state_of(first: int | None, records: Records, members: Sequence[Member]) -> str:
     """The state of a group once a coordinator has loaded it.
 
-    A rebalance of a classic group that was in progress is not in its record. Kafka:
-    `GroupMetadataManager.replay`, `ConsumerGroup.maybeUpdateGroupState` [4.1.0].
+    A rebalance of a classic group that was in progress is not in its record. Whether the topics of
+    a Streams group exist is not in its records: it may be NotReady where another state is said.
+    Kafka: `GroupMetadataManager.replay`, `maybeUpdateGroupState` of `ConsumerGroup` and
+    `StreamsGroup` [4.1.0].
     """
     if not members:
         return "Empty"
     if first in (None, CLASSIC, SHARE):
         return "Stable"
     assert first is not None, "None was handled"
+    if first == STREAMS and not records.get(TOPOLOGY):
+        return "NotReady"
     epoch = (records[first][0].record.value or {})["epoch"]
     target = next((e.record.value or {} for e in records.get(TARGETS[first], ())), {})
     assigned = target.get("assignmentEpoch", 0)
     if epoch > assigned:
         return "Assigning"
-    has_all = all(m.state == STABLE_MEMBER and m.epoch == assigned for m in members)
+    has_all = all(m.state == STABLE_MEMBERS[first] and m.epoch == assigned for m in members)
     return "Stable" if has_all else "Reconciling"
 
 

@@ -39,7 +39,7 @@ class Member:
     epoch: int | None = None
     """The epoch of a member of KIP-848."""
     state: int | None = None
-    """The number of its state (`MemberState`); 0 is STABLE."""
+    """The number of its state; STABLE is 0, in Streams groups 1. Kafka: `MemberState`."""
 
 
 def classic_members(value: Mapping[str, Any]) -> tuple[Member, ...]:
@@ -72,9 +72,11 @@ def classic_members(value: Mapping[str, Any]) -> tuple[Member, ...]:
     return tuple(sorted(found, key=lambda member: member.id))
 
 
-def modern_members(records: Mapping[int, Sequence[Entry]]) -> tuple[Member, ...]:
-    """The members of a group of KIP-848, KIP-932 or KIP-1071."""
-    names = topic_names(records)
+def modern_members(
+    records: Mapping[int, Sequence[Entry]], topics: Mapping[str, str]
+) -> tuple[Member, ...]:
+    """The members of a group of KIP-848, KIP-932 or KIP-1071; `topics`: the names of topic ids."""
+    names = {**topics, **topic_names(records)}
     found = []
     for type_, current_type in MEMBERS.items():
         current = {e.record.key["memberId"]: e.record.value for e in records.get(current_type, ())}

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import attrs
 
+from checkers.logs.checkpoints import METADATA
 from checkers.logs.folders import (
+    NAME,
     LogDirectory,
     PartitionFolder,
     children,
     find_partitions,
     is_segment,
+    read_small,
 )
 from checkers.logs.problems import Problem
 from checkers.offsets.entries import Entry
@@ -21,6 +25,8 @@ from checkers.offsets.groups import Group, groups_of
 from checkers.offsets.partition import OffsetsPartition, read_partition
 from spec.core import SpecError
 from spec.placement import OFFSETS_PARTITIONS, group_partition
+from spec.storage.checkpoints import read_topic_id
+from spec.storage.varint import Malformed
 
 OFFSETS_TOPIC = "__consumer_offsets"
 LONGEST_TRANSACTION_MS = 15 * 60 * 1000
@@ -74,6 +80,28 @@ class OffsetsReport:
         }
 
 
+@attrs.frozen
+class Content:
+    """What was read."""
+
+    entries: list[Entry] = attrs.field(factory=list)
+    """The latest record of each key that counts."""
+    pending: list[Entry] = attrs.field(factory=list)
+    """The commits of open transactions."""
+    topics: dict[str, str] = attrs.field(factory=dict)
+    """The names of topic ids."""
+    has_groups: bool = True
+    """Whether the records of groups were read, not offsets alone."""
+    partitions: list[OffsetsPartition] = attrs.field(factory=list)
+    """The partitions; none for printed text."""
+    skipped: list[Path] = attrs.field(factory=list)
+    """The folders of other replicas."""
+    problems: list[Problem] = attrs.field(factory=list)
+    """What is wrong."""
+    notes: list[str] = attrs.field(factory=list)
+    """What the reader should know."""
+
+
 def report_offsets(
     paths: Sequence[Path],
     now: int,
@@ -82,42 +110,76 @@ def report_offsets(
     only: str | None = None,
     counted: Callable[[list[PartitionFolder]], Iterable[PartitionFolder]] = iter,
 ) -> OffsetsReport:
-    """Read folders or printed text; `only` limits the report to a group."""
-    problems: list[Problem] = []
-    partitions: list[OffsetsPartition] = []
-    skipped: list[Path] = []
+    """Read folders or printed text; `only` limits the groups of the report to one."""
     folders = [path for path in paths if path.is_dir()]
-    files = [path for path in paths if not path.is_dir()]
-    if folders and files:
+    if folders and len(folders) < len(paths):
         raise SpecError("name folders or files that Kafka's formatters wrote, not both")
-    if folders:
-        directories, found = find_offsets(folders)
-        chosen, skipped = choose_replicas(found)
-        problems += [problem for directory in directories for problem in directory.problems]
-        partitions = [read_partition(folder, now) for folder in counted(chosen)]
-        entries: list[Entry] = [entry for one in partitions for entry in one.entries]
-        pending = [entry for one in partitions for entry in one.pending]
-        has_groups = True
-    else:
-        entries, pending = [], []
-        for file in files:
-            some, wrong = read_formatted(file)
-            entries += some
-            problems += wrong
-        has_groups = any(entry.record.type > 1 for entry in entries)
-    groups = groups_of(entries, pending, retention_ms, has_groups=has_groups)
+    content = read_folders(folders, now, counted) if folders else read_text(paths)
+    partitions = content.partitions
+    groups = groups_of(
+        content.entries,
+        content.pending,
+        retention_ms,
+        content.topics,
+        has_groups=content.has_groups,
+    )
     number = count_partitions(groups, partitions, offsets_partitions)
-    problems += [problem for one in partitions for problem in one.problems]
-    problems += misplaced(groups, partitions, number)
+    problems = [*content.problems, *misplaced(groups, partitions, number)]
     problems += [problem for one in partitions for problem in standstill(one, now)]
     if only is not None:
         groups = [group for group in groups if group.name == only]
         if not groups:
             raise SpecError(f"no group {only!r:.100} among the records that were read")
-    notes = [f"{path} was not read: another replica reaches further" for path in skipped]
-    if files and any(group.offsets for group in groups):
-        notes.append(UNCOMMITTED)
-    return OffsetsReport(now, retention_ms, number, groups, partitions, skipped, problems, notes)
+    return OffsetsReport(
+        now, retention_ms, number, groups, partitions, content.skipped, problems, content.notes
+    )
+
+
+def read_text(files: Sequence[Path]) -> Content:
+    """What is in text that Kafka's formatters printed, each file after the one before."""
+    for file in files:
+        if file.suffix == ".log":
+            raise SpecError(f"{file} is a segment: name its folder")
+    entries, problems = read_formatted(files)
+    types = {entry.record.type for entry in entries}
+    notes = [UNCOMMITTED] if types & {0, 1} else []
+    return Content(
+        entries, has_groups=any(kind > 1 for kind in types), problems=problems, notes=notes
+    )
+
+
+def read_folders(
+    folders: Sequence[Path],
+    now: int,
+    counted: Callable[[list[PartitionFolder]], Iterable[PartitionFolder]],
+) -> Content:
+    """What is in the partitions of these folders."""
+    directories, found = find_offsets(folders)
+    chosen, skipped = choose_replicas(found)
+    partitions = [read_partition(folder, now) for folder in counted(chosen)]
+    problems = [problem for directory in directories for problem in directory.problems]
+    problems += [problem for partition in partitions for problem in partition.problems]
+    return Content(
+        [entry for one in partitions for entry in one.entries],
+        [entry for one in partitions for entry in one.pending],
+        topics_in(directories),
+        True,
+        partitions,
+        skipped,
+        problems,
+        [f"{path} was not read: another replica reaches further" for path in skipped],
+    )
+
+
+def topics_in(directories: Iterable[LogDirectory]) -> dict[str, str]:
+    """The names of topic ids, from `partition.metadata` of all partitions in log directories."""
+    names = {}
+    for directory in directories:
+        for file in sorted(directory.path.glob(f"*/{METADATA}")):
+            with suppress(Malformed):  # what kspec log reports
+                if match := NAME.fullmatch(file.parent.name):
+                    names[read_topic_id(read_small(file))] = match[1]
+    return names
 
 
 def find_offsets(folders: Sequence[Path]) -> tuple[list[LogDirectory], list[PartitionFolder]]:

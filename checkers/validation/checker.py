@@ -29,7 +29,7 @@ from checkers.validation.verdict import (
 UNREAD = "a line before this event could not be read"
 MOST_LAST = 5
 """How many events before a rejected one are kept."""
-MOST_EXAMINED = 200
+MOST_EXAMINED = 50
 """In how many states the reason of a rejection is looked for."""
 MOST_ALLOWED = 20
 """How many allowed steps a rejection lists."""
@@ -190,8 +190,11 @@ def closest(mapping: TraceMapping, around: Sequence[Any], read: Any) -> tuple[An
         reason = mapping.reason(state, read)
         if best is None or reason.distance < best[1].distance:
             best = state, reason
+        if best[1].distance < 1:
+            break
     assert best is not None
-    return best
+    nearest, reason = best
+    return nearest, attrs.evolve(reason, allowed=reason.allowed or tuple(mapping.allowed(nearest)))
 
 
 def one_before(mapping: TraceMapping, frontier: Frontier) -> Before:

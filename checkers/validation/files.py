@@ -7,14 +7,15 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from checkers.models.find import BUILT_IN
 from checkers.validation.checker import Limits, validate_events
-from checkers.validation.find import find_mapping, is_code
+from checkers.validation.find import MAPPINGS, find_mapping, is_code
 from checkers.validation.mapping import Event, TraceMapping
 from checkers.validation.merging import validate_merged
 from checkers.validation.problems import Problems
 from checkers.validation.reading import Header, Recording, read_trace
 from checkers.validation.verdict import Validation
-from spec.core import SpecError
+from spec.core import SpecError, look_up
 
 LOOK_AHEAD = 1000
 """In how many events nodes are looked for, to know whether a file has several."""
@@ -80,6 +81,8 @@ def header_of(recordings: Sequence[Recording], options: Header) -> dict[str, Any
     for recording in reversed(recordings):
         header |= recording.header
     said, asked = header.get("mapping"), options.get("mapping")
+    if asked is not None and not is_code(str(asked)):
+        look_up("model or mapping", str(asked), {**BUILT_IN, **MAPPINGS})
     if isinstance(said, str) and asked is not None and said != asked and not is_code(str(asked)):
         raise SpecError(f"{recordings[0].name} is a trace of {said}, not of {asked}")
     for key, value in options.items():

@@ -63,7 +63,7 @@ class Reason:
     differences: tuple[Difference, ...] = ()
     """How the nearest successor differs from the observation."""
     allowed: tuple[str, ...] = ()
-    """The steps that are allowed in this state instead."""
+    """What is allowed in this state instead; empty: `TraceMapping.allowed`."""
     distance: float = 0
     """How far the state is from one that explains the event; the nearest state is reported."""
 

@@ -270,9 +270,10 @@ class Merge:
         found: dict[Entry, None] = {}
         asked, latest = False, None
         for positions, state in entries:
+            events = self.next_events(positions)
             asked = asked or self.nodes.earliest(positions) is not None
-            for node, pending in self.next_events(positions):
-                asked, latest = True, latest or pending.event
+            for node, pending in events:
+                latest = latest or pending.event
                 known = positions + (0,) * (len(self.nodes.names) - len(positions))
                 moved = (*known[:node], known[node] + 1, *known[node + 1 :])
                 around, cut = with_hidden(self.mapping, (state,), pending.read, self.limits)

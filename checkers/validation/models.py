@@ -126,8 +126,7 @@ class ModelMapping(TraceMapping):
     def successors(self, state: Any, event: Observed) -> Iterator[Any]:
         """The states after each step that the event may be."""
         for rule in event.rules:
-            for choice in instances(rule, state, event.choices):
-                after = attempt(rule, state, choice)
+            for _, after in attempts(rule, state, event.choices):
                 if type(after) is not Blocked and (
                     event.state is None or self.observes(after, event.state)
                 ):
@@ -182,7 +181,7 @@ class ModelMapping(TraceMapping):
         nearest = min(reasons, key=lambda why: why.distance, default=None)
         if nearest is None:
             nearest = Reason(guard=cannot_choose(state, event), distance=10_000)
-        return attrs.evolve(nearest, allowed=tuple(self.allowed(state)))
+        return nearest
 
     def why_not(
         self, rule: Rule[Any], choice: Choice, state: Any, event: Observed
@@ -221,6 +220,21 @@ def instances(rule: Rule[Any], state: Any, chosen: Mapping[str, Any]) -> Iterabl
             for name, domain in rule.choices.items()
         ]
     )
+
+
+def attempts(
+    rule: Rule[Any], state: Any, chosen: Mapping[str, Any]
+) -> Iterator[tuple[Choice, Any]]:
+    """The choices that agree with an event, each with the state after it, or its guard."""
+    try:
+        for choice in instances(rule, state, chosen):
+            yield choice, attempt(rule, state, choice)
+    except SpecError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        hint = "are the bounds too small for the trace?"
+        raise SpecError(f"rule {rule.name} raised {what}; {hint}") from error
 
 
 def attempt(rule: Rule[Any], state: Any, choice: Choice) -> Any:

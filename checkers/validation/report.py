@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 
 from checkers.validation.mapping import Event
+from checkers.validation.observation import plain_observed
 from checkers.validation.verdict import INCONCLUSIVE, REJECTED, Rejection, Validation
 
 MOST_TEXT = 400
@@ -28,12 +29,19 @@ def lines(validation: Validation) -> Iterator[str]:
         yield from rejection_lines(validation.rejection)
     if validation.hidden_names and validation.verdict == REJECTED:
         names = ", ".join(validation.hidden_names)
-        most = f"At most {validation.most_hidden}" if validation.most_hidden else "Any number of"
-        yield f"  {most} hidden steps between two events: {names}"
+        yield f"  {hidden_text(validation)} between two events: {names}"
     for kind in validation.problems.to_json():
         yield f"  {kind['count']:,} × {kind['kind']}; the first:"
         sample = kind["samples"][0]
         yield f"    {sample['file']}, line {sample['line']}: {sample['problem']}"
+
+
+def hidden_text(validation: Validation) -> str:
+    """How many hidden steps were tried."""
+    most = validation.most_hidden
+    if not most:
+        return "Any number of hidden steps"
+    return f"At most {most} hidden step{'' if most == 1 else 's'}"
 
 
 def rejection_lines(rejection: Rejection) -> Iterator[str]:
@@ -57,7 +65,7 @@ def rejection_lines(rejection: Rejection) -> Iterator[str]:
         for step in rejection.allowed:
             yield f"    {step}"
     before = rejection.before
-    if before.event is not None:
+    if before.event is not None and before.allowed:
         yield f"  One event before, at {place(before.event)}, this was possible as well:"
         for step in before.allowed:
             yield f"    {step}"
@@ -71,7 +79,7 @@ def place(event: Event) -> str:
 
 def event_text(event: Event) -> str:
     """An event as it was written, shortened."""
-    return brief({k: v for k, v in event.content.items() if k != "source"})
+    return brief({k: plain_observed(v) for k, v in event.content.items() if k != "source"})
 
 
 def brief(value: object) -> str:

@@ -4,6 +4,7 @@
 - `scan`, `crc`: each batch's header, checksum and structure.
 - `codecs`: decompression within bounds.
 - `records`, `legacy`: records as Python objects; formats 0 and 1.
+- `latest`: the latest record of each key in a run of batches.
 - `indexes`: the indexes beside a segment; `impl.producer_state` has the snapshots.
 - `writer`: segments with their indexes.
 

@@ -42,7 +42,7 @@ NEXT: dict[FetchState, frozenset[FetchState]] = {
 class Policy(StrEnum):
     """`auto.offset.reset`: where to begin without a committed offset.
 
-    Simplification: `by_duration` (4.0, KIP-1106) is left out.
+    Simplification: `by_duration` (4.0, KIP-1106) is left out; `spec.consumer.start` has it.
     """
 
     LATEST = "latest"

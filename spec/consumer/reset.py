@@ -66,14 +66,43 @@ def shift_by(p: PartitionOffsets, by: int) -> int:
 
 
 def to_datetime(p: PartitionOffsets, time: int) -> int:
-    """`--to-datetime`: the first record at this time or later; without one, the end.
-
-    Kafka: `getLogTimestampOffsets`.
-    """
+    """`--to-datetime`: the first record at this time or later; without one, the end."""
     later = (offset for offset, written in enumerate(p.times, p.start) if written >= time)
-    return p.clamped(next(later, p.end))
+    return p.clamped(to_found(p, next(later, None)))
+
+
+def to_found(p: PartitionOffsets, found: int | None) -> int:
+    """The offset that ListOffsets finds for a timestamp; the end, where it finds none.
+
+    Kafka: `getLogTimestampOffsets`, which warns that the partition "is empty" (since 3.0).
+    """
+    return p.end if found is None else found
 
 
 def by_duration(p: PartitionOffsets, now: int, duration: int) -> int:
     """`--by-duration`: the first record that is no older than this duration."""
     return to_datetime(p, now - duration)
+
+
+# -- what a reset costs ---------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Effect:
+    """What a group reads less and what it reads twice, in offsets, after it moves."""
+
+    skipped: int
+    """Offsets of the log that it has not read, and that it passes over."""
+    repeated: int
+    """Offsets of the log that it has read, and reads again."""
+
+
+def effect(p: PartitionOffsets, new: int) -> Effect:
+    """The effect of moving a group from its committed offset to a new one.
+
+    A group without a committed offset counts as having read nothing. What retention has already
+    deleted is neither skipped nor repeated.
+    """
+    read_until = min(max(p.start if p.committed is None else p.committed, p.start), p.end)
+    new = p.clamped(new)
+    return Effect(max(0, new - read_until), max(0, read_until - new))

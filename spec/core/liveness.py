@@ -48,7 +48,7 @@ def together(*rules: Rule[S], each: Sequence[str] = ()) -> Together[S]:
     return Together(rules, tuple(each))
 
 
-def fair_tuple(given: Sequence[Fair[S]]) -> tuple[Fair[S], ...]:
+def fair_tuple(given: Sequence[Any]) -> tuple[Any, ...]:
     """The fair rules of a property, if they are rules."""
     for one in given:
         if not isinstance(one, Rule | Together):
@@ -65,6 +65,8 @@ class Liveness(Generic[S]):
     body: Callable[[S], Any]
     weakly_fair: tuple[Fair[S], ...] = attrs.field(default=(), converter=fair_tuple)
     strongly_fair: tuple[Fair[S], ...] = attrs.field(default=(), converter=fair_tuple)
+    within: Callable[[Any], bool] = lambda bounds: True
+    """Whether bounds are large enough to decide it; in smaller bounds it is checked on request."""
 
     @property
     def summary(self) -> str:
@@ -105,33 +107,42 @@ class EventuallyAlways(Liveness[S]):
 
 
 def leads_to(
-    *, weakly_fair: Sequence[Fair[S]] = (), strongly_fair: Sequence[Fair[S]] = ()
+    *,
+    weakly_fair: Sequence[Fair[S]] = (),
+    strongly_fair: Sequence[Fair[S]] = (),
+    within: Callable[[Any], bool] = lambda bounds: True,
 ) -> Callable[[Callable[[S], tuple[bool, bool]]], LeadsTo[S]]:
     """Make a liveness property of a function that returns both conditions for a state."""
 
     def decorate(body: Callable[[S], tuple[bool, bool]]) -> LeadsTo[S]:
-        return LeadsTo(body.__name__, body, weakly_fair, strongly_fair)
+        return LeadsTo(body.__name__, body, weakly_fair, strongly_fair, within)
 
     return decorate
 
 
 def infinitely_often(
-    *, weakly_fair: Sequence[Fair[S]] = (), strongly_fair: Sequence[Fair[S]] = ()
+    *,
+    weakly_fair: Sequence[Fair[S]] = (),
+    strongly_fair: Sequence[Fair[S]] = (),
+    within: Callable[[Any], bool] = lambda bounds: True,
 ) -> Callable[[Callable[[S], bool]], InfinitelyOften[S]]:
     """Make a liveness property of a condition that must hold again and again."""
 
     def decorate(body: Callable[[S], bool]) -> InfinitelyOften[S]:
-        return InfinitelyOften(body.__name__, body, weakly_fair, strongly_fair)
+        return InfinitelyOften(body.__name__, body, weakly_fair, strongly_fair, within)
 
     return decorate
 
 
 def eventually_always(
-    *, weakly_fair: Sequence[Fair[S]] = (), strongly_fair: Sequence[Fair[S]] = ()
+    *,
+    weakly_fair: Sequence[Fair[S]] = (),
+    strongly_fair: Sequence[Fair[S]] = (),
+    within: Callable[[Any], bool] = lambda bounds: True,
 ) -> Callable[[Callable[[S], bool]], EventuallyAlways[S]]:
     """Make a liveness property of a condition that must hold from some moment on."""
 
     def decorate(body: Callable[[S], bool]) -> EventuallyAlways[S]:
-        return EventuallyAlways(body.__name__, body, weakly_fair, strongly_fair)
+        return EventuallyAlways(body.__name__, body, weakly_fair, strongly_fair, within)
 
     return decorate

@@ -10,6 +10,7 @@ import attrs
 from spec.core.baseline import Baseline
 from spec.core.bounds import Bound, NoBounds
 from spec.core.errors import SpecError, look_up, place_to_blame
+from spec.core.liveness import Liveness
 from spec.core.properties import Property, Reachable
 from spec.core.rules import Blocked, Choice, Rule, S
 
@@ -159,8 +160,10 @@ class Model(Generic[S]):
 
 
 def askable(properties: Iterable[Property[S]], bounds: Any) -> tuple[Property[S], ...]:
-    """The properties for which these bounds are large enough."""
-    return tuple(p for p in properties if not isinstance(p, Reachable) or p.within(bounds))
+    """The properties that are checked by default in these bounds."""
+    return tuple(
+        p for p in properties if not isinstance(p, Reachable | Liveness) or p.within(bounds)
+    )
 
 
 @attrs.frozen(eq=False)
@@ -196,9 +199,13 @@ class System(Generic[S]):
 
     def with_all_properties(self) -> System[S]:
         """The same system with every property that its model states."""
-        known = {*self.properties, *self.model.properties}
-        others = (p for p in self.model.all_properties if p not in known)
-        return attrs.evolve(self, properties=(*self.properties, *askable(others, self.bounds)))
+        known = {*self.properties, *askable(self.model.properties, self.bounds)}
+        others = tuple(
+            p
+            for p in self.model.all_properties
+            if p not in known and not (isinstance(p, Reachable) and not p.within(self.bounds))
+        )
+        return attrs.evolve(self, properties=(*self.properties, *others))
 
     def steps(self, s: S) -> Iterator[tuple[Rule[S], Choice, S]]:
         """All steps that are enabled in a state, rule by rule and choice by choice."""

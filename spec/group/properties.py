@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from spec.core import Claims, always, leads_to
-from spec.group import consumer, coordinator, scala
-from spec.group.state import NAMES, Owns, Phase, World, consumers
+from spec.group import consumer, coordinator, scala, variants
+from spec.group.state import NAMES, Bounds, Owns, Phase, World, consumers
 from spec.messages import NO_GENERATION, GroupState
 
 LEGAL = frozenset(
@@ -184,7 +184,18 @@ def is_settled(s: World) -> bool:
     )
 
 
+def can_settle(bounds: Bounds) -> bool:
+    """Whether the bounds leave each consumer enough member ids and generations to settle.
+
+    Found by exploration: with less, a group that is still joining reaches the bounds.
+    """
+    b = bounds
+    faults = b.crashes + b.failovers + b.losses + b.early + b.stalls + b.leaves + b.growths
+    return b.generations >= 2 * b.consumers + 5 * faults and b.ids >= min(4, 1 + 3 * faults)
+
+
 @leads_to(
+    within=can_settle,
     weakly_fair=(
         coordinator.coordinator_issues_member_id,
         coordinator.coordinator_adds_member,
@@ -199,6 +210,10 @@ def is_settled(s: World) -> bool:
         coordinator.coordinator_expires_session,
         coordinator.coordinator_expires_pending_member,
         coordinator.successor_loads_group,
+        variants.coordinator_adds_member_at_once,
+        variants.coordinator_replaces_static_member_in_place,
+        variants.consumer_joins_with_stale_claims,
+        variants.leader_trusts_stale_claims,
         scala.scala_coordinator_adds_member,
         scala.scala_coordinator_replaces_static_member,
         scala.scala_coordinator_expires_session,
@@ -222,13 +237,14 @@ def is_settled(s: World) -> bool:
         consumer.consumer_loses_coordinator,
         consumer.consumer_discards_stale_error,
         consumer.consumer_receives_heartbeat_error,
-    )
+    ),
 )
 def GroupSettles(s: World) -> tuple[bool, bool]:
     """While a consumer polls, the group becomes stable with every partition assigned, and stays.
 
     Faults are bounded, so at some point no more occur, and every fair rule continues. A stalled
-    consumer need not resume or leave: then the timers must remove it.
+    consumer need not resume or leave: then the timers must remove it. It is checked by default
+    where the bounds leave enough member ids and generations to decide it.
     """
     a_consumer_polls = any(c.is_running and c.polls for c in s.consumers)
     return a_consumer_polls, is_settled(s) or not a_consumer_polls

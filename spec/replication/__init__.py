@@ -14,12 +14,14 @@ number of states agrees with TLC's. Where the family differs from Kafka, this mo
 - Kafka never removes the last member from the ISR (unless eligible leader replicas are on);
   here the ISR can become empty.
 - In Kafka a fetch may return the high watermark alone; here it always returns a record.
+- Under KIP-101, Kafka truncates no log beyond its own end. Here a follower whose log ends before
+  the offset that the leader names never becomes a follower, so records are not committed.
 
 Read in this order:
 
 - `state`: logs, views, the controller's state, and the requests
 - `controller`, `leader`, `follower`: the rules by actor, as they are since KIP-320
-- `properties`: WeakIsr, StrongIsr, LeaderInIsr
+- `properties`, `liveness`: what must hold, and what must happen eventually
 - `variants`: the five generations of the protocol, each with what was wrong with its parent
 - `truncation`, `unfenced`, `first_try`: the rules of the earlier generations
 
@@ -30,6 +32,7 @@ where another release is meant, it is named.
 from __future__ import annotations
 
 from spec.core import Model
+from spec.replication.liveness import LIVENESS
 from spec.replication.properties import LeaderInIsr, StrongIsr, WeakIsr
 from spec.replication.state import (
     Bounds,
@@ -55,6 +58,7 @@ REPLICATION = Model(
     bounds=Bounds,
     initial=initial,
     properties=(WeakIsr, StrongIsr, LeaderInIsr),
+    on_request=LIVENESS,
     variants=VARIANTS,
     default_variant="kip-320",
     final=no_leader_can_be_elected,

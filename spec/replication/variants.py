@@ -47,7 +47,11 @@ KIP_101 = TRUNCATE_TO_HW.derive(
         "answers with the offset of another one (KIP-279), and a deposed leader can still count "
         "a follower that belongs to a newer epoch."
     ),
-    violates={"StrongIsr": Violated(states=12)},
+    violates={
+        "StrongIsr": Violated(states=12),
+        "RecordsAreCommitted": Violated(states=13),
+        "ReplicasConverge": Violated(states=13),
+    },
 )
 
 KIP_279 = TRUNCATE_TO_HW.derive(

@@ -108,6 +108,7 @@ def test_the_text_of_a_formatter_is_read_from_a_file_or_a_pipe(
         (["missing"], 151, "cannot read missing"),
         (["data"], 151, "data"),
         (["offsets.txt", "data"], 151, "not both"),
+        (["00000000000000000000.log"], 151, "is a segment: name its folder"),
         (["offsets.txt", "--now", "yesterday"], 2, "--now takes a time"),
         (["offsets.txt", "--now", "9" * 5000], 2, "--now takes a time"),
         (["offsets.txt", "--now", "0001-01-01T00:00+14:00"], 2, "--now"),

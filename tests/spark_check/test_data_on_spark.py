@@ -17,6 +17,7 @@ from tests.spark_check.test_logs import (
     make_unreadable,
     write_partition,
 )
+from tests.spark_check.test_validate import altered, events_of, mingled, write
 
 pytestmark = [pytest.mark.slow, pytest.mark.other_software]
 
@@ -93,4 +94,55 @@ def test_a_replica_that_ends_its_process_stops_nothing_else(spark: Any, tmp_path
     assert {row["directory"]: row["records"] for row in found} == {
         str(bad): None,
         **{str(path): 3 for path in paths},
+    }
+
+
+# -- recorded traces ------------------------------------------------------------------------------
+
+
+def test_verdicts_are_those_of_kspec_validate(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from spark_check.validate import validate
+
+    mingled(tmp_path / "in" / "cluster=eu", 6, bad=[1, 4])
+    write(tmp_path / "in" / "cluster=eu" / "c.ndjson", ["{"])
+    out = tmp_path / "out"
+    by = ("--by", "cluster", "--by", "group")
+    assert run(["group", str(tmp_path / "in"), *by, "--out", str(out), "--json"], validate) == 3
+    summary = json.loads(capsys.readouterr().out)
+    counts = [
+        summary[name] for name in ("traces", "accepted", "rejected", "inconclusive", "unread")
+    ]
+    assert counts == [6, 4, 2, 0, 1]
+    assert len(summary["reports"]) == 3
+
+    rejected = sorted(out.glob("rejected/*/*.txt"))
+    assert [file.parent.name[: len("trace=eu-g1-")] for file in rejected] == [
+        "trace=eu-g1-",
+        "trace=eu-g4-",
+    ]
+    assert run(["validate", "group", *map(str, rejected), "--json"]) == 3
+    here = json.loads(capsys.readouterr().out)["traces"]
+    rows = spark.read.parquet(f"{out}/verdicts.parquet").where("verdict = 'rejected'")
+    there = [json.loads(row["details"]) for row in rows.orderBy("trace").collect()]
+    names = ("event", "guard", "allowed", "difference", "nearest", "file", "line")
+    assert len(there) == 2
+    for one, other in zip(here, there, strict=True):
+        one["event"]["content"].pop("source")
+        for name in names:
+            assert one[name] == other[name], name
+
+
+def test_files_are_traces_on_spark_as_well(spark: Any, tmp_path: Path) -> None:
+    from spark_check.validate import files_in, verdicts_of
+    from spark_check.verdicts import Question
+
+    header = {"kspec_trace": 1, "mapping": "group"}
+    good = write(tmp_path / "in" / "good one.ndjson", [header, *events_of(1)])
+    bad = write(tmp_path / "in" / "a=b" / "bad.ndjson", [header, *altered(events_of(2), 9)])
+    found = verdicts_of(files_in(spark, [str(tmp_path / "in")]), Question({"mapping": "group"}))
+    assert {row["trace"]: (row["verdict"], row["event"]) for row in found.collect()} == {
+        str(good): ("accepted", None),
+        str(bad): ("rejected", 10),
     }

@@ -81,15 +81,48 @@ def bounds_of(expected: Mapping[str, object]) -> dict[str, int]:
 @pytest.mark.parametrize(
     "bounds",
     [
-        pytest.param({"consumers": 1, "ids": 3, "generations": 5}, marks=pytest.mark.slow),
+        {"consumers": 1, "failovers": 0, "ids": 4, "generations": 7},
+        {"consumers": 1, "crashes": 0, "ids": 3, "generations": 4},
         {"consumers": 1, "losses": 1, "stalls": 1, "ids": 3, "generations": 5} | WITHOUT_FAULTS,
-        WITHOUT_FAULTS,
-        pytest.param({"failovers": 0, "ids": 1}, marks=pytest.mark.slow),
     ],
 )
 def test_a_group_settles_once_no_more_faults_occur(bounds: dict[str, int], variant: str) -> None:
     system = GROUP.system(variant, bounds).with_properties(["GroupSettles"])
+    verdict = explore(system)
+    assert verdict.verdict == "holds"
+    assert [count.cut_off for count in verdict.liveness] == [0]
+
+
+@pytest.mark.parametrize("variant", ["eager", "scala"])
+def test_two_eager_consumers_settle(variant: str) -> None:
+    system = GROUP.system(variant, WITHOUT_FAULTS).with_properties(["GroupSettles"])
     assert explore(system).verdict == "holds"
+
+
+@pytest.mark.parametrize("generations", [3, 5])
+def test_whether_two_cooperative_consumers_settle_is_undecided(generations: int) -> None:
+    """A heartbeat error of the last rebalance can begin the next one, in every generation."""
+    bounds = {**WITHOUT_FAULTS, "generations": generations}
+    verdict = explore(GROUP.system("cooperative", bounds).with_properties(["GroupSettles"]))
+    assert (verdict.verdict, verdict.violations) == ("inconclusive", [])
+
+
+def test_exhausted_bounds_do_not_count_as_settled() -> None:
+    system = GROUP.system("eager", {"consumers": 1}).with_properties(["GroupSettles"])
+    verdict = explore(system)
+    assert (verdict.verdict, verdict.violations) == ("inconclusive", [])
+    assert verdict.liveness[0].cut_off == 21
+
+
+def test_group_settles_is_checked_by_default_where_the_bounds_can_decide_it() -> None:
+    def asked(**bounds: int) -> bool:
+        return GroupSettles in GROUP.system("eager", bounds).properties
+
+    assert asked(consumers=1, **WITHOUT_FAULTS)
+    assert asked(generations=4, **WITHOUT_FAULTS)
+    assert asked(consumers=1, failovers=0, ids=4, generations=7)
+    assert not asked(consumers=1)
+    assert GroupSettles in GROUP.system("eager").with_all_properties().properties
 
 
 @pytest.mark.parametrize("variant", ["eager", pytest.param("scala", marks=pytest.mark.slow)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
 import pytest
 
 from checkers.engine.options import Options
@@ -23,7 +24,7 @@ REPLICATION = find_model("replication")
 PINNED = {
     # variant: distinct states, depth, and the states in each shortest counterexample
     "truncate-to-hw": (67_807, 21, {"WeakIsr": 9, "StrongIsr": 9}),
-    "kip-101": (59_788, 22, {"StrongIsr": 12}),
+    "kip-101": (59_788, 22, {"StrongIsr": 12, "RecordsAreCommitted": 13, "ReplicasConverge": 13}),
     "kip-279": (60_106, 22, {"StrongIsr": 12}),
     "kip-320-first-try": (59_092, 22, {}),
     "kip-320": (39_619, 22, {}),
@@ -110,6 +111,45 @@ def test_kip_320_in_other_bounds_has_the_counts_of_rumur(
 ) -> None:
     verdict = explore(REPLICATION.system("kip-320", bounds))
     assert (verdict.verdict, verdict.distinct, verdict.generated) == ("holds", distinct, generated)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("bounds", "orbits", "distinct"),
+    [
+        ({"max_epoch": 2, "log_size": 3}, 123_311, 737_794),
+        ({"max_epoch": 2, "log_size": 3, "max_records": 3}, 683_278, 4_093_531),
+    ],
+)
+def test_orbits_are_those_of_tlc_by_the_declaration_alone(
+    bounds: dict[str, int], orbits: int, distinct: int
+) -> None:
+    verdict = run(REPLICATION.system("kip-320", bounds), Options("learned", symmetry=True))
+    assert (verdict.distinct, verdict.stands_for) == (orbits, distinct)
+
+
+@pytest.mark.parametrize("variant", ["kip-320", "kip-279"])
+def test_records_are_committed_and_replicas_converge(variant: str) -> None:
+    system = REPLICATION.system(variant, {"max_records": 1, "log_size": 1})
+    verdict = explore(system.with_properties(["RecordsAreCommitted", "ReplicasConverge"]))
+    assert verdict.verdict == "holds"
+    assert [count.cut_off for count in verdict.liveness] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("missing", "name"),
+    [
+        ("follower_fetches", "ReplicasConverge"),
+        ("broker_becomes_follower_and_truncates", "RecordsAreCommitted"),
+        ("leader_advances_hw", "RecordsAreCommitted"),
+        ("broker_becomes_leader", "ReplicasConverge"),
+    ],
+)
+def test_without_a_fair_rule_liveness_fails(missing: str, name: str) -> None:
+    system = REPLICATION.system("kip-320", {"max_records": 1, "log_size": 1, "max_epoch": 0})
+    kept = tuple(rule for rule in system.rules if rule.name != missing)
+    verdict = explore(attrs.evolve(system.with_properties([name]), rules=kept))
+    assert [violation.name for violation in verdict.violations] == [name]
 
 
 def test_the_first_try_fails_to_fence_with_one_more_epoch() -> None:

@@ -82,6 +82,14 @@ async function go(id, remember = true) {
   seen = answer;
   if (remember && location.hash !== `#${id}`) history.pushState(null, "", `#${id}`);
   draw();
+  if (remember) bringIntoView();
+}
+
+// Where the rules are below the scene, it may be out of sight.
+function bringIntoView() {
+  const { top } = byId("scene").getBoundingClientRect();
+  const isBelow = matchMedia("(max-width: 76rem)").matches;
+  if (isBelow && (top < 0 || top > innerHeight / 2)) byId("scene").scrollIntoView();
 }
 
 function draw() {

@@ -58,7 +58,7 @@ function drawSteps() {
     list.append(item);
   }
   if (story.loop !== null) {
-    const text = `then back to step ${story.loop}`;
+    const text = stays() ? "then stays here forever" : `then back to step ${story.loop}`;
     const sign = make("span.number", { "aria-hidden": "true" }, "↺");
     list.append(make("li.round.again", {}, make("a", { href: `#${story.loop}` }, sign, text)));
   }

@@ -112,8 +112,11 @@ function said(scene) {
 }
 
 const loopRule = () => (story.loop_rule ? `${inWords(story.loop_rule)}, ` : "");
+const stays = () => story.loop === scenes.length;
 const goesRound = () =>
-  `From here the behaviour repeats: ${loopRule()}back to step ${story.loop}`;
+  stays()
+    ? "From here the behaviour stays in this state forever"
+    : `From here the behaviour repeats: ${loopRule()}back to step ${story.loop}`;
 
 // -- a scene -------------------------------------------------------------------------------
 
@@ -146,7 +149,8 @@ function drawOutcome(scene) {
   if (isLast(scene) && story.loop !== null) {
     const link = make("a", { href: `#${story.loop}` }, `step ${story.loop}`);
     const begins = make("b", {}, "↺ From here the behaviour repeats: ");
-    parts.push(make("p.round", {}, begins, loopRule(), "back to ", link, "."));
+    const stop = make("b", {}, `↺ ${goesRound()}.`);
+    parts.push(make("p.round", {}, stays() ? stop : [begins, loopRule(), "back to ", link, "."]));
   }
   if (isLast(scene) && story.verdict && (story.violated || story.property)) {
     const sign = story.violated ? "✗ Violation: " : "✓ Witness: ";

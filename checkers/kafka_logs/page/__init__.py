@@ -10,7 +10,7 @@ from string import Template
 import attrs
 
 from checkers.kafka_logs.causes import short
-from checkers.kafka_logs.partitions import Partition
+from checkers.kafka_logs.partitions import Partition, isr_text
 from checkers.kafka_logs.rounds import Group, Round, headline
 from checkers.kafka_logs.timeline import (
     Timeline,
@@ -18,13 +18,11 @@ from checkers.kafka_logs.timeline import (
     counted,
     details,
     duration,
-    isr_text,
     not_shown,
     note,
     report_lines,
     sorted_items,
     time_of,
-    trouble_text,
 )
 from traces.page import digest, in_markup
 
@@ -129,7 +127,9 @@ def picture(group: Group, zone: tzinfo) -> str:
     rounds = [one for one in group.rounds if time_of(one) is not None][-MOST_ROUNDS:]
     if len(rounds) < 2:
         return ""
-    times = [t for one in rounds for t in (one.start_ms, one.end_ms, one.assigned_ms) if t is not None]
+    times = [
+        t for one in rounds for t in (one.start_ms, one.end_ms, one.assigned_ms) if t is not None
+    ]
     times += [d.time_ms for one in rounds for d in one.departed if d.time_ms is not None]
     scale = Scale(min(times), max(times))
     lives = sorted(lives_of(rounds, scale.last), key=lambda life: life[1:3])[-MOST_MEMBERS:]
@@ -156,9 +156,7 @@ def picture(group: Group, zone: tzinfo) -> str:
     )
 
 
-def lives_of(
-    rounds: Sequence[Round], last: float
-) -> Iterator[tuple[str, float, float, str]]:
+def lives_of(rounds: Sequence[Round], last: float) -> Iterator[tuple[str, float, float, str]]:
     """Each member, when it joined and when and how it departed."""
     begun: dict[str, float] = {}
     first = time_of(rounds[0]) or 0
@@ -208,17 +206,7 @@ def axis(scale: Scale, zone: tzinfo, height: float) -> str:
 
 def partition_part(partition: Partition, zone: tzinfo) -> str:
     """A partition: its leader epochs as a bar, and its changes as a table."""
-    items: list[tuple[float, str]] = [
-        (
-            epoch.start_ms or 0,
-            f"leader epoch {epoch.epoch}: broker {epoch.leader} leads"
-            + ("" if epoch.start_offset is None else f" at offset {epoch.start_offset}"),
-        )
-        for epoch in partition.epochs
-    ]
-    items += [(change["time_ms"] or 0, isr_text(change)) for change in partition.isrs]
-    items += [(event.get("time_ms") or 0, trouble_text(event)) for event in partition.troubles]
-    items.sort(key=lambda item: item[0])
+    items = partition.changes()
     rows = "\n".join(
         f"<tr><td class='time'>{clock(time_ms or None, zone)}</td><td>{in_markup(text)}</td></tr>"
         for time_ms, text in items[-MOST_ROUNDS:]
@@ -272,5 +260,3 @@ def file_row(report: object) -> str:
 def asset(name: str) -> str:
     """The text of a file beside this module."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
-
-

@@ -11,6 +11,7 @@ from typing import Any
 
 from spec.core import Baseline, Claims, always, reachable, reachable_within
 from spec.log import Record
+from spec.replication.liveness import LIVENESS
 from spec.replication.properties import copy_at
 from spec.replication.state import NO_EPOCH, NO_LEADER, Cluster, brokers
 
@@ -189,4 +190,5 @@ BASELINE = Baseline(
     bounds=({"brokers": 2}, {}),
     equivalent={"kip-320": EQUIVALENT},
     bounds_for={"kip-320": {UNFENCED: {"log_size": 1, "max_epoch": 2}}},
+    left_out=LIVENESS,
 )

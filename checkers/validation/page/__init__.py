@@ -10,7 +10,7 @@ from importlib.resources import files
 from string import Template
 
 from checkers.validation.mapping import Event
-from checkers.validation.report import brief, event_text
+from checkers.validation.report import brief, event_text, hidden_text
 from checkers.validation.verdict import INCONCLUSIVE, Rejection, Validation
 from traces.page import digest, in_markup
 
@@ -60,8 +60,7 @@ def section(validation: Validation) -> str:
         parts += rejected(validation.rejection)
     if validation.hidden_names:
         names = ", ".join(validation.hidden_names)
-        most = validation.most_hidden
-        parts.append(paragraph(f"At most {most} hidden steps between two events: {names}."))
+        parts.append(paragraph(f"{hidden_text(validation)} between two events: {names}."))
     rows = [
         (kind["kind"], f"{kind['count']:,}", sample["file"], str(sample["line"]), sample["problem"])
         for kind in validation.problems.to_json()
@@ -107,8 +106,8 @@ def rejected(rejection: Rejection) -> Iterable[str]:
 def event_row(event: Event, kind: str) -> str:
     """An event as a row."""
     where = f"{event.file}, line {event.line}" if event.file else ""
-    cells = (str(event.number), where, event_text(event))
-    return f'<tr class="{kind}">{"".join(f"<td>{in_markup(cell)}</td>" for cell in cells)}</tr>'
+    cells = f'<td>{event.number}</td><td class="place">{in_markup(where)}</td>'
+    return f'<tr class="{kind}">{cells}<td>{in_markup(event_text(event))}</td></tr>'
 
 
 def bullets(items: Iterable[str]) -> str:

@@ -486,7 +486,7 @@ def wrong(**given: Any) -> Model[Any]:
         (attrs.evolve(FAIR, symmetric={}), "fair declares no symmetry"),
         (attrs.evolve(FAIR, symmetric={Unused: nodes}), "no field .* is declared as Unused"),
         (attrs.evolve(FAIR, symmetric={Node: lambda s: [0, 0]}), "lists a Node twice"),
-        (attrs.evolve(FAIR, properties=(SomebodyJoins,)), "SomebodyJoins is a leads-to property"),
+        (attrs.evolve(FAIR, properties=(SomebodyJoins,)), "SomebodyJoins is a liveness property"),
         (wrong(who="n", pair=(0, 1)), "is not a value of"),
         (wrong(), "has 1 items, and there are 2 values"),
     ],

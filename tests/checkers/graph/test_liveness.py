@@ -1,17 +1,182 @@
-"""Liveness: leads-to properties under fairness."""
+"""Liveness: fairness, stuttering, shortest lassos, and what bounds cut off."""
 
 from __future__ import annotations
 
+import json
+import random
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
 import examples
+from checkers.engine.options import Options
 from checkers.engine.reference import explore
-from checkers.engine.verdict import EXIT_LEADS_TO, Verdict
-from spec.core import LeadsTo, Model, Rule, Step, Variant, leads_to, limit, rule
+from checkers.engine.run import run
+from checkers.engine.verdict import BOUNDS, EXIT_INCONCLUSIVE, EXIT_LEADS_TO
+from checkers.graph import lasso, passes
+from spec.core import (
+    EventuallyAlways,
+    InfinitelyOften,
+    LeadsTo,
+    Model,
+    Rule,
+    SpecError,
+    Step,
+    System,
+    Variant,
+    budget,
+    evolve,
+    leads_to,
+    limit,
+    rule,
+    together,
+)
+from tests.checkers.graph.lassos import is_behaviour, is_violation, shortest_violation
+from tests.checkers.graph.toys import TOYS, Lamp, Twins, leading, serve
+from traces.itf import parse, to_itf
+from traces.replay import replay
+from traces.trace import STUTTERING
+
+VERDICTS = json.loads((Path(__file__).parent / "tla" / "verdicts.json").read_text())
+"""By module, specification and property: TLC's verdict (`tla/record.py`)."""
+
+CASES = [
+    (module, specification, prop)
+    for module, specifications in VERDICTS.items()
+    for specification, properties in specifications.items()
+    for prop in properties
+]
+
+
+def test_every_toy_is_compared_with_tlc() -> None:
+    asked = {
+        (name, specification, prop)
+        for name, toy in TOYS.items()
+        for specification in toy.specifications
+        for prop in toy.properties
+    }
+    assert asked == set(CASES)
+
+
+@pytest.mark.parametrize(("module", "specification", "prop"), CASES)
+def test_verdicts_are_those_of_tlc(module: str, specification: str, prop: str) -> None:
+    verdict = explore(TOYS[module].system(specification, prop))
+    assert verdict.verdict == VERDICTS[module][specification][prop]
+
+
+@pytest.mark.parametrize(("module", "specification", "prop"), CASES)
+def test_counterexamples_are_the_shortest_lassos(
+    module: str, specification: str, prop: str
+) -> None:
+    system = TOYS[module].system(specification, prop)
+    assert_shortest(system, most=5)
+
+
+def assert_shortest(system: System[Any], most: int) -> None:
+    """What is reported is a lasso that violates the property, and no shorter one does."""
+    (prop,) = system.properties
+    violations = explore(system).violations
+    states = violations[0].states if violations else most + 1
+    assert shortest_violation(system, min(states, most)) == (states if states <= most else None)
+    for violation in violations:
+        trace = violation.trace
+        assert trace is not None
+        assert trace.loop is not None
+        walked = [*trace.states, trace.states[trace.loop]]
+        assert is_behaviour(system, list(trace.states), trace.loop)
+        assert is_violation(system, prop, list(trace.states), trace.loop)
+        assert len(trace.steps) == len(trace.states)
+        assert all(a != b for a, b in pairwise(walked[:-1]))
+
+
+# -- random graphs --------------------------------------------------------------------------------
+
+
+def random_system(draw: random.Random) -> System[Any]:
+    """Up to five states, four rules, and a property of some kind under some fairness."""
+    size = draw.randint(2, 5)
+    edges = [
+        (draw.choice("abcd"), draw.randrange(size), draw.randrange(size))
+        for _ in range(draw.randint(2, 9))
+    ]
+    rules = [
+        several(name, [(a, b) for other, a, b in edges if other == name])
+        for name in sorted({name for name, _, _ in edges})
+    ]
+    weak, strong = (
+        [together(r) if draw.random() < 0.3 else r for r in rules if draw.random() < 0.5]
+        for _ in range(2)
+    )
+    kind = draw.choice([LeadsTo, InfinitelyOften, EventuallyAlways])
+    first, second = (frozenset(n for n in range(size) if draw.random() < 0.5) for _ in range(2))
+    body = (lambda s: (s.x in first, s.x in second)) if kind is LeadsTo else lambda s: s.x in second
+    return model_of(rules, kind("Random", body, weak, strong)).system()
+
+
+def several(name: str, edges: list[tuple[int, int]]) -> Rule[Twins]:
+    """A rule whose choices are steps."""
+
+    def body(s: Twins, edge: int) -> Step[Twins]:
+        yield "is there", s.x == edges[edge][0]
+        return Twins(edges[edge][1])
+
+    return Rule(name, "x", {"edge": lambda s: range(len(edges))}, body)
+
+
+def model_of(rules: Any, prop: Any, **given: Any) -> Model[Any]:
+    return Model(
+        name="random",
+        doc="",
+        initial=lambda bounds: [Twins()],
+        properties=(prop,),
+        variants=(Variant("random", tuple(rules), why=""),),
+        final=lambda s: True,
+        **given,
+    )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_graphs_have_the_shortest_lassos(seed: int) -> None:
+    assert_shortest(random_system(random.Random(seed)), most=6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_learned_rules_give_the_same_verdict(seed: int) -> None:
+    system = random_system(random.Random(seed))
+    reference, learned = (run(system, Options(engine=e)) for e in ("reference", "learned"))
+    assert learned.verdict == reference.verdict
+    assert learned.liveness == reference.liveness
+    assert [v.states for v in learned.violations] == [v.states for v in reference.violations]
+
+
+@pytest.mark.slow
+def test_compiled_passes_give_the_same_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    systems = [random_system(random.Random(seed)) for seed in range(120, 180)]
+    plain = [explore(system) for system in systems]
+    monkeypatch.setattr(passes, "MANY", 0)
+    for system, verdict in zip(systems, plain, strict=True):
+        again = explore(system)
+        assert again.violations == verdict.violations
+        assert again.liveness == verdict.liveness
+
+
+def test_a_search_that_is_given_up_reports_a_fair_lasso(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lasso, "MOST_WORK", -1)
+    for seed in range(120):
+        system = random_system(random.Random(seed))
+        for violation in explore(system).violations:
+            assert violation.trace is not None
+            trace, (prop,) = violation.trace, system.properties
+            assert trace.loop is not None
+            assert is_violation(system, prop, list(trace.states), trace.loop)
+            if trace.loop < len(trace.states) - 1:
+                assert "a shorter one may exist" in violation.says
+
+
+# -- stuttering -----------------------------------------------------------------------------------
 
 
 def test_two_polite_people_never_pass() -> None:
@@ -27,182 +192,110 @@ def test_one_polite_person_is_enough() -> None:
     assert explore(examples.CORRIDOR.system("one-steps-aside")).verdict == "holds"
 
 
-# -- a lamp: on and off as one likes, until it breaks ---------------------------------------------
+def test_stuttering_is_a_loop_of_one_state() -> None:
+    system = TOYS["Lamp"].system("None", "Breaks")
+    (violation,) = explore(system).violations
+    trace = violation.trace
+    assert trace is not None
+    assert violation.says == "Breaks fails: the behaviour stops without it"
+    assert (len(trace.states), trace.loop, trace.steps[-1].rule) == (1, 0, STUTTERING)
+    document = parse(json.dumps(to_itf(trace)), "trace")
+    assert document.loop == 0
+    assert replay(system, document) == trace
 
 
-@attrs.frozen
-class Lamp:
-    on: bool = False
-    broken: bool = False
+def test_the_loop_rather_than_the_stem_may_pass_the_trigger() -> None:
+    toy = TOYS["Channel"]
+    prop: Any = LeadsTo("Arrives", lambda s: (s.in_flight, s.received), toy.rules[:2])
+    system = attrs.evolve(toy.system("None", "Arrives"), properties=(prop,), rules=toy.rules[:2])
+    assert_shortest(system, most=4)
+    (violation,) = explore(system).violations
+    assert violation.trace is not None
+    assert (violation.states, violation.trace.loop) == (2, 0)
 
 
-@rule(by="someone")
-def switch(s: Lamp) -> Step[Lamp]:
-    yield "works", not s.broken
-    return attrs.evolve(s, on=not s.on)
-
-
-@rule(by="time")
-def burn_out(s: Lamp) -> Step[Lamp]:
-    yield "is on", s.on
-    yield "works", not s.broken
-    return attrs.evolve(s, broken=True)
+# -- what the bounds cut off ----------------------------------------------------------------------
 
 
 @rule(by="time")
 def burn_out_at_the_edge(s: Lamp) -> Step[Lamp]:
     yield limit("is old enough"), False
-    return attrs.evolve(s, broken=True)
+    return evolve(s, broken=True)
 
 
-def checked(
-    rules: tuple[Rule[Lamp], ...], *, weak: list[Rule[Lamp]], strong: list[Rule[Lamp]]
-) -> Verdict:
-    @leads_to(weakly_fair=weak, strongly_fair=strong)
-    def Breaks(s: Lamp) -> tuple[bool, bool]:
-        return True, s.broken
-
-    return explore(lamp(rules, Breaks).system())
+@rule(by="time")
+def burn_out_by_fault(s: Lamp) -> Step[Lamp]:
+    yield budget("a fault is left"), False
+    return evolve(s, broken=True)
 
 
-def lamp(rules: tuple[Rule[Lamp], ...], prop: LeadsTo[Lamp]) -> Model[Lamp]:
-    return Model(
-        name="lamp",
-        doc="",
-        initial=lambda bounds: [Lamp()],
-        properties=(prop,),
-        variants=(Variant("lamp", rules, why=""),),
-        final=lambda s: s.broken,
-    )
+@rule(by="someone")
+def switch(s: Lamp) -> Step[Lamp]:
+    yield "works", not s.broken
+    return evolve(s, on=not s.on)
 
 
-def test_without_fairness_a_lamp_is_switched_forever() -> None:
-    assert checked((switch, burn_out), weak=[], strong=[]).exit_code == EXIT_LEADS_TO
+def lamp(rules: Any, weak: Any, strong: Any = ()) -> System[Any]:
+    prop: Any = LeadsTo("Breaks", lambda s: (True, s.broken), weak, strong)
+    return attrs.evolve(model_of(rules, prop), initial=lambda bounds: [Lamp()]).system()
 
 
-def test_weak_fairness_ignores_rules_enabled_intermittently() -> None:
-    verdict = checked((switch, burn_out), weak=[switch, burn_out], strong=[])
-    assert verdict.exit_code == EXIT_LEADS_TO
-    (violation,) = verdict.violations
-    assert violation.trace is not None
-    assert violation.trace.loop is not None
-    loop = [
-        *violation.trace.states[violation.trace.loop :],
-        violation.trace.states[violation.trace.loop],
+@pytest.mark.parametrize("engine", ["reference", "learned"])
+def test_a_behaviour_that_only_a_limit_stops_is_undecided(engine: str) -> None:
+    verdict = run(lamp([burn_out_at_the_edge], [burn_out_at_the_edge]), Options(engine=engine))
+    assert (verdict.verdict, verdict.stopped_by) == ("inconclusive", BOUNDS)
+    assert (verdict.exit_code, verdict.violations) == (EXIT_INCONCLUSIVE, [])
+    (count,) = verdict.liveness
+    assert (count.property, count.verdict) == ("Breaks", "inconclusive")
+    assert (count.states, count.cut_off) == (1, 1)
+    assert verdict.to_json(0)["liveness"] == [
+        {"property": "Breaks", "verdict": "inconclusive", "states": 1, "cut_off": 1}
     ]
-    assert {(a.on, b.on) for a, b in pairwise(loop)} == {(False, True), (True, False)}
 
 
-def test_strong_fairness_covers_rules_enabled_infinitely_often() -> None:
-    assert checked((switch, burn_out), weak=[switch], strong=[burn_out]).verdict == "holds"
+def test_a_limit_of_an_unfair_rule_excuses_nothing() -> None:
+    assert explore(lamp([burn_out_at_the_edge], [])).verdict == "violated"
 
 
-def test_strong_fairness_of_one_rule_does_not_enable_another() -> None:
-    """Nobody has to switch the lamp on at all, so it may stay off for ever: a behaviour that
-    takes no further step is not one that rules are unfair to, unless they could be taken.
-    """
-    verdict = checked((switch, burn_out), weak=[], strong=[burn_out])
-    assert verdict.verdict == "holds"  # switching is the only thing to do, and it goes on
-
-
-def test_an_end_without_the_goal_is_a_violation() -> None:
-    @rule(by="someone")
-    def switch_off_for_good(s: Lamp) -> Step[Lamp]:
-        yield "is on", s.on
-        return attrs.evolve(s, on=False)
-
-    @leads_to()
-    def Breaks(s: Lamp) -> tuple[bool, bool]:
-        return True, s.broken
-
-    model = attrs.evolve(
-        lamp((switch_off_for_good,), Breaks),
-        initial=lambda bounds: [Lamp(on=True)],
-        final=lambda s: not s.on,
-    )
-    (violation,) = explore(model.system()).violations
-    assert (violation.name, violation.states) == ("Breaks", 2)
-    assert violation.trace is not None
-    assert violation.trace.loop is None
-
-
-def test_a_behaviour_that_a_limit_stops_is_not_judged() -> None:
-    verdict = checked((burn_out_at_the_edge,), weak=[], strong=[])
-    assert verdict.verdict == "holds"
-    assert verdict.edge_of_bounds == 1
+def test_a_budget_of_faults_excuses_nothing() -> None:
+    assert explore(lamp([burn_out_by_fault], [burn_out_by_fault])).verdict == "violated"
 
 
 @pytest.mark.parametrize(
-    ("weak", "may_stop", "word"),
-    [
-        ([], True, "violated"),
-        ([], False, "holds"),
-        ([burn_out_at_the_edge], True, "holds"),  # beyond its limit, it would be taken
-    ],
+    ("weak", "strong"), [([switch, burn_out_at_the_edge], []), ([switch], [burn_out_at_the_edge])]
 )
-def test_a_behaviour_that_may_stop_is_excused_by_fair_rules_only(
-    weak: list[Any], may_stop: bool, word: str
-) -> None:
-    @leads_to(weakly_fair=weak, may_stop=may_stop)
-    def Breaks(s: Lamp) -> tuple[bool, bool]:
-        return True, s.broken
-
-    assert explore(lamp((burn_out_at_the_edge,), Breaks).system()).verdict == word
+def test_a_loop_that_only_a_limit_keeps_is_undecided(weak: Any, strong: Any) -> None:
+    verdict = explore(lamp([switch, burn_out_at_the_edge], weak, strong))
+    (count,) = verdict.liveness
+    assert (count.verdict, count.cut_off) == ("inconclusive", 2)
 
 
-@pytest.mark.parametrize(("weak", "states"), [([], 1), ([switch], None)])
-def test_a_behaviour_that_may_stop_need_not_take_unfair_rules(
-    weak: list[Any], states: int | None
-) -> None:
-    @leads_to(weakly_fair=weak, may_stop=True)
-    def ComesOn(s: Lamp) -> tuple[bool, bool]:
-        return not s.on, s.on
-
-    violations = explore(lamp((switch,), ComesOn).system()).violations
-    assert [v.states for v in violations] == ([] if states is None else [states])
-
-
-def test_a_reached_goal_may_be_left_again() -> None:
-    @leads_to(weakly_fair=[switch])
-    def ComesOn(s: Lamp) -> tuple[bool, bool]:
-        return not s.on, s.on
-
-    assert explore(lamp((switch,), ComesOn).system()).verdict == "holds"
+# -- what is asked --------------------------------------------------------------------------------
 
 
 def test_an_unreachable_trigger_is_no_violation() -> None:
-    @leads_to()
-    def AfterBreaking(s: Lamp) -> tuple[bool, bool]:
-        return s.broken, s.on and s.broken
-
-    assert explore(lamp((switch,), AfterBreaking).system()).verdict == "holds"
+    prop: Any = LeadsTo("Never", lambda s: (s.x > 1, False))
+    assert explore(model_of([leading("up", 0, 1)], prop).system()).verdict == "holds"
 
 
-# -- fairness speaks of each choice by itself -----------------------------------------------------
+def test_a_fair_function_that_is_no_rule_is_rejected() -> None:
+    with pytest.raises(SpecError, match="explore cannot be fair: name a rule"):
+        leads_to(weakly_fair=[explore])(lambda s: (True, True))  # type: ignore[arg-type]
 
 
-@attrs.frozen
-class Queue:
-    served: frozenset[int] = frozenset()
-    turns: int = 0
+def test_an_unknown_choice_is_rejected() -> None:
+    with pytest.raises(SpecError, match="serve has no choice clerk"):
+        together(serve, each=["clerk"])
 
 
-@rule(by="clerk", customer=lambda s: range(2))
-def serve(s: Queue, customer: int) -> Queue:
-    return Queue(s.served | {customer}, 1 - s.turns)
-
-
-@pytest.mark.parametrize(("fair", "word"), [([serve], "holds"), ([], "violated")])
-def test_fairness_applies_to_each_choice_separately(fair: list[Any], word: str) -> None:
-    @leads_to(weakly_fair=fair)
-    def BothAreServed(s: Queue) -> tuple[bool, bool]:
-        return True, len(s.served) == 2
-
-    model = Model(
-        name="queue",
-        doc="",
-        initial=lambda bounds: [Queue()],
-        properties=(BothAreServed,),
-        variants=(Variant("queue", (serve,), why=""),),
-    )
-    assert explore(model.system()).verdict == word
+def test_a_model_may_ask_several_kinds_at_once() -> None:
+    toy = TOYS["Lamp"]
+    properties = [
+        kind(name, body, *toy.specifications["WeakAndStrong"])
+        for name, (kind, body) in toy.properties.items()
+    ]
+    system = attrs.evolve(toy.system("None", "Breaks"), properties=tuple(properties))
+    verdict = explore(system, Options(keep_going=True))
+    assert {count.property: count.verdict for count in verdict.liveness} == VERDICTS["Lamp"][
+        "WeakAndStrong"
+    ]

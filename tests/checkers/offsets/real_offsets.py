@@ -220,6 +220,7 @@ def formatted(address: str, version: str, formatter: str, partition: int) -> str
         "partition": str(partition),
         "offset": "earliest",
         "timeout-ms": "5000",
+        "isolation-level": "read_committed",
         "formatter": FORMATTERS[version] + formatter,
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]

@@ -60,7 +60,7 @@ def read(folder: Path, text: str) -> tuple[list[Entry], list[str]]:
     """The entries in a text, and the problems."""
     file = folder / "text"
     file.write_bytes(text.encode())
-    entries, problems = read_formatted(file)
+    entries, problems = read_formatted([file])
     return entries, [problem.problem for problem in problems]
 
 
@@ -153,6 +153,7 @@ def test_other_text_is_refused(tmp_path: Path, text: str, says: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),
     [(f"{OFFSET}\n", OFFSET), (f"{EMPTY}\r\n", STABLE), (json_offset(), JSON_TOMBSTONE)],
@@ -172,6 +173,7 @@ def test_text_that_is_cut_short_is_read_as_far_as_it_goes(
 NAMES = st.text(st.sampled_from('ab,:[]()=> N"{}'), max_size=12)
 
 
+@pytest.mark.slow
 @given(group=NAMES, metadata=NAMES, offset=st.integers(0, 2**63 - 1))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_printed_is_read_back_or_refused(
@@ -187,6 +189,14 @@ def test_what_is_printed_is_read_back_or_refused(
     assert entry.record.value is not None
     assert entry.record.value["metadata"] == metadata
     assert (entry.record.value["offset"], problems) == (offset, [])
+
+
+def test_a_file_continues_those_before_it(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text(OFFSET)
+    second.write_text("[g,t,0]::NULL")
+    assert read_formatted([first, second]) == ([], [])
+    assert offsets_in(read_formatted([second, first])[0]) == [5]
 
 
 def test_the_counter_of_the_console_consumer_is_passed_over(tmp_path: Path) -> None:

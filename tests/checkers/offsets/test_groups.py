@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,7 @@ from checkers.offsets.groups import Group
 from checkers.offsets.report import OffsetsReport, report_offsets
 from spec.core import SpecError
 from spec.placement import group_partition
+from spec.storage.checkpoints import write_topic_id
 from tests.checkers.offsets.logs import (
     DAY,
     T0,
@@ -210,7 +212,9 @@ def test_a_malformed_or_unknown_record_stops_nothing(tmp_path: Path) -> None:
     assert [o.offset for o in report.groups[0].offsets] == [1]
     (problem,) = report.problems
     assert "offset 0 is malformed" in problem.problem
-    assert report.partitions[0].unknown == {0x63: 1}
+    (partition,) = report.partitions
+    assert partition.unknown == {0x63: 1}
+    assert partition.live_bytes == partition.bytes  # the cleaner would remove nothing
 
 
 def test_a_group_in_the_wrong_partition_is_a_problem(tmp_path: Path) -> None:
@@ -250,3 +254,121 @@ def test_a_folder_without_the_topic_is_refused(tmp_path: Path) -> None:
     write_partition(tmp_path, 0, [batch(offset("g", 0, 5))]).rename(tmp_path / "orders-0")
     with pytest.raises(SpecError, match="no partition of __consumer_offsets"):
         report_offsets([tmp_path], T0, WEEK)
+
+
+def test_topic_ids_are_named_by_the_partitions_beside(tmp_path: Path) -> None:
+    member = {"rackId": None, "clientId": "c", "clientHost": "/h", "subscribedTopicNames": ["t"]}
+    owned = [{"topicId": TOPIC_ID, "partitions": [0]}]
+    current = {"memberEpoch": 1, "previousMemberEpoch": 0, "state": 0, "assignedPartitions": owned}
+    rows = [
+        modern(11, "g", {"epoch": 1, "metadataHash": 0}),
+        modern(10, "g", member, memberId="m"),
+        modern(14, "g", current, memberId="m"),
+    ]
+    group = group_in(report_of(tmp_path, [batch(*rows)]), "g")
+    assert group.members[0].assignment == {TOPIC_ID: [0]}
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / "partition.metadata").write_text(write_topic_id(TOPIC_ID))
+    (tmp_path / "u-0").mkdir()
+    (tmp_path / "u-0" / "partition.metadata").write_text("damaged")
+    report = report_offsets([tmp_path], T0, WEEK, 1)
+    assert group_in(report, "g").members[0].assignment == {"t": [0]}
+
+
+def test_regular_expressions_and_topologies_subscribe_to_topics(tmp_path: Path) -> None:
+    member = {
+        "instanceId": None,
+        "rackId": None,
+        "clientId": "c",
+        "clientHost": "/h",
+        "rebalanceTimeoutMs": 300_000,
+    }
+    consumer: dict[str, Any] = {
+        **member,
+        "subscribedTopicNames": [],
+        "subscribedTopicRegex": "t.*",
+        "serverAssignor": None,
+        "classicMemberMetadata": None,
+    }
+    resolved = {"topics": ["t"], "version": 1, "timestamp": T0}
+    streams: dict[str, Any] = {
+        **member,
+        "topologyEpoch": 0,
+        "processId": "p",
+        "userEndpoint": None,
+        "clientTags": [],
+    }
+    part = {
+        "subtopologyId": "0",
+        "sourceTopics": ["t"],
+        "sourceTopicRegex": [],
+        "stateChangelogTopics": [],
+        "repartitionSinkTopics": [],
+        "repartitionSourceTopics": [],
+        "copartitionGroups": [],
+    }
+    rows = [
+        modern(3, "g", {"epoch": 1}),
+        modern(5, "g", consumer, memberId="m"),
+        modern(16, "g", resolved, regularExpression="t.*"),
+        modern(16, "g", {**resolved, "topics": ["v"]}, regularExpression="v.*"),
+        modern(17, "s", {"epoch": 1, "metadataHash": 0}),
+        modern(19, "s", streams, memberId="m"),
+        modern(23, "s", {"epoch": 1, "subtopologies": [part]}),
+        *(offset(group, 0, 1, topic=topic) for group in "gs" for topic in "tv"),
+    ]
+    report = report_of(tmp_path, [batch(*rows)])
+    for name, kind in (("g", "consumer"), ("s", "streams")):
+        group = group_in(report, name)
+        assert group.kind == kind
+        assert expiries(group) == {
+            ("t", 0): (None, "a member subscribes"),
+            ("v", 0): (T0 + WEEK, "commit"),
+        }
+
+
+def test_the_members_of_a_streams_group_own_tasks(tmp_path: Path) -> None:
+    member: dict[str, Any] = {
+        "instanceId": None,
+        "rackId": None,
+        "clientId": "c",
+        "clientHost": "/h",
+        "rebalanceTimeoutMs": 1,
+        "topologyEpoch": 0,
+        "processId": "p",
+        "userEndpoint": None,
+        "clientTags": [],
+    }
+    current: dict[str, Any] = {"memberEpoch": 2, "previousMemberEpoch": 1, "state": 1}
+    for kind in ("active", "standby", "warmup"):
+        current |= {f"{kind}Tasks": [], f"{kind}TasksPendingRevocation": []}
+    current["activeTasks"] = [{"subtopologyId": "0", "partitions": [0, 1]}]
+    rows = [
+        modern(17, "g", {"epoch": 2, "metadataHash": 0}),
+        modern(19, "g", member, memberId="m"),
+        modern(20, "g", {"assignmentEpoch": 2}),
+        modern(22, "g", current, memberId="m"),
+    ]
+    group = group_in(report_of(tmp_path, [batch(*rows)]), "g")
+    assert (group.state, group.members[0].assignment) == ("NotReady", {"0": [0, 1]})
+    rows.append(modern(23, "g", {"epoch": 1, "subtopologies": []}))
+    later = group_in(report_of(tmp_path / "later", [batch(*rows)]), "g")
+    assert later.state == "Stable"
+
+
+def test_a_share_group_has_members_and_no_offsets(tmp_path: Path) -> None:
+    member = {"rackId": None, "clientId": "c", "clientHost": "/h", "subscribedTopicNames": ["t"]}
+    rows = [
+        modern(11, "g", {"epoch": 2, "metadataHash": 0}),
+        modern(10, "g", member, memberId="m"),
+    ]
+    group = group_in(report_of(tmp_path, [batch(*rows)]), "g")
+    assert (group.kind, group.state, group.generation) == ("share", "Stable", 2)
+    assert [(m.id, m.topics) for m in group.members] == [("m", ["t"])]
+
+
+def test_of_both_versions_of_a_key_the_later_commit_counts(tmp_path: Path) -> None:
+    key, value = offset("g", 0, 5)
+    old = (b"\0\0" + key[2:], value)
+    group = group_in(report_of(tmp_path, [batch(old, offset("g", 0, 6))]), "g")
+    assert [o.offset for o in group.offsets] == [6]

@@ -3,49 +3,48 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from checkers.logs.problems import Problems
-from checkers.offsets.partition import Replay, replay_batches, replay_rows, replay_run
+from checkers.offsets.replay import Replay, replay_batches, replay_rows, replay_run
 from impl.storage.segment import Segment
 from spec.messages import GroupMetadata, Offset, OffsetsTopicRecord
 from spec.offsets_topic.records import LogEntry
 from spec.offsets_topic.replay import Replayed, end_transaction, replay
 from spec.storage.record_batch import Record, RecordBatch, write_batch
 from spec.vocabulary import TopicPartition
-from tests.checkers.offsets.logs import Row, batch
+from tests.checkers.offsets.logs import batch
 
 PRODUCERS = (1, 2)
 
-APPENDS = st.tuples(
-    st.just("append"),
-    st.sampled_from([None, 0, 1]),  # the group, or a partition
-    st.booleans(),  # a tombstone
-    st.sampled_from([None, *PRODUCERS]),
-)
-ENDS = st.tuples(st.just("end"), st.sampled_from(PRODUCERS), st.booleans())
+
+def test_both_replays_know_the_same() -> None:
+    chance = Random("replays")
+    for _ in range(300):
+        compare_replays(chance)
 
 
-@given(st.lists(st.one_of(APPENDS, ENDS), max_size=30))
-def test_both_replays_know_the_same(history: list[tuple[Any, ...]]) -> None:
+def compare_replays(chance: Random) -> None:
+    """Replay a random history in both ways: commits, tombstones, markers."""
     known, fast = Replayed(), Replay()
     written = 0
-    for offset, (what, *details) in enumerate(history):
-        if what == "end":
-            producer, is_commit = details
+    for offset in range(chance.randrange(20)):
+        producer = chance.choice(PRODUCERS)
+        if chance.random() < 0.2:
+            is_commit = chance.random() < 0.7
             known = end_transaction(known, producer, is_commit=is_commit)
             fast.end(producer, is_commit=is_commit)
             continue
-        partition, is_tombstone, producer = details
+        writer = producer if chance.random() < 0.5 else None
+        partition = chance.choice([None, 0, 1])
         place = None if partition is None else TopicPartition("t", partition)
         value = Offset(offset) if place else GroupMetadata(offset, "consumer")
+        is_tombstone = chance.random() < 0.2
         record = OffsetsTopicRecord("g", place, None if is_tombstone else value)
-        known = replay(known, LogEntry(offset, record), producer)
+        known = replay(known, LogEntry(offset, record), writer)
         data = None if is_tombstone else str(offset).encode()
-        fast.append(key_of(place), data, offset, 10, -1 if producer is None else producer)
+        fast.append(key_of(place), data, offset, 10, -1 if writer is None else writer)
         written += 0 if is_tombstone else 10
     assert offsets_of(fast.latest) == {key_of(k[1]): e.offset for k, e in known.latest.items()}
     pending = {id_: offsets_of(commits) for id_, commits in fast.pending.items()}
@@ -77,23 +76,32 @@ def test_the_order_of_commits_decides_and_not_that_of_markers() -> None:
     assert fast.latest[key].dead == 10
 
 
-ROWS = st.tuples(st.sampled_from([b"\0\1g", b"\0\1gg", b"\0\2", b""]), st.none() | st.binary())
+KEYS = [b"\0\1g", b"\0\1gg", b"\0\2", b""]
 
 
-@given(st.lists(st.lists(ROWS, min_size=1, max_size=8), min_size=1, max_size=6))
-def test_a_run_of_batches_is_replayed_as_its_records_are(batches: list[list[Row]]) -> None:
-    data, base = b"", 0
-    for rows in batches:
-        written = batch(*rows)
-        data += base.to_bytes(8) + written[8:]
-        base += len(rows)
-    fast, slow, problems = Replay(), Replay(), Problems()
-    segment = Segment(data)
-    for found in segment.batches():
-        assert replay_run(fast, segment, found)
-        replay_batches(slow, Path("log"), segment, found, problems)
-    assert (fast.latest, fast.tombstones) == (slow.latest, slow.tombstones)
-    assert problems.count == 0
+def test_runs_of_batches_are_replayed_as_their_records_are() -> None:
+    chance = Random("runs")
+    for _ in range(100):
+        data, base = b"", 0
+        for _ in range(6):
+            values = (None, b"", bytes(chance.randrange(30)))
+            rows = [(chance.choice(KEYS), chance.choice(values)) for _ in range(8)]
+            written = batch(*rows[: chance.randrange(1, 9)])
+            data += base.to_bytes(8) + written[8:]
+            base += 8
+        fast, slow, problems = Replay(), Replay(), Problems()
+        for one in (fast, slow):
+            one.append(KEYS[0], b"pending", 0, 10, 1)
+        segment = Segment(data, chunk=2)
+        for found in segment.batches():
+            assert replay_run(fast, segment, found)
+            replay_batches(slow, Path("log"), segment, found, problems)
+        assert (fast.latest, fast.pending, fast.tombstones) == (
+            slow.latest,
+            slow.pending,
+            slow.tombstones,
+        )
+        assert problems.count == 0
 
 
 def test_a_record_without_a_key_is_a_problem() -> None:

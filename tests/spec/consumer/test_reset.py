@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from spec.consumer import reset
 from spec.consumer.errors import GroupIsActive, NothingCommitted
-from spec.consumer.reset import PartitionOffsets
+from spec.consumer.reset import Effect, PartitionOffsets
 from spec.messages import GroupState
 
 LOG = PartitionOffsets(start=10, end=14, committed=12, times=(100, 110, 110, 130))
@@ -34,6 +34,8 @@ GONE = PartitionOffsets(start=10, end=14, committed=3)
         (reset.to_datetime(LOG, 101), 11),
         (reset.to_datetime(LOG, 110), 11),
         (reset.to_datetime(LOG, 131), 14),
+        (reset.to_found(LOG, 11), 11),
+        (reset.to_found(LOG, None), 14),
         (reset.by_duration(LOG, now=140, duration=30), 11),
         (reset.by_duration(LOG, now=140, duration=5), 14),
     ],
@@ -67,3 +69,36 @@ def test_a_clamped_reset_stays_within_the_log(
         reset.to_datetime(p, number),
     ):
         assert p.start <= found <= p.end
+
+
+@pytest.mark.parametrize(
+    ("log", "new", "expected"),
+    [
+        (LOG, 12, Effect(0, 0)),
+        (LOG, 10, Effect(0, 2)),
+        (LOG, 14, Effect(2, 0)),
+        (NEW, 10, Effect(0, 0)),
+        (NEW, 13, Effect(3, 0)),  # it has read nothing
+        (GONE, 10, Effect(0, 0)),  # what is deleted is neither skipped nor repeated
+        (GONE, 3, Effect(0, 0)),
+        (GONE, 14, Effect(4, 0)),
+        (PartitionOffsets(start=10, end=14, committed=50), 10, Effect(0, 4)),
+        (PartitionOffsets(start=10, end=14, committed=50), 50, Effect(0, 0)),
+    ],
+)
+def test_a_reset_skips_or_repeats_what_the_log_has(
+    log: PartitionOffsets, new: int, expected: Effect
+) -> None:
+    assert reset.effect(log, new) == expected
+
+
+@given(st.integers(0, 9), st.integers(0, 9), st.integers(0, 20), st.integers(0, 20))
+def test_what_is_skipped_and_repeated_is_what_two_readers_differ_in(
+    start: int, length: int, committed: int, new: int
+) -> None:
+    log = PartitionOffsets(start, start + length, committed)
+    have = set(range(start, start + length))
+    read_before = {offset for offset in have if offset < committed}
+    read_after = {offset for offset in have if offset >= new}
+    skipped = have - read_before - read_after
+    assert reset.effect(log, new) == Effect(len(skipped), len(read_before & read_after))

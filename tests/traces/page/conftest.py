@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from checkers.engine.reference import explore
 from checkers.models.find import find_model
@@ -50,6 +50,7 @@ def browser() -> Iterator[Browser]:
         found = next((path for path in candidates if path and Path(path).exists()), None)
         if found is None:
             say("no Chromium: apt-get install chromium, or playwright install chromium")
+        expect.set_options(timeout=180_000)
         chromium = playwright.chromium.launch(executable_path=found, args=CHROMIUM)
         yield chromium
         chromium.close()
@@ -59,7 +60,7 @@ def browser() -> Iterator[Browser]:
 def tab(browser: Browser) -> Iterator[Page]:
     """One tab for all tests: opening another takes longer than a test."""
     with browser.new_context() as context:
-        context.set_default_timeout(600_000)
+        context.set_default_timeout(180_000)
         yield context.new_page()
 
 

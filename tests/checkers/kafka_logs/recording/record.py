@@ -1,20 +1,25 @@
-"""Record the logs of three real brokers and their consumers: `python -m … FOLDER VERSION`.
+"""Record the logs of three real brokers and their consumers.
+
+    python -m tests.checkers.kafka_logs.recording.record FOLDER VERSION [CASES]
 
 Consumers join, leave, stall, crash and restart; a broker is killed and restarted, then the
 coordinator is. The logs are what Kafka's default log4j.properties writes, with the request log
-at DEBUG. `tests/cases/kafka_logs` was made so.
+at DEBUG. With CASES, they are compressed there, without lines about this machine, and of requests
+those of groups only: tests/cases/kafka_logs was made so.
 """
 
 from __future__ import annotations
 
+import gzip
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,10 +53,10 @@ FILES = {
 def logging(folder: Path, requests: str = "WARN") -> Path:
     """A log4j.properties that writes into this folder."""
     lines = [LOG4J.format(requests=requests)]
-    for name, file in FILES.items():
+    for name, written in FILES.items():
         lines += [
             f"log4j.appender.{name}=org.apache.log4j.FileAppender",
-            f"log4j.appender.{name}.File={folder / file}",
+            f"log4j.appender.{name}.File={folder / written}",
             f"log4j.appender.{name}.layout=org.apache.log4j.PatternLayout",
             f"log4j.appender.{name}.layout.ConversionPattern=[%d] %p %m (%c)%n",
         ]
@@ -178,7 +183,7 @@ def listens(port: int) -> bool:
     return True
 
 
-def wait_until(condition, what: str) -> None:  # type: ignore[no-untyped-def]
+def wait_until(condition: Callable[[], bool], what: str) -> None:
     """Wait for a condition."""
     deadline = time.monotonic() + DEADLINE
     while not condition():
@@ -300,12 +305,40 @@ def scenario(brokers: Cluster) -> None:
     other.close()
 
 
-def main(folder: Sequence[str]) -> None:
+PRIVATE = re.compile(r"\.m2|java\.(class|library)|user\.|os\.|environment:")
+"""Lines about the machine."""
+
+
+def pack(folder: Path, cases: Path) -> None:
+    """Compress the logs of a recording."""
+    logs = {file: f"{file.parent.name}/{file.name}" for file in folder.glob("broker-*/*.log")}
+    for file in folder.glob("client-*/server.log"):
+        logs[file] = f"clients/{file.parent.name.removeprefix('client-')}.log"
+    for file, name in logs.items():
+        text = file.read_text(errors="replace").replace(str(folder), "/var/kafka")
+        lines = [line for line in text.splitlines(keepends=True) if kept(file.name, line)]
+        if lines:
+            target = cases / f"{name}.gz"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
+
+
+def kept(name: str, line: str) -> bool:
+    """Whether a line is kept: not a setting, not about the machine, and no other request."""
+    if name == "kafka-request.log":
+        return '_GROUP"' in line
+    return not PRIVATE.search(line) and (not line.startswith("\t") or "partitions" in line)
+
+
+def main(arguments: Sequence[str]) -> None:
     """Record into a folder."""
-    path, version = Path(folder[0]).resolve(), folder[1]
-    path.mkdir(parents=True)
-    with cluster(path, version) as brokers:
+    path, version, *cases = arguments
+    folder = Path(path).resolve()
+    folder.mkdir(parents=True)
+    with cluster(folder, version) as brokers:
         scenario(brokers)
+    if cases:
+        pack(folder, Path(cases[0]))
 
 
 if __name__ == "__main__":

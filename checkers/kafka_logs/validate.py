@@ -1,0 +1,77 @@
+"""Logs to verdicts: `kspec validate --from KIND`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from checkers.kafka_logs.adapter import Event, Reading
+from checkers.kafka_logs.consumer_traces import consumer_traces
+from checkers.kafka_logs.traces import (
+    Trace,
+    group_traces,
+    replica_traces,
+    request_traces,
+)
+from checkers.validation.checker import Limits
+from checkers.validation.files import validate_recordings
+from checkers.validation.find import MAPPINGS
+from checkers.validation.reading import from_objects
+from checkers.validation.verdict import Validation
+from spec.core import SpecError
+
+KINDS: Mapping[str, Mapping[str, Callable[..., Iterable[Trace]]]] = {
+    "kafka-log": {"group-log": group_traces, "replica": replica_traces},
+    "kafka-request-log": {"coordinator": request_traces},
+    "consumer-log": {"consumer": consumer_traces},
+}
+"""The kinds of logs, with the mappings that their traces are checked against."""
+
+
+def traces_of(
+    kind: str, events: Sequence[Event], mapping: str | None, *, lines_missing: bool
+) -> Iterator[Trace]:
+    """The traces in logs of a kind; those of one mapping only if it is named."""
+    for name, make in KINDS[kind].items():
+        if name in MAPPINGS and mapping in (None, name):
+            if name == "group-log":
+                yield from group_traces(events, lines_missing=lines_missing)
+            else:
+                yield from make(events)
+
+
+def validate_logs(
+    kind: str,
+    reading: Reading,
+    options: Mapping[str, Any],
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> list[Validation]:
+    """The verdict on each group, partition or consumer of the logs."""
+    settings = dict(options.get("settings") or {})
+    lines = settings.pop("lines", "some")
+    if lines not in ("some", "all"):
+        raise SpecError(f"lines is some or all, not {lines!r:.40}")
+    others = {key: value for key, value in options.items() if key != "mapping"}
+    others |= {"settings": settings} if settings else {}
+    mapping = options.get("mapping")
+    traces = list(traces_of(kind, reading.events, mapping, lines_missing=lines == "some"))
+    if not traces:
+        mappings = " or ".join(KINDS[kind])
+        raise SpecError(f"no line makes a trace of {mappings}: is it a {kind}?")
+    found = []
+    for trace in traces:
+        recording = from_objects(trace.name, trace.objects())
+        found.append(validate_recordings([recording], others, limits))
+    return found
+
+
+def excuses(validation: Validation) -> Iterator[str]:
+    """What missing lines excuse in a trace, for a reader."""
+    excused = validation.about.get("excused") or []
+    if excused:
+        one = excused[0]
+        number = "1 place" if len(excused) == 1 else f"{len(excused):,} places"
+        yield (
+            f"  Lines must be missing at {number}; the first is before {one.get('file')}, line "
+            f"{one.get('line')} ({one.get('guard')}). Without them, more would be checked."
+        )

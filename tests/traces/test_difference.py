@@ -1,0 +1,133 @@
+"""The difference of two values, at their leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from checkers.engine.reference import explore
+from spec.core import Model, Step, Variant, always, evolve, replaced, rule
+from traces.difference import Piece, changed, pieces
+from traces.itf import encode, text
+from traces.page import page
+from traces.story import Story, tell
+from traces.terminal import draw
+
+
+@attrs.frozen
+class Node:
+    """A node that votes."""
+
+    voted: int = -1
+    log: tuple[int, ...] = ()
+
+
+@attrs.frozen
+class Nodes:
+    """Several nodes."""
+
+    nodes: tuple[Node, ...] = (Node(), Node())
+    term: int = 0
+
+
+def leaves(before: Any, after: Any) -> list[tuple[str, str | None, str]]:
+    """The place, the text before and the text now of each change."""
+    return [(p.at, p.before, p.text) for p in changed(encode(before), encode(after))]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (1, 1, []),
+        (1, 2, [("", "1", "2")]),
+        (None, Node(), [("", "none", "{voted -1, log []}")]),
+        ((Node(), Node()), (Node(), Node(1)), [("[1].voted", "-1", "1")]),
+        ((Node(),), (Node(log=(7,)),), [("[0].log[0]", "", "7")]),
+        ((1, 2, 3), (1, 3), [("[1]", "2", "")]),
+        ((1, 3), (1, 2, 3), [("[1]", "", "2")]),
+        ((1, 2), (2, 3), [("[0]", "1", "2"), ("[1]", "2", "3")]),
+        (frozenset({1, 2}), frozenset({2, 3}), [("", "", "3"), ("", "1", "")]),
+        ({"a": 1, "b": 2}, {"a": 3, "c": 2},
+         [("[a]", "1", "3"), ("[c]", "", "c: 2"), ("[b]", "b: 2", "")]),
+    ],
+)  # fmt: skip
+def test_a_change_is_shown_at_its_place(
+    before: Any, after: Any, expected: list[tuple[str, str | None, str]]
+) -> None:
+    assert leaves(before, after) == expected
+
+
+def test_tuples_of_other_tools_are_compared_item_by_item() -> None:
+    before, after = {"#tup": ["a", "b"]}, {"#tup": ["a", "c"]}
+    assert pieces(before, after) == [Piece("(a, "), Piece("c", "b", "[1]"), Piece(")")]
+
+
+VALUES = [
+    Nodes(),
+    Nodes((Node(1, (1, 2)), Node(), Node(3))),
+    Nodes((), 4),
+    (Node(), Node(5)),
+    frozenset({1, 5}),
+    frozenset(),
+    {"k": (1, 2)},
+    {"k": (2,), "l": ()},
+    None,
+    "text",
+]
+
+
+@pytest.mark.parametrize("before", VALUES, ids=range(len(VALUES)))
+@pytest.mark.parametrize("after", VALUES, ids=range(len(VALUES)))
+def test_the_pieces_are_the_text_of_the_value(before: Any, after: Any) -> None:
+    found = pieces(encode(before), encode(after))
+    assert "".join(piece.text for piece in found) == text(encode(after))
+    assert any(piece.before is not None for piece in found) == (before != after)
+
+
+# -- a model of one's own -------------------------------------------------------------------------
+
+
+@rule(by="node", node=lambda s: range(len(s.nodes)))
+def votes(s: Nodes, node: int) -> Step[Nodes]:
+    """A node votes."""
+    yield "node has not voted", s.nodes[node].voted < 0
+    return evolve(s, nodes=replaced(s.nodes, node, Node(1, (7,))))
+
+
+@always
+def OneVote(s: Nodes) -> bool:
+    """Not both have voted."""
+    return any(node.voted < 0 for node in s.nodes)
+
+
+VOTE = Model(
+    name="vote",
+    doc="Votes.",
+    initial=lambda bounds: [Nodes()],
+    properties=[OneVote],
+    variants=[Variant("vote", (votes,), "It is the only one.")],
+)
+
+
+def story() -> Story:
+    violation = explore(VOTE.system()).violations[0]
+    assert violation.trace is not None
+    return tell(violation.trace, violation.says, violated=True)
+
+
+def test_the_terminal_shows_the_leaves_that_changed() -> None:
+    lines = [line.plain.strip() for line in draw(story())]
+    assert lines[2] == "2  votes  node=0  (node)"
+    assert lines[3] == "state  nodes[0].voted -1→1  nodes[0].log[0] +7"
+    assert lines[5] == "state  nodes[1].voted -1→1  nodes[1].log[0] +7"
+
+
+def test_a_scene_has_the_value_in_pieces() -> None:
+    told = story()
+    [lane] = told.scenes[1].lanes
+    fact = next(fact for fact in lane.facts if fact.name == "nodes")
+    assert [leaf.at for leaf in fact.leaves] == ["[0].voted", "[0].log[0]"]
+    assert "".join(piece.text for piece in fact.pieces) == fact.value
+    assert '"pieces":[{"text":"[{voted "' in page(told)
