@@ -78,7 +78,7 @@ class GroupLog(TraceMapping):
         """The keys of events; each wording adds its own fields."""
         number = {"type": "integer", "minimum": 0}
         return Schemas(
-            "A group as a coordinator's log shows it",
+            cls.name,
             event={
                 "event": {"enum": sorted(GROUP_EVENTS)},
                 "group": {"type": "string"},
