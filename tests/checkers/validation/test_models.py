@@ -20,8 +20,8 @@ def verdict_on(lines: list[dict[str, Any]], **options: Any) -> Validation:
 @pytest.mark.parametrize("name", ["group", "replication", "partition", "two-phase-commit"])
 def test_a_walk_is_accepted_whole_and_with_half_of_its_observations(name: str) -> None:
     system = system_of(name)
-    for seed in range(3):
-        events = [whole(step) for step in walk(system, seed, 40)]
+    for seed in range(2):
+        events = [whole(step) for step in walk(system, seed, 25)]
         assert verdict_on(trace(name, events)).verdict == "accepted"
         draw = random.Random(seed)
         partial = [thinned(event, 0.5, draw) for event in events]
