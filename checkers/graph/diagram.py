@@ -9,7 +9,7 @@ an arrow if, and only if, some step of the graph leads from one box to the other
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -147,11 +147,6 @@ def folded(
             rule = rule_of(graph, step)
             counted.setdefault((members[origin], members[to]), Counter())[rule] += 1
     return Diagram(title, tuple(fields), tuple(boxes), arrows_of(counted))
-
-
-def ends_of(graph: Graph[Any]) -> Iterator[tuple[int, tuple[int, int]]]:
-    """Each step, with the states between which it leads."""
-    return enumerate(zip(graph.origins.tolist(), graph.to.tolist(), strict=True))
 
 
 def rule_of(graph: Graph[Any], step: int) -> str:

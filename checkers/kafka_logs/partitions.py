@@ -123,19 +123,6 @@ class Partition:
         }
 
 
-TROUBLES = frozenset(
-    [
-        "truncating",
-        "truncated",
-        "offset_reset",
-        "isr_refused",
-        "high_watermark_lowered",
-        "fetcher_fenced",
-        "unclean_election",
-    ]
-)
-
-
 def partitions_of(events: Iterable[Event]) -> list[Partition]:
     """The partitions that brokers logged, by name."""
     found: dict[tuple[str, int], Partition] = {}

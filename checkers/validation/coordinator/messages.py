@@ -62,9 +62,6 @@ CODES: Mapping[int, str] = {
 }
 """The names of the error codes of groups. Kafka: `Errors`."""
 
-AnyError: TypeAlias = Error | str
-"""An error of the specification, or the name of one that it never answers with."""
-
 
 class Fields:
     """The fields of a message, read with their types; BadEvent if one has another."""
