@@ -1,14 +1,16 @@
 """Recordings of `impl.partition`: what the replicas of a partition report, step by step.
 
 Three replicas write, fetch, leave and join the ISR, and elect leaders, at random. A deposed leader
-goes on writing until it learns of the election, so that it truncates.
+goes on writing until it learns of the election, so that it truncates. Brokers learn of every
+decision of the controller, in order: a leader that is elected again without having learned of the
+leader in between would count what a follower held before it truncated, as Kafka does.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from impl.partition import Follower, Leader, Replica, Settings
 
@@ -20,6 +22,14 @@ BROKERS = (0, 1, 2)
 LAG_MS = 300
 
 
+class Decision(NamedTuple):
+    """What the controller decided; its partition epoch is its place among all decisions."""
+
+    epoch: int
+    leader: int
+    isr: frozenset[int]
+
+
 class Partition:
     """A partition, its controller, and the events so far."""
 
@@ -27,8 +37,9 @@ class Partition:
         self.keys = keys
         self.draw = random.Random(seed)
         self.replicas = {b: Replica(b, Settings(replica_lag_ms=LAG_MS)) for b in BROKERS}
-        self.epoch, self.partition_epoch, self.leader = 0, 0, 0
-        self.isr = frozenset(BROKERS)
+        self.decisions = [Decision(0, 0, frozenset(BROKERS))]
+        self.learned = dict.fromkeys(BROKERS, 0)
+        """By broker: of how many decisions it has learned."""
         self.now, self.records = 0, 0
         self.events: list[Event] = []
         for broker in BROKERS:
@@ -80,33 +91,33 @@ class Partition:
         """The controller accepts what the leader of its own epoch proposes."""
         if role.wanted is None:
             return
-        if replica.leader_epoch == self.epoch:
-            self.isr, self.partition_epoch = role.wanted, self.partition_epoch + 1
-            role.isr_is(self.isr, self.partition_epoch, self.now)
+        latest = self.decisions[-1]
+        if replica.leader_epoch == latest.epoch:
+            self.decisions.append(Decision(latest.epoch, latest.leader, role.wanted))
+            role.isr_is(role.wanted, len(self.decisions) - 1, self.now)
         else:
             role.isr_stays()
 
     def elect(self) -> None:
         """The controller elects a member of the ISR, which learns of it first."""
-        others = sorted(self.isr - {self.leader})
-        if not others:
-            return
-        self.leader = self.draw.choice(others)
-        self.epoch += 1
-        self.partition_epoch += 1
-        self.notify(self.leader)
+        latest = self.decisions[-1]
+        others = sorted(latest.isr - {latest.leader})
+        if others:
+            leader = self.draw.choice(others)
+            self.decisions.append(Decision(latest.epoch + 1, leader, latest.isr))
+            self.notify(leader)
 
     def notify(self, broker: int) -> None:
-        """A broker learns of the controller's latest decision."""
+        """A broker learns of the controller's decisions."""
         replica = self.replicas[broker]
-        if replica.partition_epoch == self.partition_epoch:
-            return
-        news = self.epoch, self.partition_epoch
-        if broker == self.leader:
-            replica.become_leader(*news, self.isr, BROKERS, self.now)
-        else:
-            replica.become_follower(*news, self.leader, self.isr)
-        self.report(replica)
+        for version in range(self.learned[broker], len(self.decisions)):
+            epoch, leader, isr = self.decisions[version]
+            if broker == leader:
+                replica.become_leader(epoch, version, isr, BROKERS, self.now)
+            else:
+                replica.become_follower(epoch, version, leader, isr)
+            self.report(replica)
+        self.learned[broker] = len(self.decisions)
 
     def report(self, replica: Replica) -> None:
         """A replica reports its state."""

@@ -11,7 +11,9 @@ clock goes backwards within a file, the later line gets the time of the one befo
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -20,7 +22,7 @@ import pyarrow as pa
 
 from checkers.validation.mapping import Event
 from checkers.validation.problems import Problems
-from checkers.validation.reading import Recording, read_trace
+from checkers.validation.reading import MOST_LINE, Recording, from_lines, read_trace
 from spec.core import SpecError
 
 HEADER, EVENT, PROBLEMS = 0, 1, 2
@@ -58,6 +60,20 @@ def event_rows(by: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator
             yield from together(rows_of_file(path, by))
 
 
+def record_rows(by: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a topic's records: their file is the topic partition, their line the offset."""
+    for batch in batches:
+        records = sorted(zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        for file, some in groupby(records, itemgetter(0)):
+            values = [(offset, bounded(value)) for _, offset, value in some if value]
+            yield from together(rows_of_recording(file, lambda: from_lines(file, values), by, {}))  # noqa: B023
+
+
+def bounded(value: bytes) -> bytes | None:
+    """A record's value; None if it is too long."""
+    return value if len(value) <= MOST_LINE else None
+
+
 def together(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
     """Rows as batches."""
     waiting: list[Row] = []
@@ -83,12 +99,19 @@ def as_batch(rows: Sequence[Row]) -> pa.RecordBatch:
 
 def rows_of_file(address: str, by: Sequence[str]) -> Iterator[Row]:
     """The events of a file, then what could not be read."""
-    name, problems = address, Problems()
+    known = values_in(Path(address), by)
+    return rows_of_recording(address, lambda: read_trace(local(address)), by, known)
+
+
+def rows_of_recording(
+    name: str, read: Callable[[], Recording], by: Sequence[str], known: Mapping[str, str]
+) -> Iterator[Row]:
+    """The events of a recording, then what could not be read."""
+    problems = Problems()
     try:
-        path = local(address)
-        recording = read_trace(path)
+        recording = read()
         name, problems = recording.name, recording.problems
-        yield from rows_of(recording, by, values_in(path, by))
+        yield from rows_of(recording, by, known)
     except Exception as error:  # a file is never fatal to others
         text = str(error) if isinstance(error, SpecError) else repr(error)
         problems.add(UNREADABLE, name, 0, text)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from hashlib import sha256
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import attrs
 import pyarrow as pa
@@ -123,6 +123,20 @@ def of_rows(question: Question, trace: str, rows: Iterator[Row]) -> Validation:
     return checked(question, Recording(trace, header, events(), Problems()))
 
 
+def with_problems(batches: Iterable[Any]) -> tuple[list[Row], list[Verdict]]:
+    """The events among the rows of a stream, in frames of pandas, and what could not be read."""
+    rows: list[Row] = []
+    problems: list[Verdict] = []
+    for batch in batches:
+        for trace, kind, time, *rest in batch.itertuples(index=False, name=None):
+            row = (trace, int(kind), None if time != time else time, *rest)
+            if kind == PROBLEMS:
+                problems.append(of_problems(row))
+            else:
+                rows.append(row)
+    return rows, problems
+
+
 def of_problems(row: Row) -> Verdict:
     """What could not be read in a file: no verdict, since it is about no trace."""
     trace, _, _, file, _, content, lost = row
@@ -149,9 +163,14 @@ def of_problems(row: Row) -> Verdict:
 
 def checked(question: Question, recording: Recording) -> Validation:
     """The verdict on a trace."""
-    own = {name: value for name, value in recording.header.items() if name not in question.by}
-    mapping = mapping_of(json.dumps({**own, **question.options}, sort_keys=True))
+    mapping = mapping_for(question, recording.header)
     return validate_recordings([recording], question.options, question.limits, mapping)
+
+
+def mapping_for(question: Question, header: Mapping[str, Any]) -> TraceMapping:
+    """The mapping of a trace's header."""
+    own = {name: value for name, value in header.items() if name not in question.by}
+    return mapping_of(json.dumps({**own, **question.options}, sort_keys=True))
 
 
 @lru_cache(maxsize=64)
@@ -160,10 +179,15 @@ def mapping_of(header: str) -> TraceMapping:
     return find_mapping(json.loads(header), runs_code=True)
 
 
-def safely(trace: str, check: Callable[[], Validation]) -> Verdict:
-    """A verdict as a row. No trace is fatal to others."""
+@overload
+def safely(trace: str, check: Callable[[], Validation]) -> Verdict: ...
+@overload
+def safely(trace: str, check: Callable[[], Validation | None]) -> Verdict | None: ...
+def safely(trace: str, check: Callable[[], Validation | None]) -> Verdict | None:
+    """A verdict as a row, if there is one. No trace is fatal to others."""
     try:
-        return row_of(check())
+        found = check()
+        return None if found is None else row_of(found)
     except Exception as error:
         why = str(error) if isinstance(error, SpecError) else repr(error)
         return row_of(without_verdict(trace, why))

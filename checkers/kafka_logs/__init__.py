@@ -1,0 +1,14 @@
+"""Kafka's own logs: what they tell, and whether the specification allows it.
+
+Reading: `lines` (of any file, in bounded memory), `layout` (time, level and message of a line),
+`files` (which broker, in which order), `wordings` and the tables `wordings_group`,
+`wordings_members`, `wordings_replica` and `wordings_consumer`, `request_log`; `adapter` makes
+events of all this, and says what it did not understand.
+
+Telling: `causes` (why a round began, and what to change), `rounds` and `client_rounds`,
+`partitions`, and `timeline` with its `page`.
+
+Checking: `group_life` has the rules of a coordinator's log, `group_log` is their mapping for the
+checker, `gaps` finds where lines are missing; `traces` and `consumer_traces` make recorded traces
+of events, and `validate` gives the verdicts.
+"""

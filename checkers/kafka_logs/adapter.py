@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, tzinfo
+from itertools import islice
 from typing import Any, TypeAlias
 
 import attrs
@@ -54,8 +55,8 @@ PROTOCOL = (
 """Loggers and prefixes whose lines should be understood."""
 MOST_SHAPES = 200
 """How many different shapes of lines that are not understood are counted apart."""
-MOST_EVENTS = 2_000_000
-"""How many events are kept in memory."""
+MOST_EVENTS = 1_000_000
+"""How many events are kept in memory: about a kilobyte each."""
 
 
 @attrs.define
@@ -126,23 +127,20 @@ def read_logs(series: Sequence[Sequence[LogFile]], zone: tzinfo = UTC) -> Readin
     is_whole = True
     for number, files in enumerate(series):
         latest = float("-inf")
-        found: list[tuple[float, int, int, Event]] = []
         for file in files:
             report = FileReport(str(file.path))
             reports.append(report)
-            for event in named(list(events_of(file, report, zone)), file):
-                time_ms = event.get("time_ms")
+            room = MOST_EVENTS - len(ordered)
+            found = list(islice(events_of(file, report, zone), room + 1))
+            is_whole = is_whole and len(found) <= room
+            for event in named(found[:room], file):
+                time_ms, at = event.get("time_ms"), latest
                 if event.get("side") == "request":  # a line tells of moments before it
-                    found.append((time_ms or latest, number, len(found), event))
-                    continue
-                if time_ms is not None:
+                    at = time_ms or latest
+                elif time_ms is not None:
                     report.backwards += time_ms < latest
-                    latest = max(latest, time_ms)
-                found.append((latest, number, len(found), event))
-        if len(ordered) + len(found) > MOST_EVENTS:
-            is_whole = False
-            del found[MOST_EVENTS - len(ordered) :]
-        ordered += found
+                    at = latest = max(latest, time_ms)
+                ordered.append((at, number, len(ordered), event))
     ordered.sort(key=lambda one: one[:3])
     events = [event for *_, event in ordered]
     kept = list(without_repetitions(events))

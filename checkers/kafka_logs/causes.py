@@ -53,8 +53,9 @@ LEFT = Cause(
     "member left",
     "left and gave no reason",
     "max.poll.interval.ms",
-    "Clients before 3.2, and brokers before, log no reason. A consumer leaves if it is closed, "
-    "unsubscribes, or does not poll within max.poll.interval.ms; its own log tells which.",
+    "Java's clients send a reason since 3.2, most others none; brokers log it since 3.2. A "
+    "consumer leaves if it is closed, unsubscribes, or does not poll within "
+    "max.poll.interval.ms; its own log tells which.",
 )
 UNSUBSCRIBED = Cause("member unsubscribed", "left: it unsubscribed")
 POLL_TIMEOUT = Cause(

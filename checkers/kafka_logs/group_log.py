@@ -35,7 +35,7 @@ class GroupLog(TraceMapping):
     def read(self, content: Content) -> Content:
         """The event, with whole numbers where there should be."""
         event = content.get("event")
-        if event not in GROUP_EVENTS:
+        if not isinstance(event, str) or event not in GROUP_EVENTS:
             raise BadEvent(f"the event {event!r:.40} is not one of group-log")
         for name in NUMBERS:
             if name in content and type(content[name]) is not int:
@@ -78,7 +78,7 @@ class GroupLog(TraceMapping):
         """The keys of events; each wording adds its own fields."""
         number = {"type": "integer", "minimum": 0}
         return Schemas(
-            "A group as a coordinator's log shows it",
+            cls.name,
             event={
                 "event": {"enum": sorted(GROUP_EVENTS)},
                 "group": {"type": "string"},

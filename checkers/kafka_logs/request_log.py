@@ -29,16 +29,16 @@ def requests_of(entry: Entry) -> Iterator[dict[str, Any]]:
     """The events of a line: a request and its response, or nothing if it is of another kind."""
     record = parse(entry.message)
     header = record.get("requestHeader", {})
-    api = APIS.get(header.get("requestApiKeyName", ""))
+    api = APIS.get(text(header, "requestApiKeyName"))
     request, response = record.get("request"), record.get("response")
     if api is None or not isinstance(request, dict) or not isinstance(response, dict):
         return
     common = {
-        "connection": record.get("connection", ""),
+        "connection": text(record, "connection"),
         "correlation": header.get("correlationId"),
         "api": api,
         "version": header.get("requestApiVersion"),
-        "client": header.get("clientId"),
+        "client": text(header, "clientId"),
     }
     group = group_of(request)
     if group is not None:
@@ -78,6 +78,12 @@ def times(written: int | None, record: dict[str, Any]) -> tuple[float | None, fl
     arrived = written - number(record, "totalTimeMs")
     parts = ("requestQueueTimeMs", "localTimeMs", "remoteTimeMs")
     return round(arrived, 3), round(arrived + sum(number(record, name) for name in parts), 3)
+
+
+def text(record: dict[str, Any], name: str) -> str:
+    """A text of a line; empty if it lacks one."""
+    value = record.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def number(record: dict[str, Any], name: str) -> float:

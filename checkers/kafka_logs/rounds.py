@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,6 +26,7 @@ from checkers.kafka_logs.causes import (
     short,
     trigger_of,
 )
+from checkers.kafka_logs.request_log import text
 from checkers.kafka_logs.traces import by_group
 
 LONG_ROUND_MS = 1_000
@@ -34,8 +35,6 @@ SOON_MS = 5_000
 """A client leaves within this time of saying that it will."""
 NEAR_MS = 20
 """Two logs tell of one moment at times that differ so much."""
-LAST = "\U0010ffff"
-"""A text after all names."""
 RETURNS_WITHIN_MS = 30 * 60_000
 """A client that joins so long after it was removed is taken to have come back."""
 
@@ -313,10 +312,11 @@ class GroupReader:
         """Take an event of a client's log, or of the request log."""
         self.client_events.append(event)
         fields = event.get("fields", {})
-        if event["event"] == "request" and "sessionTimeoutMs" in fields:
-            client = client_of(fields.get("memberId") or event["client"] or "")
-            session = fields["sessionTimeoutMs"]
-            self.timeouts[client] = (session, fields.get("rebalanceTimeoutMs", session))
+        session = fields.get("sessionTimeoutMs")
+        rebalance = fields.get("rebalanceTimeoutMs", session)
+        if event["event"] == "request" and type(session) is type(rebalance) is int:
+            client = client_of(text(fields, "memberId") or event["client"])
+            self.timeouts[client] = (session, rebalance)
 
     def finish(self) -> Group:
         """The group, when every event was read."""
@@ -357,7 +357,7 @@ def add_clients(
         elif event["event"] == "joining":
             joins.append((time_ms, event["node"]))
         elif event["event"] == "request" and event["api"] == "JoinGroup":
-            joins.append((time_ms, event["fields"].get("memberId") or event["client"] or "?"))
+            joins.append((time_ms, text(event["fields"], "memberId") or event["client"]))
     joins.sort()
     for one in rounds:
         explain_leaves(one, unpolled, timeouts)
@@ -386,10 +386,10 @@ def add_waited_for(one: Round, joins: Sequence[tuple[float, str]]) -> None:
         return
     if any(departure.cause is REBALANCE_TIMEOUT for departure in one.departed):
         return
-    last = bisect_right(joins, (one.end_ms + NEAR_MS, LAST)) - 1
-    if last >= 0 and joins[last][0] >= one.start_ms:
-        time_ms, one.waited_for = joins[last]
-        one.waited_ms = round(time_ms - one.start_ms)
+    last = bisect_left(joins, (one.end_ms + NEAR_MS,)) - 1
+    waited = joins[last][0] - one.start_ms if last >= 0 else 0
+    if waited > took / 2:  # otherwise it waited for something else
+        one.waited_for, one.waited_ms = joins[last][1], round(waited)
 
 
 def headline(one: Round) -> str:

@@ -12,7 +12,14 @@ from checkers.kafka_logs.adapter import Event, Reading
 from checkers.kafka_logs.causes import short
 from checkers.kafka_logs.client_rounds import groups_of_clients
 from checkers.kafka_logs.partitions import CLUSTER_EVENTS, Partition, partitions_of
-from checkers.kafka_logs.rounds import Departure, Group, Round, groups_of, headline
+from checkers.kafka_logs.rounds import (
+    LONG_ROUND_MS,
+    Departure,
+    Group,
+    Round,
+    groups_of,
+    headline,
+)
 
 
 @attrs.frozen
@@ -156,7 +163,9 @@ def details(one: Round) -> Iterator[str]:
         is_trigger = departure.member in triggers
         if not is_trigger or departure.timeout_ms is not None or departure.late_ms is not None:
             yield departure_text(departure, is_trigger=is_trigger)
-    if one.waited_for and one.waited_ms is not None:
+    if one.members == len(one.joined) > 0 and (one.took_ms or 0) >= LONG_ROUND_MS:
+        yield "a new group waits for more members: group.initial.rebalance.delay.ms"
+    elif one.waited_for and one.waited_ms is not None:
         yield f"waited {duration(one.waited_ms)} for {short(one.waited_for)}, which re-joined last"
 
 

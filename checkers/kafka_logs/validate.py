@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from checkers.kafka_logs.adapter import Event, Reading
+from checkers.kafka_logs.adapter import MOST_EVENTS, Event, Reading
 from checkers.kafka_logs.consumer_traces import consumer_traces
 from checkers.kafka_logs.traces import (
     Trace,
@@ -47,6 +47,8 @@ def validate_logs(
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> list[Validation]:
     """The verdict on each group, partition or consumer of the logs."""
+    if not reading.is_whole:
+        raise SpecError(f"more than {MOST_EVENTS:,} events: validate the logs in parts")
     settings = dict(options.get("settings") or {})
     lines = settings.pop("lines", "some")
     if lines not in ("some", "all"):

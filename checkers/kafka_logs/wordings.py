@@ -40,6 +40,9 @@ NUMBERS = frozenset(
 LISTS = frozenset({"isr", "from_isr", "removed", "groups", "assigned"})
 """Fields whose value is a list."""
 
+BROKERS = frozenset({"isr", "from_isr"})
+"""Lists of brokers."""
+
 TAIL = r"\.?(?: \([\w.$]+(?::\d+)?\))?(?: \[[^\]]*\])?\s*"
 """What may follow a message: a dot, the logger, the thread."""
 NUMBER = r"-?\d{1,19}"
@@ -102,6 +105,8 @@ def shape(name: str) -> str:
     """The regular expression of a field."""
     if name in NUMBERS:
         return NUMBER
+    if name in BROKERS:
+        return r"(?:\d{1,9}(?:, ?|(?=\D|$)))*?"
     return r"\S+?" if name == "partition" else ".*?"
 
 

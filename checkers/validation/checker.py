@@ -220,7 +220,8 @@ def finish(
     """The verdict at the end of a trace. If the trace is `complete`, it has to be able to end."""
     rejection = frontier.rejection
     if rejection is None and complete and frontier.states:
-        rejection = unfinished(mapping, frontier, limits)
+        rejection, cut = unfinished(mapping, frontier, limits)
+        frontier = attrs.evolve(frontier, cut=frontier.cut or cut)
     if rejection is not None and rejection.event is not None and not rejection.event.file:
         event = attrs.evolve(rejection.event, file=trace, line=rejection.event.line or 1)
         rejection = attrs.evolve(rejection, event=event)
@@ -250,13 +251,15 @@ def finish(
     )
 
 
-def unfinished(mapping: TraceMapping, frontier: Frontier, limits: Limits) -> Rejection | None:
-    """A rejection if a whole trace cannot end in any of the states."""
-    around, _ = with_hidden(mapping, frontier.states, None, limits)
+def unfinished(
+    mapping: TraceMapping, frontier: Frontier, limits: Limits
+) -> tuple[Rejection | None, str]:
+    """A rejection if a whole trace cannot end in any state; and why states are missing."""
+    around, cut = with_hidden(mapping, frontier.states, None, limits)
     lacks = [mapping.missing(state) for state in around]
     if not all(lacks):
-        return None
-    return Rejection(
+        return None, ""
+    rejection = Rejection(
         event=None,
         guard=lacks[0],
         allowed=tuple(mapping.allowed(around[0]))[:MOST_ALLOWED],
@@ -266,6 +269,7 @@ def unfinished(mapping: TraceMapping, frontier: Frontier, limits: Limits) -> Rej
         before=one_before(mapping, frontier),
         last=frontier.last,
     )
+    return rejection, cut
 
 
 def validate_events(

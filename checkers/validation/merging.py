@@ -43,6 +43,9 @@ WINDOW = 10_000
 FIRST = 1_000
 """In how many events of each file its nodes are looked for; a header can name them instead."""
 
+MOST_SENT = 100_000
+"""How many ids of earlier messages are remembered."""
+
 Positions: TypeAlias = tuple[int, ...]
 """By node: how many of its events are explained."""
 Entry: TypeAlias = tuple[Positions, Any]
@@ -83,6 +86,8 @@ class Nodes:
         """By node: how many events were dropped from its buffer."""
         self.senders: dict[str, tuple[int, int]] = {}
         """By message: the node and the place of the event that sends it."""
+        self.sent: dict[str, None] = {}
+        """The latest messages whose senders were dropped."""
         self.buffered = 0
         self.late = ""
         """Which node appeared after the first events."""
@@ -175,17 +180,28 @@ class Nodes:
             buffer = self.buffers[node]
             while self.taken[node] < position:
                 for message in buffer.popleft().sends:
-                    self.senders.pop(message, None)
+                    if self.senders.pop(message, None) is not None:
+                        self.sent[message] = None
+                        if len(self.sent) > MOST_SENT:
+                            del self.sent[next(iter(self.sent))]
                 self.taken[node] += 1
                 self.buffered -= 1
 
     def is_after_its_messages(self, pending: Pending, positions: Positions) -> bool:
         """Whether the events that send what this one receives are explained."""
         for message in pending.receives:
-            sender = self.senders.get(message)
+            sender = self.sender_of(message)
             if sender is not None and positions[sender[0]] <= sender[1]:
                 return False
         return True
+
+    def sender_of(self, message: str) -> tuple[int, int] | None:
+        """Who sends a message, and where; None if every entry explains that, or nobody does."""
+        sources = range(len(self.sources))
+        while message not in self.senders and message not in self.sent:
+            if self.buffered >= WINDOW or not any(map(self.pull, sources)):
+                break
+        return self.senders.get(message)
 
 
 def ids_of(value: Any) -> tuple[str, ...]:

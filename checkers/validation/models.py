@@ -32,7 +32,7 @@ class Observed:
     """An event: what is known of a step."""
 
     rules: tuple[Rule[Any], ...]
-    """The rules that it may be."""
+    """The rules that it may be; none if another variant has its rule."""
     choices: Mapping[str, Any]
     state: Mapping[str, Any] | None
 
@@ -53,6 +53,8 @@ class ModelMapping(TraceMapping):
         self.system = system
         self.name = name or system.model.name
         self.rules = {rule.name: rule for rule in system.rules}
+        self.others = {rule.name for other in system.model.variants for rule in other.rules}
+        """The rules of all variants: one that this variant lacks is never enabled."""
         self.start = start
         every = "all" in hidden
         kind = f"rule of {system.variant.name}"
@@ -108,10 +110,14 @@ class ModelMapping(TraceMapping):
             if not named:
                 raise BadEvent(f"no rule chooses {', '.join(map(str, choices))}")
             return named
-        rule = self.rules.get(name) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            raise BadEvent('"rule" is not a name')
+        rule = self.rules.get(name)
+        if rule is None and name in self.others:
+            return ()
         if rule is None:
             try:
-                look_up(f"rule of {self.system.variant.name}", str(name), self.rules)
+                look_up(f"rule of {self.system.variant.name}", name, self.rules)
             except SpecError as error:
                 raise BadEvent(str(error)) from None
         assert rule is not None
@@ -170,6 +176,8 @@ class ModelMapping(TraceMapping):
 
     def reason(self, state: Any, event: Observed) -> Reason:
         """The guard that blocks the step, or the variables in which its effect differs."""
+        if not event.rules:
+            return Reason(f"{self.system.variant.name} has this rule", distance=10_000)
         if event.state is not None:
             refuse_unknown(self.system.initial()[0], event.state)
         reasons = [

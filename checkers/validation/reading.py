@@ -46,9 +46,23 @@ def read_trace(path: Path, problems: Problems | None = None) -> Recording:
     name = name_of(path)
     if path.suffix == ".parquet":
         return recording(name, parquet_objects(path), problems)
-    if path.name.endswith(".itf.json"):
+    if is_itf(path):
         return recording(name, itf_objects(path), problems)
     return from_lines(name, numbered_lines(path), problems)
+
+
+def is_itf(path: Path) -> bool:
+    """Whether a file is one JSON document, and not a JSON object on each line."""
+    if path.name.endswith(".itf.json"):
+        return True
+    if path.suffix != ".json" or not path.is_file():
+        return False
+    _, line = next(numbered_lines(path), (0, b""))
+    try:
+        first = json.loads(line or b"")
+    except (ValueError, RecursionError):
+        return True
+    return isinstance(first, dict) and "states" in first
 
 
 def from_lines(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -141,3 +142,38 @@ def test_the_extra_is_named_if_it_is_missing(kspec: Kspec, monkeypatch: pytest.M
     ran = kspec("serve")
     assert ran.code == 151
     assert "pip install 'kspec[broker]'" in ran.err
+
+
+@pytest.mark.slow
+def test_groups_are_recorded_by_a_broker_and_by_a_proxy_before_it(tmp_path: Path) -> None:
+    files = tmp_path / "broker.ndjson", tmp_path / "proxy.ndjson"
+    with serving("--json", "--record", str(files[0])) as process:
+        address = json.loads(line(process))["bootstrap"]
+        with serving("--json", "--record", str(files[1]), "--forward", address) as proxy:
+            host, port = json.loads(line(proxy))["bootstrap"].rsplit(":", 1)
+            with socket.create_connection((host, int(port)), timeout=600) as client:
+                client.sendall(len(HEARTBEAT).to_bytes(4) + HEARTBEAT)
+                assert client.recv(4) == b"\0\0\0\6"
+    for file in files:
+        header, *events = [json.loads(text) for text in file.read_text().splitlines()]
+        assert header["mapping"] == "coordinator"
+        found = [(event["event"], event["api"]) for event in events if "api" in event]
+        assert found == [("request", "Heartbeat"), ("response", "Heartbeat")]
+
+
+HEARTBEAT = bytes.fromhex("000c0000000000010002") + b"me" + b"\0\1g\0\0\0\1\0\1m"
+"""A Heartbeat of version 0."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--forward", "127.0.0.1:1"], "--forward needs --record"),
+        (["--forward", "127.0.0.1:1", "--record", "x", "--control"], "no broker of its own"),
+        (["--forward", "nowhere", "--record", "x", "--port", "0"], "is not HOST:PORT"),
+    ],
+)
+def test_a_proxy_needs_a_file_and_an_address(kspec: Kspec, arguments: list[str], told: str) -> None:
+    ran = kspec("serve", *arguments)
+    assert ran.code in (2, 151)
+    assert told in ran.err

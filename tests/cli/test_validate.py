@@ -89,8 +89,9 @@ def test_an_itf_file_may_lack_variables_rules_and_choices(kspec: Kspec, tmp_path
     for state in document["states"]:
         for name in ("mbt::actionTaken", "mbt::nondetPicks", "small"):
             del state[name]
-    (tmp_path / "less.itf.json").write_text(json.dumps(document))
-    assert kspec("validate", "die-hard", "less.itf.json").code == 0
+    for file, indent in (("less.itf.json", None), ("flat.json", None), ("pretty.json", 1)):
+        (tmp_path / file).write_text(json.dumps(document, indent=indent))
+        assert kspec("validate", "die-hard", file).code == 0
     document["states"][0]["big"] = {"#bigint": "4"}
     (tmp_path / "wrong.itf.json").write_text(json.dumps(document))
     ran = kspec("validate", "die-hard", "wrong.itf.json")

@@ -146,3 +146,27 @@ def test_files_are_traces_on_spark_as_well(spark: Any, tmp_path: Path) -> None:
         str(good): ("accepted", None),
         str(bad): ("rejected", 10),
     }
+
+
+def test_a_stream_continues_where_it_stopped(spark: Any, tmp_path: Path) -> None:
+    from spark_check.stream import read_verdicts, run_stream, stream_of
+    from spark_check.verdicts import Question
+
+    question = Question({"mapping": "group"}, ("group",))
+    folder, place = tmp_path / "in", (tmp_path / "out").as_uri()
+    earlier, later = mingled(tmp_path, 3, bad=[1])
+    folder.mkdir()
+    earlier.rename(folder / "first.ndjson")
+    tasks = spark.conf.get("spark.sql.shuffle.partitions")
+    try:
+        run_stream(spark, stream_of(spark, str(folder), ["group"]), question, place, 0)
+        found = read_verdicts(spark, place)
+        assert found is None or found.where("verdict is not null").count() == 0
+        later.rename(folder / "second.ndjson")
+        run_stream(spark, stream_of(spark, str(folder), ["group"]), question, place, 0)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", tasks)
+    rows = spark.read.parquet(f"{place}/verdicts.parquet").where("verdict is not null").collect()
+    assert [(row["trace"], row["verdict"], row["event"]) for row in rows] == [
+        ('{"group": "g1"}', "rejected", 21)
+    ]

@@ -13,7 +13,7 @@ import pytest
 
 from checkers.cli.main import run
 from checkers.validation.files import validate_files
-from spark_check.events import ORDER, ROW, event_rows
+from spark_check.events import EVENT, ORDER, PROBLEMS, ROW, event_rows, record_rows
 from spark_check.validate import exit_code, validate
 from spark_check.verdicts import Question, lines_of_rows, verdicts_of_files, verdicts_of_rows
 from tests.checkers.validation.walks import system_of, walk, whole
@@ -190,6 +190,25 @@ def test_files_are_traces_without_keys(tmp_path: Path) -> None:
         json.loads(json.dumps(one.to_json())) for one in wanted
     ]
     assert found[1]["line"] == 22
+
+
+def test_records_of_a_topic_are_events_in_the_order_of_offsets() -> None:
+    events = [{**event, "group": "g"} for event in events_of(1)[:3]]
+    values = [json.dumps(event).encode() for event in events]
+    records = {
+        "file": ["t-1", "t-0", "t-0", "t-0", "t-0", "t-0"],
+        "offset": [4, 9, 7, 8, 10, 11],
+        "value": [values[0], values[2], values[1], b"{", b"x" * ((1 << 20) + 1), None],
+    }
+    found = rows_of(record_rows(["group"], [pa.RecordBatch.from_pydict(records)]))
+    rows = [(row["file"], row["line"], row["unread"]) for row in found if row["kind"] == EVENT]
+    assert rows == [("t-0", 7, 0), ("t-0", 9, 1), ("t-1", 4, 0)]
+    (problems, _) = (row for row in found if row["kind"] == PROBLEMS)
+    assert problems["unread"] == 2
+    assert {kind["kind"] for kind in json.loads(problems["content"])} >= {
+        "malformed line",
+        "line too long",
+    }
 
 
 @pytest.mark.parametrize(

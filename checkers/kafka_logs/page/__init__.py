@@ -73,8 +73,8 @@ def group_part(group: Group, zone: tzinfo) -> str:
         f"<section><h2>Group {in_markup(group.name)}</h2>\n"
         f"<h3>Why it rebalances</h3>\n<ul class='causes'>{''.join(causes(group))}</ul>\n"
         f"{picture(group, zone)}\n"
-        f"<div class='wide'><table><thead>{head}</thead><tbody>\n{rows}\n</tbody></table></div>"
-        "</section>"
+        f"<div class='wide'><table class='rounds'><thead>{head}</thead>\n"
+        f"<tbody>\n{rows}\n</tbody></table></div></section>"
     )
 
 

@@ -68,7 +68,7 @@ class ReplicaMapping(TraceMapping):
     def read(self, content: Content) -> Report:
         """An event as a report."""
         kind = content.get("event", "state")
-        if kind not in RULES:
+        if not isinstance(kind, str) or kind not in RULES:
             raise BadEvent(f"unknown event {kind!r:.40}: it is {' or '.join(RULES)}")
         topic, partition = content.get("topic", ""), content.get("partition", 0)
         if not isinstance(topic, str) or type(partition) is not int:

@@ -8,8 +8,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from checkers.kafka_logs import adapter
 from checkers.kafka_logs.adapter import Reading, read_logs
 from checkers.kafka_logs.files import find_files
+from checkers.kafka_logs.validate import validate_logs
 from spec.core import SpecError
 
 
@@ -119,3 +121,14 @@ def test_a_folder_without_logs_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "notes.txt", "text")
     with pytest.raises(SpecError, match="no broker's log is in"):
         find_files([tmp_path], [])
+
+
+def test_more_events_than_fit_are_told_and_not_validated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter, "MOST_EVENTS", 3)
+    lines = [line(f"12:00:0{number},000", number) for number in range(1, 6)]
+    reading = read(write(tmp_path / "server.log", *lines))
+    assert (generations(reading), reading.is_whole) == ([1, 2, 3], False)
+    with pytest.raises(SpecError, match="validate the logs in parts"):
+        validate_logs("kafka-log", reading, {})

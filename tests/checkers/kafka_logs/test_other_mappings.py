@@ -53,6 +53,14 @@ def test_a_leader_epoch_with_two_leaders_is_rejected() -> None:
     assert source in rejected_at(verdicts("kafka-log", reading, "replica"))
 
 
+def test_brokers_of_other_clients_are_accepted() -> None:
+    """kafka-python, confluent-kafka and aiokafka with Kafka 4.0: recording/record_others.py."""
+    reading = read(*sorted((FOLDER / "other-clients").glob("broker-*")))
+    for kind, traces in (("kafka-log", 8), ("kafka-request-log", 3)):
+        found = validate_logs(kind, reading, {})
+        assert [one.verdict for one in found] == ["accepted"] * traces
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_requests_of_real_brokers_are_accepted(version: str) -> None:
     found = verdicts("kafka-request-log", read(*brokers(version)), "coordinator")

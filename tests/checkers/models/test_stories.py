@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
+from checkers.models.healthy import HEALTHY
 from checkers.models.stories import STORIES, Script
-from spec.core import SpecError
+from spec.core import Always, SpecError
+from spec.group.state import World
+from spec.messages import GroupState
 from spec.partition import Cluster
 
 LOST = [name for name in STORIES if name.startswith("lost-")]
@@ -119,3 +123,61 @@ def test_a_record_is_written_twice_in_2_5_and_once_in_4_5() -> None:
     assert (twice.property, twice.where) == ("RecordsWrittenOnce", "record 1")
     assert [entry.record for entry in twice.states[-1].log] == [1, 0, 1]
     assert [entry.record for entry in once.states[-1].log] == [0, 1]
+
+
+# -- stories in which nothing is lost -------------------------------------------------------------
+
+
+def groups(name: str) -> list[World]:
+    return list(STORIES[name].played().states)
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_story_violates_no_property_in_any_state(name: str) -> None:
+    trace = HEALTHY[name].played()
+    always = [p for p in trace.system.properties if isinstance(p, Always)]
+    assert always
+    assert [p.name for s in trace.states for p in always if p.failure(s) is not None] == []
+
+
+def test_the_page_states_how_long_the_healthy_stories_are() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "healthy.md").read_text(encoding="utf-8")
+    for name, script in HEALTHY.items():
+        assert f"[{len(script.lines()) + 1} states](stories/{name}.html)" in page
+
+
+def test_a_first_join_ends_with_every_partition_owned() -> None:
+    end = groups("first-join")[-1]
+    assert (end.group.generation, end.consumers[0].owned) == (1, (0, 1))
+
+
+def test_static_members_restart_without_a_rebalance() -> None:
+    states = groups("rolling-restart-static")
+    first = next(i for i, s in enumerate(states) if s.group.state is GroupState.STABLE)
+    assert {s.group.state for s in states[first:]} == {GroupState.STABLE}
+    assert states[-1].group.generation == 1
+    assert states[-1].faults.crashes == 2
+    assert [c.owned for c in states[-1].consumers] == [(0,), (1,)]
+
+
+def test_dynamic_members_are_replaced_in_four_rebalances() -> None:
+    states = groups("rolling-restart-dynamic")
+    assert states[-1].group.generation == 5
+    assert [c.owned for c in states[-1].consumers] == [(), (), (0,), (1,)]
+    paused = [s for s in states if s.group.generation > 1 and not any(c.owned for c in s.consumers)]
+    assert paused, "an eager rebalance stops every member"
+
+
+def test_a_cooperative_member_keeps_reading_what_does_not_move() -> None:
+    states = groups("cooperative-handover")
+    first = next(i for i, s in enumerate(states) if s.consumers[0].owned)
+    assert all(0 in s.consumers[0].owned for s in states[first:])
+    assert [c.owned for c in states[-1].consumers] == [(0,), (1,)]
+    assert states[-1].group.generation == 3
+
+
+def test_a_leader_change_loses_nothing() -> None:
+    end = end_of("leader-change")
+    assert end.ghosts.acknowledged == {0, 1}
+    assert logs(end) == [[0, 1]] * 3
+    assert (end.registration.leader, end.registration.isr) == (1, {0, 1, 2})

@@ -82,6 +82,24 @@ def test_messages_order_events_of_different_nodes() -> None:
     assert merged(cyclic) == "rejected"
 
 
+def test_a_message_is_sent_first_even_if_it_is_read_later() -> None:
+    receiver = [{"node": "a", "rule": "manager_prepares", "choices": {"r": 0}, "receives": "m"}]
+    others = [{"node": "a", "rule": "tm_receives_prepared", "choices": {"r": 0}}]
+    sender = [{"node": "b", "rule": "tm_aborts", "sends": "m"}]
+    events: list[dict[str, Any]] = [*receiver, *others, *sender]
+    assert merged(by_node([*others, *sender])) == "rejected"
+    found = validate_recordings([from_objects("trace", trace(NAME, events))], {})
+    assert found.verdict == "rejected"  # after tm_aborts, no vote is counted
+    del receiver[0]["receives"]
+    found = validate_recordings([from_objects("trace", trace(NAME, events))], {})
+    assert found.verdict == "accepted"
+
+
+def test_a_message_that_no_event_sends_orders_nothing() -> None:
+    alone = [{"node": "a", "rule": "manager_prepares", "choices": {"r": 0}, "receives": "lost"}]
+    assert merged([alone, [{"node": "b", "rule": "tm_aborts"}]]) == "accepted"
+
+
 def test_clocks_limit_the_orders() -> None:
     events = walked(0)
     for place, event in enumerate(events):

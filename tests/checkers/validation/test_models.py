@@ -20,8 +20,8 @@ def verdict_on(lines: list[dict[str, Any]], **options: Any) -> Validation:
 @pytest.mark.parametrize("name", ["group", "replication", "partition", "two-phase-commit"])
 def test_a_walk_is_accepted_whole_and_with_half_of_its_observations(name: str) -> None:
     system = system_of(name)
-    for seed in range(3):
-        events = [whole(step) for step in walk(system, seed, 40)]
+    for seed in range(2):
+        events = [whole(step) for step in walk(system, seed, 25)]
         assert verdict_on(trace(name, events)).verdict == "accepted"
         draw = random.Random(seed)
         partial = [thinned(event, 0.5, draw) for event in events]
@@ -50,3 +50,9 @@ def test_a_blocked_rule_is_rejected_with_its_guard() -> None:
 def test_frontiers_can_be_pickled() -> None:
     frontier = begin(find_mapping({"mapping": "group"}))
     assert pickle.loads(pickle.dumps(frontier)) == frontier
+
+
+def test_a_rule_of_another_variant_is_never_enabled() -> None:
+    rule = "follower_fetches_in_any_epoch"
+    record = verdict_on(trace("partition", [{"rule": rule}], variant="kafka-4.1")).to_json()
+    assert (record["verdict"], record["guard"]) == ("rejected", "kafka-4.1 has this rule")

@@ -1,6 +1,6 @@
 """A million events in a thousand traces, of which fifty are altered: which are rejected, how fast.
 
-    python -m benchmarks.validate [--traces 1000] [--events 1000] [--altered 50] [--cores 1,2]
+    python -m benchmarks.spark_validate [--traces 1000] [--events 1000] [--altered 50] [--cores 1,2]
         [--json]
 
 The traces are recordings of `impl.partition`. Each broker writes files of its own, in which the

@@ -1,0 +1,245 @@
+"""`kspec validate` on a stream: verdicts while the events come.
+
+    spark-submit spark_check/stream.py group /logs --by cluster --by group --out verdicts
+    spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.0 \\
+        spark_check/stream.py group kafka://HOST:9092/TOPIC --by group --out verdicts
+
+Structured Streaming keeps what explains each trace so far in its state store (RocksDB), and gives
+the events of a trace to one task. `live` says what a task does with them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import click
+
+if __name__ == "__main__":  # as a script: the modules beside it are not a package
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from checkers.cli.output import say
+from spark_check.session import session
+from spark_check.validate import TASKS_PER_CORE, events_of, print_summary, question_of, summary_of
+from spec.core import SpecError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.state import GroupState
+
+    from spark_check.verdicts import Question
+
+STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+FILES = "path string, modificationTime timestamp, length bigint, content binary"
+
+
+# -- the stream -----------------------------------------------------------------------------------
+
+
+def stream_of(spark: SparkSession, source: str, by: Sequence[str]) -> DataFrame:
+    """The events of new files in a folder, or of a topic."""
+    place = urlsplit(source)
+    if place.scheme == "kafka":
+        return events_of_topic(spark, place.netloc, place.path.strip("/"), by)
+    if not Path(source).is_dir():
+        raise SpecError(f"{source} is not a folder")
+    reader = spark.readStream.format("binaryFile").schema(FILES)
+    files = reader.option("recursiveFileLookup", True).load(source).select("path")
+    return events_of(files, by)
+
+
+def events_of_topic(spark: SparkSession, broker: str, topic: str, by: Sequence[str]) -> DataFrame:
+    """The events of a topic: each record's value is one."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from spark_check.events import ROW, record_rows
+
+    if not broker or not topic:
+        raise SpecError("a topic is written as kafka://HOST:PORT/TOPIC")
+    options = {
+        "kafka.bootstrap.servers": broker,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+    }
+    records = spark.readStream.format("kafka").options(**options).load()
+    records = records.selectExpr("concat(topic, '-', partition) as file", "offset", "value")
+    return records.mapInArrow(partial(record_rows, by), from_arrow_schema(ROW))
+
+
+def verdicts_of_stream(
+    events: DataFrame, question: Question, delay: float, idle: float | None
+) -> DataFrame:
+    """A row for each trace that is rejected, or was idle; without `idle`, traces never end."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from spark_check.verdicts import VERDICT
+
+    return events.groupBy("trace").applyInPandasWithState(
+        partial(step, question, delay, idle),
+        from_arrow_schema(VERDICT),
+        "live binary",
+        "append",
+        "ProcessingTimeTimeout" if idle else "NoTimeout",
+    )
+
+
+def step(
+    question: Question,
+    delay: float,
+    idle: float | None,
+    key: tuple[str],
+    batches: Iterable[Any],
+    state: GroupState,
+) -> Iterator[Any]:
+    """Add events to a trace, or end it if it was idle."""
+    import pandas as pd
+
+    from spark_check.live import Live, end, from_bytes, take, to_bytes
+    from spark_check.verdicts import VERDICT, safely, with_problems
+
+    (trace,) = key
+    live = from_bytes(state.get[0]) if state.exists else Live(trace)
+    found: list[dict[str, Any]] = []
+    if state.hasTimedOut:
+        state.remove()
+        if not live.is_over:
+            found.append(safely(trace, partial(end, question, live)))
+    else:
+        rows, problems = with_problems(batches)
+        found += problems
+        if rows:
+            verdict = safely(trace, partial(take, question, live, rows, 1000 * delay))
+            live.is_over = live.is_over or verdict is not None
+            found += [] if verdict is None else [verdict]
+            state.update((to_bytes(live),))
+            if idle:
+                state.setTimeoutDuration(int(1000 * idle))
+    yield pd.DataFrame(found, columns=VERDICT.names, dtype=object)
+
+
+# -- the command ----------------------------------------------------------------------------------
+
+
+@click.command(name="spark_check.stream")
+@click.argument("model")
+@click.argument("source", metavar="DIR|kafka://HOST:PORT/TOPIC")
+@click.option("--out", required=True, metavar="FOLDER", help="Verdicts and state.")
+@click.option(
+    "--by", multiple=True, required=True, metavar="KEY", help="The keys of a trace. Repeatable."
+)
+@click.option("--variant", metavar="V", help="A variant of the model, instead of the header's.")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A bound or setting.")
+@click.option("--hidden", multiple=True, metavar="RULE", help="A rule that traces do not show.")
+@click.option("--most-hidden", type=click.IntRange(1), metavar="N", help="At most N hidden steps.")
+@click.option(
+    "--delay",
+    type=click.FloatRange(0),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="An event waits until one of its trace is this much later.",
+)
+@click.option(
+    "--idle",
+    type=click.FloatRange(0, min_open=True),
+    default=3600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="With --every: a trace without new events for this long has ended.",
+)
+@click.option(
+    "--every",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Go on, and read what is new this often. Without it, read what there is, and stop.",
+)
+@click.option("--master", metavar="URL", help="The Spark master: local[4], spark://HOST:PORT, …")
+def stream(
+    model: str,
+    source: str,
+    out: str,
+    by: tuple[str, ...],
+    variant: str | None,
+    settings: tuple[str, ...],
+    hidden: tuple[str, ...],
+    most_hidden: int | None,
+    delay: float,
+    idle: float,
+    every: float | None,
+    master: str | None,
+) -> int:
+    """Check recorded traces while they grow, and write a verdict for each that is rejected.
+
+    Run the command again with the same options to continue where it stopped. With --every, a trace
+    that is not rejected gets its verdict when it was idle; without, it may always go on.
+
+    \b
+    python -m spark_check.stream replica /logs --by topic --by partition --out verdicts
+    """
+    question = question_of(model, by, variant, settings, hidden, most_hidden)
+    place = out if "://" in out else Path(out).resolve().as_uri()
+    with session(master, f"kspec validate {model}, stream") as spark:
+        run_stream(spark, stream_of(spark, source, by), question, place, delay, idle, every)
+        verdicts = read_verdicts(spark, place)
+        if verdicts is None:
+            say("No trace has a verdict yet.")
+            return 0
+        summary = summary_of(verdicts)
+    print_summary(summary, out)
+    return 3 if summary["rejected"] else 0
+
+
+def run_stream(
+    spark: SparkSession,
+    events: DataFrame,
+    question: Question,
+    place: str,
+    delay: float,
+    idle: float | None = None,
+    every: float | None = None,
+) -> None:
+    """Run the stream until what there is was read, or until Ctrl-C.
+
+    Timers need a stream that goes on: with them, Spark takes no input for the last.
+    """
+    spark.conf.set(STATE_STORE, ROCKSDB)
+    tasks = TASKS_PER_CORE * spark.sparkContext.defaultParallelism
+    spark.conf.set("spark.sql.shuffle.partitions", str(tasks))
+    verdicts = verdicts_of_stream(events, question, delay, idle if every else None)
+    trigger: Any = {"processingTime": f"{every} seconds"} if every else {"availableNow": True}
+    writer = verdicts.writeStream.format("parquet").trigger(**trigger)
+    writer = writer.option("checkpointLocation", f"{place}/checkpoint")
+    query = writer.start(f"{place}/verdicts.parquet")
+    try:
+        query.awaitTermination()
+    except KeyboardInterrupt:
+        query.stop()
+
+
+def read_verdicts(spark: SparkSession, place: str) -> DataFrame | None:
+    """The verdicts so far; None if there are none."""
+    from pyspark.errors import AnalysisException
+
+    try:
+        return spark.read.parquet(f"{place}/verdicts.parquet")
+    except AnalysisException:
+        return None
+
+
+def main() -> None:
+    """Run the command as a script."""
+    from checkers.cli.main import main as run_command
+
+    run_command(None, stream, "spark_check.stream")
+
+
+if __name__ == "__main__":
+    # Workers import what they receive from a module; they do not have the script.
+    from spark_check.stream import main as main_of_module
+
+    main_of_module()
