@@ -28,7 +28,12 @@ KINDS: Mapping[str, Mapping[str, Callable[..., Iterable[Trace]]]] = {
 
 
 def traces_of(
-    kind: str, events: Sequence[Event], mapping: str | None, *, lines_missing: bool
+    kind: str,
+    events: Sequence[Event],
+    mapping: str | None,
+    *,
+    lines_missing: bool,
+    unclean: bool = False,
 ) -> Iterator[Trace]:
     """The traces in logs of a kind; those of one mapping only if it is named."""
     for name, make in KINDS[kind].items():
@@ -36,6 +41,8 @@ def traces_of(
             continue
         if make is group_traces:
             yield from group_traces(events, lines_missing=lines_missing)
+        elif make is replica_traces:
+            yield from replica_traces(events, unclean=unclean)
         else:
             yield from make(events)
 
@@ -53,10 +60,14 @@ def validate_logs(
     lines = settings.pop("lines", "some")
     if lines not in ("some", "all"):
         raise SpecError(f"lines is some or all, not {lines!r:.40}")
+    unclean = str(settings.pop("unclean", "false")).lower()
+    if unclean not in ("true", "false"):
+        raise SpecError(f"unclean is true or false, not {unclean!r:.40}")
     others = {key: value for key, value in options.items() if key != "mapping"}
     others |= {"settings": settings} if settings else {}
     mapping = options.get("mapping")
-    traces = list(traces_of(kind, reading.events, mapping, lines_missing=lines == "some"))
+    how = {"lines_missing": lines == "some", "unclean": unclean == "true"}
+    traces = list(traces_of(kind, reading.events, mapping, **how))
     if not traces:
         mappings = " or ".join(KINDS[kind])
         raise SpecError(f"no line makes a trace of {mappings}: is it a {kind}?")
