@@ -34,7 +34,8 @@ JOINED = Cause(
     "group.instance.id",
     "Each start and each stop of a consumer causes a rebalance. If consumers restart, give each a "
     "group.instance.id (static membership) and a session.timeout.ms that is longer than a "
-    "restart. If many start at once, raise the broker's group.initial.rebalance.delay.ms.",
+    "restart. If many start at once, raise the broker's group.initial.rebalance.delay.ms, which "
+    "counts while the group is empty.",
 )
 CAME_BACK = Cause(
     "member came back",
@@ -84,6 +85,25 @@ REBALANCE_TIMEOUT = Cause(
     "paused.",
     is_timeout=True,
 )
+CONSUMER_SESSION_TIMEOUT = Cause(
+    "group.consumer.session.timeout.ms",
+    "sent no heartbeat within group.consumer.session.timeout.ms and was removed",
+    "group.consumer.session.timeout.ms",
+    "The process crashed, was paused (garbage collection, a stopped container) or lost its "
+    "connection. With the consumer protocol (KIP-848), brokers set this timeout "
+    "(for one group: consumer.session.timeout.ms), and the client's session.timeout.ms has no "
+    "effect.",
+    is_timeout=True,
+)
+RECONCILIATION = Cause(
+    "partitions not revoked",
+    "did not revoke its partitions within the rebalance timeout and was removed",
+    "max.poll.interval.ms",
+    "With the consumer protocol (KIP-848), a member has max.poll.interval.ms to revoke partitions "
+    "that are assigned to another. It did not call poll() in that time, or its rebalance listener "
+    "took longer.",
+    is_timeout=True,
+)
 SYNC_TIMEOUT = Cause(
     "pending sync",
     "re-joined but sent no SyncGroup in time and was removed",
@@ -108,11 +128,20 @@ COOPERATIVE = Cause(
 LEADER = Cause("leader re-joined", "re-joined as leader")
 CHANGED = Cause(
     "subscription changed",
-    "re-joined with another subscription or other assignors",
+    "re-joined with other metadata: its subscription, its assignors or what it owns",
     "partition.assignment.strategy",
-    "Members should have equal subscriptions and lists of assignors.",
+    "With a cooperative assignor, a member that gives up partitions re-joins: that is how it works "
+    "(KIP-429); Java's clients say so since 3.2. Otherwise members should have equal subscriptions "
+    "and lists of assignors.",
 )
 STATIC = Cause("static member came back", "came back with another subscription or assignor")
+ENFORCED = Cause(
+    "enforced",
+    "asked for a rebalance",
+    "",
+    "The application called enforceRebalance(). Kafka Streams does so to move tasks whose state "
+    "has been restored (probing.rebalance.interval.ms), if a task is corrupted, and to shut down.",
+)
 CAPACITY = Cause(
     "group.max.size",
     "made the group larger than group.max.size",
@@ -157,6 +186,7 @@ CLIENT_REASONS = (
     (r"need to revoke partitions", COOPERATIVE),
     (r"metadata (?:has changed|change)", METADATA),
     (r"subscription has changed", CHANGED),
+    (r"enforced by user|followup rebalance|tasks corrupted|Shutdown requested", ENFORCED),
 )
 
 
@@ -184,6 +214,16 @@ def trigger_of(reason: str) -> Trigger:
 def by_client_reason(reason: str) -> Cause | None:
     """The cause that a client's reason names."""
     return next((cause for words, cause in CLIENT_REASONS if re.search(words, reason)), None)
+
+
+def fenced_for(reason: str) -> Cause:
+    """Why a member of the consumer protocol is fenced; the line of an unfinished one has no reason.
+
+    Kafka: the reasons that `consumerGroupFenceMemberOperation` is called with.
+    """
+    if not reason:
+        return RECONCILIATION
+    return SYNC_TIMEOUT if "failed to sync" in reason else CONSUMER_SESSION_TIMEOUT
 
 
 def client_of(member: str) -> str:

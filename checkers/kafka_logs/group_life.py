@@ -54,6 +54,7 @@ GROUP_EVENTS = frozenset(
         "dead",
         "loaded",
         "unloaded",
+        "converted",
         "write_failed",
         "gap",
     ]
@@ -81,7 +82,8 @@ def guards(life: GroupLife, line: Line) -> Iterator[tuple[str, bool]]:
     known = life.generation
     if event == "preparing":
         yield "no rebalance is in progress", life.phase != PREPARING
-        is_new = life.phase == EMPTY and generation == 0  # Java logs no expiry of empty groups
+        # Java does not log the expiry of an empty group, whose name may be used again.
+        is_new = life.phase in (EMPTY, UNKNOWN) and generation == 0
         yield "a rebalance begins in the current generation", known in (None, generation) or is_new
     elif event in ("stabilized", "emptied"):
         yield "a rebalance is in progress", life.phase in (PREPARING, UNKNOWN)
@@ -129,7 +131,7 @@ def after(life: GroupLife, line: Line) -> GroupLife:
         return GroupLife(DEAD)
     if event == "loaded":
         return GroupLife(UNKNOWN, line.get("generation"))
-    if event in ("unloaded", "gap"):
+    if event in ("unloaded", "converted", "gap"):  # to or from the protocol of KIP-848
         return GroupLife()
     if event == "write_failed":
         return attrs.evolve(life, phase=UNKNOWN)

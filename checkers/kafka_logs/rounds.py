@@ -23,6 +23,7 @@ from checkers.kafka_logs.causes import (
     Trigger,
     by_client_reason,
     client_of,
+    fenced_for,
     short,
     trigger_of,
 )
@@ -210,19 +211,17 @@ class GroupReader:
             self.returned(member, time_ms)
             if name != "member_id_issued":
                 self.joined.append(member)
-        elif name == "members_removed":
+        elif name in ("members_removed", "sync_removed"):
             for one in event["removed"]:
-                self.depart(str(one), time_ms, REBALANCE_TIMEOUT)
-        elif name == "sync_removed":
-            for one in event["removed"]:
-                self.depart(str(one), time_ms, SYNC_TIMEOUT)
+                is_join = name == "members_removed"
+                self.depart(str(one), time_ms, REBALANCE_TIMEOUT if is_join else SYNC_TIMEOUT)
         elif name == "member_expired":
             self.depart(member, time_ms, SESSION_TIMEOUT)
         elif name == "member_left":
             self.depart(member, time_ms, by_client_reason(event.get("reason", "")) or LEFT)
         elif name == "member_fenced":
-            met = REBALANCE_TIMEOUT if "milliseconds" in event else SESSION_TIMEOUT
-            self.depart(member, time_ms, met, event.get("milliseconds"))
+            why = fenced_for(event.get("reason", ""))
+            self.depart(member, time_ms, why, event.get("milliseconds"))
         elif name == "epoch_bumped":
             self.bump(event)
         elif name in ("stabilized", "emptied"):

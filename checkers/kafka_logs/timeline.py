@@ -182,7 +182,12 @@ def departure_text(departure: Departure, *, is_trigger: bool) -> str:
     return "; ".join(parts)
 
 
-TIMEOUTS = {"max.poll.interval.ms": "interval", "session.timeout.ms": "session timeout"}
+TIMEOUTS = {
+    "max.poll.interval.ms": "interval",
+    "session.timeout.ms": "session timeout",
+    "pending sync": "rebalance timeout",
+    "partitions not revoked": "rebalance timeout",
+}
 """What a sentence calls the timeout of a cause."""
 
 

@@ -98,3 +98,22 @@ def test_a_malformed_event_is_named(event: dict[str, Any]) -> None:
     found = validate_recordings([from_objects("log", [header, line("preparing", 0), event])], {})
     assert found.verdict == "inconclusive"
     assert found.problems.to_json()
+
+
+def test_the_log_of_a_group_that_changes_its_protocol_is_possible() -> None:
+    """KIP-848: online migration sets the generation to the group epoch, which has grown."""
+    log = [line("stabilized", 3), line("converted"), line("preparing", 9)]
+    assert [blocked(at, one) for at, one in zip(lives(log), log, strict=True)] == [None] * 3
+
+
+def test_an_empty_group_may_expire_after_a_failed_write() -> None:
+    log = [line("preparing", 3), line("emptied", 4), line("write_failed"), line("preparing", 0)]
+    assert [blocked(at, one) for at, one in zip(lives(log), log, strict=True)] == [None] * 4
+
+
+def lives(log: list[dict[str, Any]]) -> list[GroupLife]:
+    """The group before each line."""
+    found = [GroupLife()]
+    for one in log[:-1]:
+        found.append(after(found[-1], one))
+    return found

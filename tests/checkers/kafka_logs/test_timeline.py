@@ -116,8 +116,8 @@ def test_the_consumer_protocol_of_kip_848_has_its_epochs() -> None:
     told = [(one.generation, one.trigger.cause.name, one.trigger.members) for one in group.rounds]
     assert told == [
         (1, JOINED, ("m1",)),
-        (2, SESSION, ("m1",)),
-        (3, "rebalance timeout", ("m2",)),
+        (2, "group.consumer.session.timeout.ms", ("m1",)),
+        (3, "partitions not revoked", ("m2",)),
     ]
 
 
@@ -132,6 +132,9 @@ REASONS = {
     "explicit `LeaveGroup` request for (a-1) members.": LEFT,
     "Removing Set(a-1) on pending sync request expiration": "pending sync",
     "leader a-1 re-joining group during Stable": "leader re-joined",
+    "Updating metadata for member a-1 during Stable; client reason: rebalance enforced by user": (
+        "enforced"
+    ),
     "Leader a-1 re-joining group during Stable; client reason: need to revoke partitions [t-1] "
     "as indicated by the current assignment and re-join": "cooperative follow-up",
     "Leader a-1 re-joining group during Stable; client reason: cached metadata has changed from "
