@@ -135,7 +135,7 @@ def test_a_condition_that_holds(typed: str) -> None:
         ("- parts == 1", "a number expected"),
         ("99999999999999999999 == 1", "unexpected '9'"),
         ("(" * 60 + "done" + ")" * 60, "at most 40 levels deep"),
-        ("not " * LONGEST + "done", f"may have {LONGEST} characters"),
+        ("not " * LONGEST + "done", f"at most {LONGEST} characters"),
         ("{" * 60, "at most 40 levels deep"),
     ],
 )
