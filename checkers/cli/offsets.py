@@ -38,7 +38,7 @@ MOST_MS = 253_402_300_799_999
 @click.option(
     "--now",
     metavar="TIME",
-    help="The time to judge expiry by, such as 2026-03-01T12:00Z, or milliseconds. Default: now.",
+    help="The time at which to judge expiry: 2026-03-01T12:00Z, or milliseconds. Default: now.",
 )
 @click.option(
     "--partitions",

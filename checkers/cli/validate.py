@@ -56,7 +56,7 @@ from spec.core import SpecError
     default=10_000,
     show_default=True,
     metavar="N",
-    help="Keep N states that explain a trace at the same time.",
+    help="Keep at most N states that explain a trace at the same time.",
 )
 @click.option(
     "--from",

@@ -85,6 +85,6 @@ def excuses(validation: Validation) -> Iterator[str]:
         one = excused[0]
         number = "1 place" if len(excused) == 1 else f"{len(excused):,} places"
         yield (
-            f"  Lines must be missing at {number}; the first is before {one.get('file')}, line "
-            f"{one.get('line')} ({one.get('guard')}). Without them, more would be checked."
+            f"  Lines must be missing in {number}; the first is before {one.get('file')}, line "
+            f"{one.get('line')} ({one.get('guard')}). With them, more could be checked."
         )

@@ -42,7 +42,9 @@ class Variant(Generic[S]):
         for given in rules:
             if not isinstance(given, Rule):
                 name = getattr(given, "__name__", repr(given))
-                raise SpecError(f"{name} in {self.name} is no rule: decorate it with @rule(by=...)")
+                raise SpecError(
+                    f"{name} in {self.name} is not a rule: decorate it with @rule(by=...)"
+                )
 
     def derive(
         self,
