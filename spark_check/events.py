@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -63,10 +64,11 @@ def event_rows(by: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator
 def record_rows(by: Sequence[str], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of a topic's records: their file is the topic partition, their line the offset."""
     for batch in batches:
-        records = sorted(zip(*(column.to_pylist() for column in batch.columns), strict=True))
-        for file, some in groupby(records, itemgetter(0)):
+        records = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+        for file, some in groupby(sorted(records, key=itemgetter(0, 1)), itemgetter(0)):
             values = [(offset, bounded(value)) for _, offset, value in some if value]
-            yield from together(rows_of_recording(file, lambda: from_lines(file, values), by, {}))  # noqa: B023
+            rows = rows_of_recording(file, partial(from_lines, file, values), by, {})
+            yield from together(row for row in rows if row[1] != PROBLEMS or row[6])
 
 
 def bounded(value: bytes) -> bytes | None:

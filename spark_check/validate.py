@@ -210,7 +210,7 @@ def print_summary(summary: dict[str, Any], out: str) -> None:
     counts = ", ".join(f"{summary[name]:,} {name}" for name in names if summary[name])
     say(f"{summary['traces']:,} traces with {summary['events']:,} events: {counts or 'none'}")
     if summary["unread"]:
-        say(f"{summary['unread']:,} lines could not be read")
+        say(f"lines that could not be read: {summary['unread']:,}")
     say(f"Written: {out}")
 
 

@@ -35,6 +35,7 @@ if SEED:
     hypothesis.core.global_force_seed = random.Random(SEED).getrandbits(64)  # type: ignore[assignment]
 
 os.environ.setdefault("KSPEC_SPARK_SECONDS", "1500")  # a busy machine starts Spark late
+os.environ.pop("COLUMNS", None)  # the width of somebody's terminal does not fold what tests read
 
 NO_CONSTANTS = Constants()
 

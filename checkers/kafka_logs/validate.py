@@ -15,7 +15,6 @@ from checkers.kafka_logs.traces import (
 )
 from checkers.validation.checker import Limits
 from checkers.validation.files import validate_recordings
-from checkers.validation.find import MAPPINGS
 from checkers.validation.reading import from_objects
 from checkers.validation.verdict import Validation
 from spec.core import SpecError
@@ -38,13 +37,14 @@ def traces_of(
 ) -> Iterator[Trace]:
     """The traces in logs of a kind; those of one mapping only if it is named."""
     for name, make in KINDS[kind].items():
-        if name in MAPPINGS and mapping in (None, name):
-            if name == "group-log":
-                yield from group_traces(events, lines_missing=lines_missing)
-            elif name == "replica":
-                yield from replica_traces(events, unclean=unclean)
-            else:
-                yield from make(events)
+        if mapping not in (None, name):
+            continue
+        if make is group_traces:
+            yield from group_traces(events, lines_missing=lines_missing)
+        elif make is replica_traces:
+            yield from replica_traces(events, unclean=unclean)
+        else:
+            yield from make(events)
 
 
 def validate_logs(

@@ -9,14 +9,13 @@ the commands that `kspec serve --control` reads as JSON.
 
 from __future__ import annotations
 
-import asyncio
 import inspect
-import threading
 from collections.abc import Callable
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from impl.background import Background
 from impl.broker.server import Server
 from impl.broker.settings import BrokerSettings
 from impl.broker.topics import TopicError
@@ -44,7 +43,7 @@ def command(
             finally:
                 self._server.set_timer()
 
-        return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
+        return self._background.run(call())
 
     COMMANDS[function.__name__] = run
     return run
@@ -90,24 +89,17 @@ class EmbeddedBroker:
             await server.start(self._host, self._port)
             return server
 
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="kspec", daemon=True)
-        self._thread.start()
+        self._background = Background("kspec")
         try:
-            self._server = asyncio.run_coroutine_threadsafe(listen(), self._loop).result()
+            self._server = self._background.run(listen())
         except BaseException:
-            self._end()
+            self._background.end()
             raise
 
     def stop(self) -> None:
         """Close all connections, and forget everything."""
-        asyncio.run_coroutine_threadsafe(self._server.stop(), self._loop).result()
-        self._end()
-
-    def _end(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._background.run(self._server.stop())
+        self._background.end()
 
     @property
     def bootstrap(self) -> str:

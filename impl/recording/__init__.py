@@ -3,6 +3,7 @@
 - `trace`: a trace, as lines in memory and in a file.
 - `messages`: the requests and responses of groups as events, for `proxy` and `kspec serve`.
 - `proxy`: a TCP proxy in front of any broker or cluster (extra `broker`).
+- `observer`: what a consumer does, as events.
 - `consumers`: consumers of kafka-python, aiokafka and confluent-kafka.
 
 Nothing here needs the checkers, so that a client's own tests may record. The fixtures of

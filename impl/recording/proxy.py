@@ -23,11 +23,10 @@ import dataclasses
 import itertools
 import logging
 import struct
-import threading
-from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
+from impl.background import Background
 from impl.recording.messages import APIS, record_request, record_response
 from impl.recording.trace import Recording
 from impl.wire import (
@@ -94,35 +93,23 @@ class RecordingProxy:
 
     def start(self) -> None:
         """Start to listen; OSError if the port is taken."""
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="kspec-proxy", daemon=True
-        )
-        self._thread.start()
+        self._background = Background("kspec-proxy")
         try:
-            self._address = self._run(self._listen(self._broker, self._port))
+            self._address = self._background.run(self._listen(self._broker, self._port))
         except BaseException:
-            self._end()
+            self._background.end()
             raise
 
     def stop(self) -> None:
         """Close every connection."""
-        self._run(self._close())
-        self._end()
+        self._background.run(self._close())
+        self._background.end()
 
     @property
     def bootstrap(self) -> str:
         """What a client takes as `bootstrap.servers`."""
         host, port = self._address
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def _end(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
     async def _close(self) -> None:
         for server, _ in self._listeners.values():

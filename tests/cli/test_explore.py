@@ -44,6 +44,7 @@ def described(address: str) -> tuple[str, str]:
     return answer["model"], answer["variant"]
 
 
+@pytest.mark.slow
 def test_it_prints_its_address_and_ends_with_ctrl_c() -> None:
     with exploring("replication", "--variant", "kip-101", "--no-browser") as process:
         assert process.stdout is not None
@@ -55,6 +56,7 @@ def test_it_prints_its_address_and_ends_with_ctrl_c() -> None:
         assert process.communicate() == ("", "")
 
 
+@pytest.mark.slow
 def test_json_gives_the_address_and_sigterm_ends_it() -> None:
     with exploring("die-hard", "--json") as process:
         assert process.stdout is not None

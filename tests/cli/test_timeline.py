@@ -20,7 +20,7 @@ def test_the_timeline_as_text_json_and_page(
     page = tmp_path / "timeline.html"
     assert run(["timeline", str(LOG), "--html", str(page)]) == 0
     assert "Group billing: 9 rebalances" in capsys.readouterr().out
-    assert "Group billing" in page.read_text()
+    assert "Group billing" in page.read_text(encoding="utf-8")
     assert run(["timeline", str(LOG), "--json", "--zone", "Europe/Berlin"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert [group["group"] for group in record["groups"]] == ["billing", "static"]

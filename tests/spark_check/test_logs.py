@@ -133,6 +133,7 @@ def times_ten(number: int) -> int:
     return 10 * number
 
 
+@pytest.mark.slow
 def test_what_kills_a_child_process_stops_nothing_else() -> None:
     found = apart(times_ten, [1, 2, 3, 2], lambda number, why: -number)
     assert list(found) == [10, -2, 30, -2]
@@ -143,6 +144,7 @@ def process_of(_: object) -> int:
     return os.getpid()
 
 
+@pytest.mark.slow
 def test_only_a_repeated_task_uses_child_processes(monkeypatch: pytest.MonkeyPatch) -> None:
     class Attempt:
         def __init__(self, number: int) -> None:
@@ -178,6 +180,7 @@ def audited_or_killed(replicas: Replicas) -> list[Row]:
     return audited(replicas)
 
 
+@pytest.mark.slow
 def test_a_replica_that_ends_its_process_is_a_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,7 +203,7 @@ def test_records_of_a_topic_are_events_in_the_order_of_offsets() -> None:
     found = rows_of(record_rows(["group"], [pa.RecordBatch.from_pydict(records)]))
     rows = [(row["file"], row["line"], row["unread"]) for row in found if row["kind"] == EVENT]
     assert rows == [("t-0", 7, 0), ("t-0", 9, 1), ("t-1", 4, 0)]
-    (problems, _) = (row for row in found if row["kind"] == PROBLEMS)
+    (problems,) = (row for row in found if row["kind"] == PROBLEMS)
     assert problems["unread"] == 2
     assert {kind["kind"] for kind in json.loads(problems["content"])} >= {
         "malformed line",

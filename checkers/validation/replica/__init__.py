@@ -15,8 +15,9 @@ header, where the order of the lines is known, followers are compared with their
 `"unclean": true` says that records may be lost, by an unclean election or a lost disk; then the
 guards about committed records do not apply.
 
-Kafka: `Partition`, `UnifiedLog`, `ReplicaManager` (4.0.0). `state` has what is known, `rules` the
-guards.
+The guards hold since Kafka 2.1: before KIP-320, a follower in an old leader epoch fetched from a
+newer leader, and logs could diverge. Kafka: `Partition`, `UnifiedLog` (4.0.0). `state` has what is
+known, `rules` the guards.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class ReplicaMapping(TraceMapping):
             for key, field in NUMBERS.items()
             if key in content and (value := number_in(content, key, LEAST.get(key, 0))) is not None
         }
-        leader = fields.pop("leader", None)
+        leader, epoch = fields.pop("leader", None), fields.pop("leader_epoch", None)
         if kind == "truncated" and "end" not in fields:
             raise BadEvent('a truncation names no "offset"')
         return Report(
@@ -89,6 +90,7 @@ class ReplicaMapping(TraceMapping):
             (topic, partition),
             node,
             None if leader == -1 else leader,  # a leader epoch may begin without a leader
+            None if epoch == -1 else epoch,  # a broker that restarted does not know it yet
             isr=numbers_in(content, "isr"),
             epochs=lineage_in(content),
             is_ordered=self.is_ordered,
@@ -152,7 +154,7 @@ class ReplicaMapping(TraceMapping):
         whole = {"type": "integer"}
         docs = {
             "leader": "The leader that the node knows; -1 for none.",
-            "leader_epoch": "The newest leader epoch that the node knows.",
+            "leader_epoch": "The newest leader epoch that the node knows; -1 for none.",
             "partition_epoch": "The newest partition epoch that the node knows.",
             "log_end_offset": "The log end offset (LEO) of its replica.",
             "high_watermark": "The high watermark (HW) of its replica.",

@@ -16,6 +16,8 @@ from checkers.explore.session import Session
 from checkers.models.find import find_model
 from spec.core import SpecError
 
+pytestmark = pytest.mark.slow
+
 JSON = {"Content-Type": "application/json"}
 
 

@@ -70,7 +70,10 @@ def assert_takes_every_step(graph: Graph[Any], traces: Sequence[Sequence[int]]) 
     assert {step for trace in traces for step in trace} == set(range(len(graph.to)))
 
 
-@pytest.mark.parametrize("model", BUILT_IN)
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param(m, marks=[pytest.mark.slow] * (m == "partition")) for m in BUILT_IN],
+)
 def test_a_cover_of_a_model_takes_every_step_with_the_fewest_steps(model: str) -> None:
     found = find_model(model)
     first = found.baseline.bounds[0] if found.baseline else {}

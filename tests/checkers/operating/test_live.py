@@ -18,7 +18,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.other_software]
 ORDERS = [TopicPartition("orders", index) for index in range(3)]
 
 
-def test_groups_with_and_without_members() -> None:
+def test_groups_with_and_without_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "SECONDS", 600)
     confluent_kafka = pytest.importorskip("confluent_kafka")
     with EmbeddedBroker(BrokerSettings()) as broker:
         broker.create_topic("orders", 3)

@@ -374,9 +374,9 @@ def sweep(broker: EmbeddedBroker, seconds: float) -> None:
 
     async def check() -> None:
         for connection in list(broker._server.connections):
-            connection.check(broker._loop.time() + seconds)
+            connection.check(asyncio.get_running_loop().time() + seconds)
 
-    asyncio.run_coroutine_threadsafe(check(), broker._loop).result()
+    broker._background.run(check())
 
 
 def test_a_silent_connection_is_closed() -> None:

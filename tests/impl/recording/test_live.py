@@ -9,7 +9,8 @@ import pytest
 from checkers.validation import from_objects, validate_recordings
 from impl.recording import Recording
 from impl.recording.proxy import RecordingProxy
-from tests.impl.recording.record import GROUP, kafka, mock_cluster, record
+from tests.impl.recording.consumers import GROUP
+from tests.impl.recording.record import kafka, mock_cluster, record
 
 pytestmark = [
     pytest.mark.slow,

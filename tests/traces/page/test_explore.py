@@ -193,6 +193,7 @@ def test_a_search_and_a_walk(explored: Explore) -> None:
 def test_a_server_that_has_ended_is_named(browser: Browser) -> None:
     server = ExplorerServer(Explorer(Session(find_model("die-hard").system())))
     tab = browser.new_page()
+    tab.set_default_timeout(180_000)
     tab.goto(server.address)
     expect(tab.locator("#counter")).to_have_text("1 / 1")
     tab.route("**/*", lambda route: route.abort())

@@ -184,6 +184,9 @@ REASONS = {
     "A number is skipped: members of the other generation are rejected, and join again.": [
         "coordinator_replaces_static_member makes group.generation one more"
     ],
+    "A number is skipped: an id is only compared with others, and the bounds count it.": [
+        "coordinator_issues_member_id makes consumers.ids one more"
+    ],
     "A closed consumer has left: its abandoned request is rejected whatever it contains, or "
     "issues an id that expires.": [
         *forgetting("consumers.abandoned.member", ("consumer_closes",)),
