@@ -12,8 +12,8 @@ is rejected if no behaviour of Kafka agrees with it and with the reports before.
 
 Reports of several nodes need no common clock: epochs order them. With `"order": "total"` in the
 header, where the order of the lines is known, followers are compared with their leader as well.
-`"unclean": true` says that records may be lost, by an unclean election or a lost disk; then the
-guards about committed records do not apply.
+`"unclean": true` says that records may be lost, by an unclean election, a power loss or a lost
+disk; then the guards about committed records do not apply.
 
 The guards hold since Kafka 2.1: before KIP-320, a follower in an old leader epoch fetched from a
 newer leader, and logs could diverge. Kafka: `Partition`, `UnifiedLog` (4.0.0). `state` has what is
@@ -180,7 +180,7 @@ class ReplicaMapping(TraceMapping):
         header = {
             "unclean": {
                 "type": "boolean",
-                "description": "Records may be lost, by an unclean election or a lost disk.",
+                "description": "Records may be lost: unclean election, power loss, lost disk.",
             }
         }
         return Schemas(cls.name, event, header)
