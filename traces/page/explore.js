@@ -6,6 +6,7 @@ const nodes = []; // by number, the states visited
 const chosen = new Map(); // by number of a node, the child last shown
 let at = 0; // the number of the node that is shown
 let seen = null; // what the rules can do there
+let looks = 0; // how often a state was asked for: only the last answer is shown
 
 // -- asking the server ---------------------------------------------------------------------
 
@@ -74,7 +75,9 @@ function asStory(path) {
 // -- showing a state -----------------------------------------------------------------------
 
 async function go(id, remember = true) {
+  const look = ++looks;
   const answer = await ask({ do: "look", node: id });
+  if (look !== looks) return;
   const path = pathTo(id);
   path.slice(1).forEach((child, index) => chosen.set(path[index], child));
   document.body.classList.toggle("moving", parentOf(id) === at);
