@@ -22,7 +22,7 @@ log_options = all_of(
         "brokers",
         metavar="ID=FILE",
         multiple=True,
-        help="A log of the broker ID, where neither its lines nor its folder tell. Repeatable.",
+        help="A log of the broker ID, if neither its lines nor its folder name it. Repeatable.",
     ),
     click.option(
         "--zone",
@@ -48,7 +48,7 @@ def timeline(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    """Tell from Kafka's logs why groups rebalance, and how leaders and ISRs changed.
+    """Find in Kafka's logs why groups rebalance, and how leaders and ISRs changed.
 
     Each FILE is a log of a broker (server.log, state-change.log, controller.log,
     kafka-request.log) or of Java consumers, or a folder with logs of brokers; rolled and
@@ -68,9 +68,11 @@ def timeline(
 
     page = OutputFile(html) if html else None
     where = zone_of(zone)
-    found = timeline_of(read_logs(files, brokers, where), groups)
+    reading = read_logs(files, brokers, where)
+    found = timeline_of(reading, groups)
     if groups and not found.groups:
-        raise SpecError(f"no line is about the group {groups[0]}")
+        there = ", ".join(group.name for group in timeline_of(reading, ()).groups) or "none"
+        raise SpecError(f"no line is about the group {groups[0]}: there is {there}")
     if page:
         from checkers.kafka_logs.page import timeline_page
 
@@ -106,6 +108,6 @@ def read_logs(files: tuple[Path, ...], brokers: tuple[str, ...], zone: tzinfo) -
     if not any(report.protocol_lines for report in reading.files):
         total = sum(report.lines for report in reading.files)
         raise SpecError(
-            f"none of {total:,} lines is one that Kafka logs about groups, replicas or consumers"
+            f"no line is one that Kafka logs about groups, replicas or consumers ({total:,} read)"
         )
     return reading

@@ -65,7 +65,7 @@ def parse(typed: str, state: Any, properties: Iterable[Property[Any]]) -> Expres
     with code_of("a property", *(p.body for p in named.values())):
         value = evaluate(tree, {"": state}, named)
     if not may_be_true or not (value is None or isinstance(value, bool)):
-        raise BadExpression(f"{typed.strip()} is no condition: compare it with something")
+        raise BadExpression(f"{typed.strip()} is not a condition: compare it with something")
     return expression
 
 

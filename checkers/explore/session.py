@@ -81,7 +81,9 @@ class Session:
             if child.taken == taken and child.state == state:
                 return child
         if len(self.nodes) >= MOST_NODES:
-            raise SpecError(f"a session has at most {MOST_NODES:,} states: save it, and begin anew")
+            raise SpecError(
+                f"a session has at most {MOST_NODES:,} states: save it, and start again"
+            )
         number = parent.number + 1 if parent else 1
         failing = failures(system, state)
         before = attrs.evolve(taken, before=parent.state) if taken and parent else None

@@ -1,4 +1,4 @@
-"""Rounds of rebalancing: what began each, who joined and left, how long it took, who was late."""
+"""Rebalances: what began each, who joined and left, how long it took, who was late."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from checkers.kafka_logs.request_log import text
 from checkers.kafka_logs.traces import by_group
 
 LONG_ROUND_MS = 1_000
-"""Of a shorter round nobody asks who was waited for."""
+"""In a shorter rebalance, who was waited for does not matter."""
 SOON_MS = 5_000
-"""A client leaves within this time of saying that it will."""
+"""A client leaves within this time of logging that it will."""
 NEAR_MS = 20
-"""Two logs tell of one moment at times that differ so much."""
+"""Two logs give one event times that differ by at most this."""
 
 
 @attrs.define

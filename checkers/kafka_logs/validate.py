@@ -63,7 +63,7 @@ def validate_logs(
     unclean = str(settings.pop("unclean", "false")).lower()
     if unclean not in ("true", "false"):
         raise SpecError(f"unclean is true or false, not {unclean!r:.40}")
-    others = {key: value for key, value in options.items() if key != "mapping"}
+    others = {key: value for key, value in options.items() if key not in ("mapping", "settings")}
     others |= {"settings": settings} if settings else {}
     mapping = options.get("mapping")
     how = {"lines_missing": lines == "some", "unclean": unclean == "true"}
@@ -85,6 +85,6 @@ def excuses(validation: Validation) -> Iterator[str]:
         one = excused[0]
         number = "1 place" if len(excused) == 1 else f"{len(excused):,} places"
         yield (
-            f"  Lines must be missing at {number}; the first is before {one.get('file')}, line "
-            f"{one.get('line')} ({one.get('guard')}). Without them, more would be checked."
+            f"  Lines must be missing in {number}; the first is before {one.get('file')}, line "
+            f"{one.get('line')} ({one.get('guard')}). With them, more could be checked."
         )

@@ -164,7 +164,7 @@ def test_bad_files_are_refused_with_their_name(kspec: Kspec) -> None:
     Path("now.txt").write_text(description(3, 30))
     ran = kspec("lag", "now.txt", "--starts", "other.txt")
     assert_refused(ran)
-    assert "other.txt: the last line has no end" in ran.err
+    assert "other.txt: the last line has no line ending" in ran.err
     assert_refused(kspec("lag", "missing.txt"))
     ran = kspec("lag", "now.txt", "--group", "h")
     assert_refused(ran)
@@ -274,7 +274,7 @@ def test_plans_of_other_groups_are_refused(kspec: Kspec) -> None:
     Path("plan.csv").write_text("h,orders,0,3\n")
     ran = kspec("reset", "now.txt", "--from-file", "plan.csv")
     assert_refused(ran)
-    assert "the plan has the group h, which FILE does not" in ran.err
+    assert "the plan has the group h, but FILE does not" in ran.err
     Path("plan.csv").write_text("h,orders,0")
     assert "plan.csv: the last line" in kspec("reset", "now.txt", "--from-file", "plan.csv").err
 
@@ -342,6 +342,14 @@ def test_after_the_commit_has_expired_the_policy_decides(
 def test_policies_are_kafkas(kspec: Kspec, policy: str) -> None:
     Path("now.txt").write_text(description(12, 20))
     assert_refused(kspec("start", "now.txt", "--auto-offset-reset", policy), code=2)
+
+
+def test_a_moment_is_shown_once(kspec: Kspec) -> None:
+    """Offsets expire after seven days, records a millisecond later: both are 7 d."""
+    Path("now.txt").write_text(description(12, 20))
+    said = kspec("start", "now.txt").out
+    assert [line.split()[3:5] for line in said.splitlines()[1:3]] == [["0", "s"], ["7", "d"]]
+    assert "7 d" not in said.splitlines()[3]
 
 
 @pytest.mark.usefixtures("files")

@@ -41,7 +41,7 @@ def test_a_group_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([], 2, "name a FILE"),
         (["none.log"], 151, "cannot read none.log"),
-        (["notes.txt"], 151, "none of 2 lines is one that Kafka logs"),
+        (["notes.txt"], 151, "consumers (2 read)"),
         (["notes.txt", "--zone", "Nowhere"], 151, "there is no time zone Nowhere"),
         (["--broker", "notes.txt"], 151, "--broker takes ID=FILE"),
     ],
@@ -76,7 +76,7 @@ def test_a_log_is_validated_and_an_altered_line_is_quoted(
     assert run(["validate", "--from", "kafka-log", str(file), "--json"]) == 3
     record = json.loads(capsys.readouterr().out)
     assert (record["verdict"], record["file"], record["line"]) == ("rejected", str(file), number)
-    assert record["guard"] == "the generation grows by one"
+    assert record["guard"] == "the generation increases by one"
     assert record["difference"][0]["observed"] == 4
     assert "stabilized generation 6" in record["allowed"]
 
@@ -88,7 +88,7 @@ def test_a_lost_line_is_excused_unless_no_line_is_missing(
     file = tmp_path / "server.log"
     file.write_text("".join(line for line in lines if "billing generation 6 with" not in line))
     assert run(["validate", "--from", "kafka-log", str(file)]) == 0
-    assert "Lines must be missing at 1 place" in capsys.readouterr().out
+    assert "Lines must be missing in 1 place" in capsys.readouterr().out
     assert run(["validate", "--from", "kafka-log", "--set", "lines=all", str(file)]) == 3
     assert run(["validate", "--from", "kafka-log", "--set", "lines=none", str(file)]) == 151
 

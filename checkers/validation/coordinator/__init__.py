@@ -174,6 +174,8 @@ class CoordinatorMapping(TraceMapping):
         "empty group is deleted",
     )
 
+    setting_names = tuple(SETTINGS)
+
     def __init__(self, header: Mapping[str, Any]) -> None:
         given = header.get("settings") or {}
         if not isinstance(given, dict) or not all(type(v) is int for v in given.values()):
@@ -181,7 +183,7 @@ class CoordinatorMapping(TraceMapping):
         variants = {variant.name: variant for variant in (JAVA, SCALA)}
         named = header.get("variant") or JAVA.name
         variant = look_up("variant of the coordinator", str(named), variants)
-        known = {look_up("setting", key, SETTINGS): value for key, value in given.items()}
+        known = {SETTINGS[key]: value for key, value in given.items()}
         self.settings = Settings(**{**UNKNOWN_SETTINGS, **known}, variant=variant)
         self.knows_delay = "initial_rebalance_delay" in known
         self.only_group = header.get("group")

@@ -36,7 +36,7 @@ from checkers.validation.mapping import (
 from checkers.validation.observation import plain
 from checkers.validation.replica.rules import RULES, committed_before, least_end_after
 from checkers.validation.replica.state import Epoch, Known, Lineage, Replica, Report, Reports
-from spec.core import Blocked
+from spec.core import Blocked, SpecError
 
 NUMBERS = {
     "leader": "leader",
@@ -57,10 +57,14 @@ class ReplicaMapping(TraceMapping):
 
     name = "replica"
     may_lack_events = True
+    setting_names = ("unclean",)
 
     def __init__(self, header: Mapping[str, Any]) -> None:
         self.is_ordered = header.get("order") == "total"
-        self.is_unclean = header.get("unclean") is True
+        settings = header.get("settings") or {}
+        self.is_unclean = settings.get("unclean", header.get("unclean", False))
+        if not isinstance(self.is_unclean, bool):
+            raise SpecError(f"unclean is true or false, not {self.is_unclean!r:.40}")
 
     def initial(self) -> Iterator[Reports]:
         """Nothing is known."""

@@ -31,17 +31,17 @@ HEALTHY = [
 
 BLOCKED = [
     ([line("preparing", 3)], line("preparing", 3), "no rebalance is in progress"),
-    ([line("stabilized", 3)], line("preparing", 4), "a round begins in the current generation"),
+    ([line("stabilized", 3)], line("preparing", 4), "a rebalance begins in the current generation"),
     ([line("stabilized", 3)], line("stabilized", 4), "a rebalance is in progress"),
     ([line("stabilized", 3)], line("members_removed"), "a rebalance is in progress"),
-    ([line("preparing", 3)], line("stabilized", 5), "the generation grows by one"),
-    ([line("preparing", 3)], line("emptied", 3), "the generation grows by one"),
+    ([line("preparing", 3)], line("stabilized", 5), "the generation increases by one"),
+    ([line("preparing", 3)], line("emptied", 3), "the generation increases by one"),
     ([line("preparing", 3)], line("stabilized", 4, members=0), "a generation has members"),
     ([line("preparing", 3)], line("assigned", 3), "the generation waits for its assignment"),
     (
         [line("stabilized", 3)],
         line("assigned", 2),
-        "the assignment is of the current generation",
+        "the assignment is for the current generation",
     ),
     (
         [line("stabilized", 3, members=2)],

@@ -54,7 +54,7 @@ REASONS = {
     "A dead group is not empty either, which the next guard checks.": without(
         "group is not dead", ("coordinator_accepts_standalone_commit",)
     ),
-    "A fenced member is no member, which the next guard checks.": [
+    "A fenced member is not a member, which the next guard checks.": [
         *without("instance id is known", ("coordinator_accepts_sync", *COMMITS)),
         *without("member is not fenced", ("coordinator_accepts_sync", *COMMITS)),
     ],
