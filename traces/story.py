@@ -109,6 +109,8 @@ class Story:
     """The number of the scene that follows the last one, if the behaviour is a lasso."""
     loop_rule: str = ""
     """The rule that leads back to it."""
+    loop_choices: Mapping[str, str] = attrs.field(factory=dict)
+    """The choices of that rule."""
     property: str = ""
     """The property that is violated or witnessed."""
     promise: str = ""
@@ -149,6 +151,7 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
         violated=violated,
         loop=None if trace.loop is None else trace.loop + 1,
         loop_rule="" if trace.loop is None else trace.steps[-1].rule,
+        loop_choices={} if trace.loop is None else choice_texts(trace.steps[-1].choices),
         property=trace.property,
         promise=promise(trace),
         why=trace.system.variant.why,
@@ -228,6 +231,11 @@ def choice_text(value: Any) -> str:
     return text(encode(value))
 
 
+def choice_texts(choices: Mapping[str, Any]) -> dict[str, str]:
+    """The choices of a step, by name."""
+    return {name: choice_text(value) for name, value in choices.items()}
+
+
 # -- what changed ------------------------------------------------------------------------------
 
 
@@ -247,7 +255,7 @@ def scene(
         number=number,
         rule=taken.rule if taken else "initial",
         by=rule.by if rule else "",
-        choices={k: choice_text(v) for k, v in taken.choices.items()} if taken else {},
+        choices=choice_texts(taken.choices) if taken else {},
         doc=in_plain(rule.doc.split("\n\n")[0]) if rule else "",
         lanes=[
             compared(lane, before.get(lane.name), place, known=previous is not None)

@@ -28,8 +28,9 @@ def draw(story: Story) -> Iterator[Text]:
         yield from draw_scene(scene, width, last=scene is story.scenes[-1])
     if story.loop is not None:
         line = Text("      ", style="bold")
+        chosen = [f"{name}={value}" for name, value in story.loop_choices.items()]
         if story.loop_rule:
-            line.append(f"{story.loop_rule}  ")
+            line.append("  ".join([story.loop_rule, *chosen, ""]))
         stays = story.loop == len(story.scenes)
         what = "then stays in" if stays else "then repeats from"
         yield line.append(f"{what} state {story.loop}")

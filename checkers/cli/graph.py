@@ -141,6 +141,8 @@ def graph(
     say()
     say(f"{len(found.keys):,} states, {len(found.to):,} steps between them.")
     show(diagram)
+    if not (parts or out or asked):
+        say("--out FILE.svg draws them; --by FIELD folds them; --property P explains a violation.")
     for prop, one in zip(asked, shared, strict=True):
         say()
         tell(prop, one, parts)

@@ -108,7 +108,7 @@ def lag(
     if address and starts:
         raise click.UsageError("--starts is for FILE: --bootstrap-server knows the log starts")
     if (earlier is None) != (elapsed is None) or (produced is None) != (consumed is None):
-        raise click.UsageError("--earlier needs --elapsed, and --produced --consumed; or neither")
+        raise click.UsageError("give --earlier with --elapsed, or --produced with --consumed")
     if earlier and produced is not None:
         raise click.UsageError("--earlier and --produced both give the rates: choose one")
     if elapsed == 0:

@@ -96,7 +96,7 @@ def moment(text: str | None) -> int:
     """A time in milliseconds; without a zone, it is UTC."""
     if text is None:
         return int(time.time() * 1000)
-    if text.isascii() and text.isdecimal() and int(text[:20]) <= MOST_MS:
+    if text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) <= MOST_MS:
         return int(text)
     try:
         found = datetime.fromisoformat(text)

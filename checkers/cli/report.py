@@ -17,7 +17,7 @@ from checkers.cli.output import (
 )
 from checkers.engine.options import INTERRUPTED, NOT_WRITTEN
 from checkers.engine.verdict import BOUNDS, DEADLOCK, HOLDS, INCONCLUSIVE, SAMPLED, Verdict
-from spec.core import Blocked, SpecError, System
+from spec.core import Blocked, Liveness, SpecError, System
 
 if TYPE_CHECKING:
     from checkers.engine.search import RuleFailed
@@ -62,6 +62,18 @@ def print_counterexamples(verdict: Verdict) -> None:
         say(f"{violation.says}" + (f" ({violation.states} states)." if trace else "."))
         if trace and violation.name == DEADLOCK:
             print_blocking_guards(trace)
+        if trace and trace.loop is not None:
+            print_excuses(trace)
+
+
+def print_excuses(trace: Trace) -> None:
+    """Print where a loop blocks the weakly fair rules that it never takes."""
+    from checkers.graph.excused import excuses
+
+    for prop in trace.system.properties:
+        if prop.name == trace.property and isinstance(prop, Liveness):
+            for line in excuses(trace, prop):
+                say(f"    {line}")
 
 
 def print_blocking_guards(trace: Trace) -> None:
@@ -87,6 +99,9 @@ def conclusions(verdict: Verdict) -> list[str]:
     lines = [outcome(verdict)]
     if verdict.verdict == HOLDS and model.not_modelled:
         lines.append(f"Not modelled: {', '.join(model.not_modelled)}.")
+    if left_out := [p.name for p in verdict.system.too_small_for()]:
+        names = ", ".join(left_out)
+        lines.append(f"Not checked, since these bounds are too small to decide it: {names}.")
     return [*lines, *findings(verdict), effort(verdict)]
 
 

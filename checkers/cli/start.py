@@ -181,18 +181,20 @@ def beginnings(
 
 def print_beginnings(groups: Sequence[Group], records: Sequence[dict[str, Any]]) -> None:
     """Print a line for each partition and time."""
-    rows = []
+    # Offsets and records may expire within one second: what holds after both is shown.
+    rows: dict[tuple[str, ...], list[str]] = {}
     for group, record in zip(groups, records, strict=True):
         for each in record["partitions"]:
             for at in each["begins"]:
                 where = at["raises"] if at["offset"] is None else str(at["offset"])
                 numbers = [at["deleted"], at["skipped"], at["repeated"]]
                 cells = ["–" if number is None else str(number) for number in numbers]
-                place = [group.name or "–", each["topic"], str(each["partition"])]
-                rows.append([*place, in_words(at["after_ms"]), where, *cells, at["because"]])
+                place = group.name or "–", each["topic"], str(each["partition"])
+                moment = *place, in_words(at["after_ms"])
+                rows[moment] = [*moment, where, *cells, at["because"]]
     columns = ["group", "topic", "partition", "after", "begins at"]
     columns += ["deleted", "skipped", "repeated", "because"]
-    say_table(columns, rows, right=range(2, 8))
+    say_table(columns, list(rows.values()), right=range(2, 8))
     notes = []
     for group in groups:
         text = title(group)

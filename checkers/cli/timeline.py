@@ -68,9 +68,11 @@ def timeline(
 
     page = OutputFile(html) if html else None
     where = zone_of(zone)
-    found = timeline_of(read_logs(files, brokers, where), groups)
+    reading = read_logs(files, brokers, where)
+    found = timeline_of(reading, groups)
     if groups and not found.groups:
-        raise SpecError(f"no line is about the group {groups[0]}")
+        there = ", ".join(group.name for group in timeline_of(reading, ()).groups) or "none"
+        raise SpecError(f"no line is about the group {groups[0]}: there is {there}")
     if page:
         from checkers.kafka_logs.page import timeline_page
 
@@ -106,6 +108,6 @@ def read_logs(files: tuple[Path, ...], brokers: tuple[str, ...], zone: tzinfo) -
     if not any(report.protocol_lines for report in reading.files):
         total = sum(report.lines for report in reading.files)
         raise SpecError(
-            f"none of {total:,} lines is one that Kafka logs about groups, replicas or consumers"
+            f"no line is one that Kafka logs about groups, replicas or consumers ({total:,} read)"
         )
     return reading

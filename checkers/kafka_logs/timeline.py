@@ -11,10 +11,10 @@ import attrs
 from checkers.kafka_logs.adapter import Event, Reading
 from checkers.kafka_logs.causes import short
 from checkers.kafka_logs.client_rounds import groups_of_clients
+from checkers.kafka_logs.departures import Departure
 from checkers.kafka_logs.partitions import CLUSTER_EVENTS, Partition, partitions_of
 from checkers.kafka_logs.rounds import (
     LONG_ROUND_MS,
-    Departure,
     Group,
     Round,
     groups_of,

@@ -63,7 +63,7 @@ def validate_logs(
     unclean = str(settings.pop("unclean", "false")).lower()
     if unclean not in ("true", "false"):
         raise SpecError(f"unclean is true or false, not {unclean!r:.40}")
-    others = {key: value for key, value in options.items() if key != "mapping"}
+    others = {key: value for key, value in options.items() if key not in ("mapping", "settings")}
     others |= {"settings": settings} if settings else {}
     mapping = options.get("mapping")
     how = {"lines_missing": lines == "some", "unclean": unclean == "true"}

@@ -69,7 +69,7 @@ class Recordings:
     def diagnosis(self) -> str:
         """What is wrong with the traces so far, as text; empty if nothing is.
 
-        A rejected trace is written to a file, which the text names.
+        Each trace is written to a file, which the text names if the trace is rejected.
         """
         # By name: recording works without the checkers, and they import `impl`.
         files = import_module("checkers.validation.files")
@@ -83,8 +83,8 @@ class Recordings:
             file = self._folder / f"kspec-trace-{number}.ndjson"
             trace = reading.from_objects(str(file), map(json.loads, lines))
             verdict = files.validate_recordings([trace], {})
+            file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
             if verdict.verdict == "rejected":
-                file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
                 found += report.lines(verdict)
         return "\n".join(found)
 

@@ -344,6 +344,14 @@ def test_policies_are_kafkas(kspec: Kspec, policy: str) -> None:
     assert_refused(kspec("start", "now.txt", "--auto-offset-reset", policy), code=2)
 
 
+def test_a_moment_is_shown_once(kspec: Kspec) -> None:
+    """Offsets expire after seven days, records a millisecond later: both are 7 d."""
+    Path("now.txt").write_text(description(12, 20))
+    said = kspec("start", "now.txt").out
+    assert [line.split()[3:5] for line in said.splitlines()[1:3]] == [["0", "s"], ["7", "d"]]
+    assert "7 d" not in said.splitlines()[3]
+
+
 @pytest.mark.usefixtures("files")
 def test_assumptions_are_said(kspec: Kspec) -> None:
     said = kspec("start", "now.txt", "--auto-offset-reset", "none").out

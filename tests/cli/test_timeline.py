@@ -41,7 +41,7 @@ def test_a_group_can_be_chosen(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ([], 2, "name a FILE"),
         (["none.log"], 151, "cannot read none.log"),
-        (["notes.txt"], 151, "none of 2 lines is one that Kafka logs"),
+        (["notes.txt"], 151, "consumers (2 read)"),
         (["notes.txt", "--zone", "Nowhere"], 151, "there is no time zone Nowhere"),
         (["--broker", "notes.txt"], 151, "--broker takes ID=FILE"),
     ],

@@ -111,7 +111,9 @@ function said(scene) {
   return parts.join(". ") + ".";
 }
 
-const loopRule = () => (story.loop_rule ? `${inWords(story.loop_rule)}, ` : "");
+const loopStep = () =>
+  [inWords(story.loop_rule), ...Object.entries(story.loop_choices).flat()].join(" ");
+const loopRule = () => (story.loop_rule ? `${loopStep()}, ` : "");
 const stays = () => story.loop === scenes.length;
 const goesRound = () =>
   stays()

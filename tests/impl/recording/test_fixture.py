@@ -32,6 +32,13 @@ def test_two_owners_are_rejected_with_a_diagnosis(tmp_path: Path) -> None:
     assert len((tmp_path / "kspec-trace-1.ndjson").read_text().splitlines()) == 3
 
 
+def test_an_accepted_trace_is_kept(tmp_path: Path) -> None:
+    recordings = Recordings(tmp_path)
+    assign(recordings, "c1")
+    recordings.check()
+    assert len((tmp_path / "kspec-trace-1.ndjson").read_text().splitlines()) == 2
+
+
 def test_any_mapping_may_be_recorded(tmp_path: Path) -> None:
     recordings = Recordings(tmp_path)
     trace = recordings.record("replica")
