@@ -249,8 +249,8 @@ def standstill(partition: OffsetsPartition, now: int) -> Iterator[Problem]:
     path, status = str(partition.folder.path), partition.cleaner
     if status.is_behind and status.due_since is not None:
         hours = (now - status.due_since) // 3_600_000
-        says = f"the log has been due for cleaning for {hours} h, and {status.dirty_ratio:.0%} of it "
-        yield Problem(path, 0, says + "is dirty: is the log cleaner dead?")
+        says = f"the log has been due for cleaning for {hours} h, and {status.dirty_ratio:.0%} of "
+        yield Problem(path, 0, says + "it is dirty: is the log cleaner dead?")
     for one in partition.open_transactions:
         if now - one.since > LONGEST_TRANSACTION_MS:
             minutes = (now - one.since) // 60_000

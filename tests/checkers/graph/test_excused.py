@@ -45,7 +45,9 @@ def operator_answers(s: Line, operator: int) -> Step[Line]:
 
 def told(fair: Any) -> list[str]:
     """What is said of the lasso under weak fairness of one rule, besides hanging up."""
-    prop: LeadsTo[Line] = LeadsTo("Answered", lambda s: (not s.answered, s.answered), (fair, others_hang_up))
+    prop: LeadsTo[Line] = LeadsTo(
+        "Answered", lambda s: (not s.answered, s.answered), (fair, others_hang_up)
+    )
     rules: tuple[Rule[Any], ...] = (others_call, others_hang_up, operator_answers)
     model: Model[Any] = Model(
         name="line",
@@ -60,7 +62,7 @@ def told(fair: Any) -> list[str]:
     return list(excuses(trace, prop))
 
 
-SAYS = "Weak fairness does not require {}: state 2 blocks it (line is free)."
+SAYS = "Weak fairness does not require {}: in state 2, it is blocked by: line is free."
 
 
 @pytest.mark.parametrize(
