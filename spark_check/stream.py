@@ -1,4 +1,4 @@
-"""`kspec validate` on a stream: verdicts while the events come.
+"""`kspec validate` on a stream: verdicts as events arrive.
 
     spark-submit spark_check/stream.py group /logs --by cluster --by group --out verdicts
     spark-submit --packages org.apache.spark:spark-sql-kafka-0-10_2.13:4.1.0 \\
@@ -130,7 +130,7 @@ def step(
 @click.command(name="spark_check.stream")
 @click.argument("model")
 @click.argument("source", metavar="DIR|kafka://HOST:PORT/TOPIC")
-@click.option("--out", required=True, metavar="FOLDER", help="Verdicts and state.")
+@click.option("--out", required=True, metavar="FOLDER", help="The folder of verdicts and state.")
 @click.option(
     "--by", multiple=True, required=True, metavar="KEY", help="The keys of a trace. Repeatable."
 )
@@ -158,7 +158,7 @@ def step(
     "--every",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Go on, and read what is new this often. Without it, read what there is, and stop.",
+    help="Keep running, and read new events this often. By default, read what is there, and stop.",
 )
 @click.option("--master", metavar="URL", help="The Spark master: local[4], spark://HOST:PORT, …")
 @json_option

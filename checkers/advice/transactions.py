@@ -87,15 +87,15 @@ def on_state_log(s: Settings) -> Iterator[Finding]:
         yield Finding(
             "transaction.state.log.replication.factor",
             f"the state of transactions has fewer copies ({copies}) than the topic's records "
-            f"({factor}): if they are lost, a commit that was answered may never reach them",
+            f"({factor}): if they are lost, an acknowledged commit may never reach them",
             f"use {factor}; {existing}, and is reassigned by kafka-reassign-partitions",
             "TransactionStateManager.appendTransactionToLog",
         )
     if copies > 1 and min_isr == 1:
         yield Finding(
             "transaction.state.log.min.isr",
-            "a commit is answered when one broker has it: if that broker is lost before the others "
-            "fetch it, the transaction stays open, or is aborted",
+            "a commit is acknowledged when one broker has it: if that broker is lost before the "
+            "others fetch it, the transaction stays open, or is aborted",
             f"use 2 with transaction.state.log.replication.factor=3; {existing} "
             "min.insync.replicas, which kafka-configs changes",
             "TransactionStateManager.transactionTopicConfigs",

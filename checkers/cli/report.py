@@ -147,8 +147,8 @@ def findings(verdict: Verdict) -> list[str]:
         if count.cut_off:
             states = "1 state" if count.cut_off == 1 else f"{count.cut_off:,} states"
             lines.append(
-                f"{count.property} is undecided where a behaviour goes on beyond the bounds: from "
-                f"{states} of the {count.states:,} in which it is awaited."
+                f"{count.property} is undecided: from {states} of the {count.states:,} in which it "
+                "is awaited, a behaviour continues beyond the bounds."
             )
     return lines
 

@@ -79,7 +79,7 @@ _LONGEST_COMMAND = 65_536
 @click.option(
     "--forward",
     metavar="HOST:PORT",
-    help="Be a proxy before this broker or cluster, instead of a broker; needs --record.",
+    help="Act as a proxy for this broker or cluster, instead of a broker. Needs --record.",
 )
 @json_option
 def serve(

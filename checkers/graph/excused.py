@@ -16,7 +16,7 @@ from traces.story import choice_text
 from traces.trace import Trace
 
 MOST = 4
-"""So many rules are told of; of others, how many there are."""
+"""How many rules are named; the others are counted."""
 
 
 def excuses(trace: Trace, prop: Liveness[Any]) -> Iterator[str]:
@@ -33,18 +33,18 @@ def excuses_of(trace: Trace, fair: Fair[Any]) -> Iterator[str]:
     assert trace.loop is not None
     loop = trace.states[trace.loop :]
     enabled: dict[str, set[int]] = {}
-    guards: dict[tuple[str, int], str] = {}
+    reasons: dict[tuple[str, int], str] = {}
     taken = set()
     for place, s in enumerate(loop):
         after = loop[(place + 1) % len(loop)]
         for name, rule, choice in members(trace, fair, s):
             result = rule.attempt(s, choice)
             if isinstance(result, Blocked):
-                guards.setdefault((name, place), str(result.guard))
+                reasons.setdefault((name, place), f"it is blocked by: {result.guard}")
                 if not is_cut_off(rule, s, choice):
                     continue
             elif result == s:
-                guards.setdefault((name, place), "it changes nothing")
+                reasons.setdefault((name, place), "it changes nothing")
                 continue
             elif result == after:
                 taken.add(name)
@@ -53,8 +53,8 @@ def excuses_of(trace: Trace, fair: Fair[Any]) -> Iterator[str]:
         blocked = next((place for place in range(len(loop)) if place not in places), None)
         if name not in taken and blocked is not None:
             number = trace.loop + blocked + 1
-            guard = guards.get((name, blocked), "there is no such choice")
-            yield f"Weak fairness does not require {name}: state {number} blocks it ({guard})."
+            reason = reasons.get((name, blocked), "there is no such choice")
+            yield f"Weak fairness does not require {name}: in state {number}, {reason}."
 
 
 def members(trace: Trace, fair: Fair[Any], s: Any) -> Iterator[tuple[str, Rule[Any], Any]]:

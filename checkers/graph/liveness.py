@@ -163,10 +163,10 @@ def found(
     loop = len(stem) - 1
     if len(lasso.states) == 1:
         steps.append(Taken(STUTTERING, {}))
-        how = "the behaviour stops without it"
+        how = "the behaviour stops before it holds"
     else:
         steps.append(between(system, states[-1], states[loop]))
-        how = "the behaviour repeats without it"
+        how = "the behaviour repeats, and it never holds"
         if isinstance(prop, EventuallyAlways):
             how = "the behaviour repeats, and it is false in the loop"
     more = "" if lasso.is_shortest else "; a shorter one may exist"

@@ -249,12 +249,12 @@ def standstill(partition: OffsetsPartition, now: int) -> Iterator[Problem]:
     path, status = str(partition.folder.path), partition.cleaner
     if status.is_behind and status.due_since is not None:
         hours = (now - status.due_since) // 3_600_000
-        says = f"the log is due for cleaning for {hours} h, and {status.dirty_ratio:.0%} of it is "
-        yield Problem(path, 0, says + "dirty: is the log cleaner dead?")
+        says = f"the log has been due for cleaning for {hours} h, and {status.dirty_ratio:.0%} of "
+        yield Problem(path, 0, says + "it is dirty: is the log cleaner dead?")
     for one in partition.open_transactions:
         if now - one.since > LONGEST_TRANSACTION_MS:
             minutes = (now - one.since) // 60_000
-            says = f"the transaction of producer {one.producer_id} is open since offset "
+            says = f"the transaction of producer {one.producer_id} has been open since offset "
             says += f"{one.first_offset}, for {minutes} minutes: it holds back the last stable "
             held = "offset, and cleaning that is due" if status.is_held_by_transaction else "offset"
             yield Problem(path, 0, says + held)

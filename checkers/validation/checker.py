@@ -30,7 +30,7 @@ UNREAD = "a line before this event could not be read"
 MOST_LAST = 5
 """How many events before a rejected one are kept."""
 MOST_EXAMINED = 50
-"""In how many states the reason of a rejection is looked for."""
+"""In how many states the reason for a rejection is sought."""
 MOST_ALLOWED = 20
 """How many allowed steps a rejection lists."""
 
@@ -77,7 +77,7 @@ def begin(mapping: TraceMapping, limits: Limits = Limits()) -> Frontier:
 
 
 def not_initial(mapping: TraceMapping) -> Rejection:
-    """The rejection of a trace whose first state is no initial state, as event 0."""
+    """The rejection of a trace whose first state is not an initial state, as event 0."""
     content, reason = mapping.not_initial()
     return Rejection(
         Event(0, content), reason.guard, (), reason.differences, 0, None, Before(None, 0, ())

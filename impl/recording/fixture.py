@@ -20,7 +20,7 @@ class RecordingRejected(AssertionError):
 class Recordings:
     """The recordings of a test.
 
-    Its consumers share one trace, so that a partition with two owners is noticed.
+    Its consumers share one trace, so that a partition with two owners is detected.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -34,7 +34,7 @@ class Recordings:
         return self._recordings[-1]
 
     def proxy(self, broker: str, **header: Any) -> RecordingProxy:
-        """A proxy to enter with `with`: `bootstrap` is its address, before that of a broker."""
+        """A proxy in front of a broker, for a `with` statement; clients take its `bootstrap`."""
         from impl.recording.proxy import RecordingProxy
 
         return RecordingProxy(broker, self.record("coordinator", **header))

@@ -50,7 +50,7 @@ class Beginning:
     offset: int | None
     """The first offset that it reads; None if the consumer ends with an exception (`none`)."""
     because: Because
-    """The reason."""
+    """Why it begins there."""
     raises: str | None = None
     """The exception of Java's consumer, if it ends with one."""
 

@@ -29,11 +29,11 @@ from spec.core.text import first_paragraph
 
 @attrs.frozen(eq=False)
 class Together(Generic[S]):
-    """Rules under one fairness condition: it is enabled where one of them is, and taken with it."""
+    """Rules under one fairness condition, enabled and taken if one of them is."""
 
     rules: tuple[Rule[S], ...]
     each: tuple[str, ...] = ()
-    """The choices that have a condition for each of their values."""
+    """The choices for whose values there are separate conditions."""
 
 
 Fair: TypeAlias = "Rule[S] | Together[S]"
@@ -49,7 +49,7 @@ def together(*rules: Rule[S], each: Sequence[str] = ()) -> Together[S]:
 
 
 def fair_tuple(given: Sequence[Any]) -> tuple[Any, ...]:
-    """The fair rules of a property, if they are rules."""
+    """The fair rules of a property; SpecError if one is not a rule."""
     for one in given:
         if not isinstance(one, Rule | Together):
             name = getattr(one, "__name__", repr(one))

@@ -44,7 +44,7 @@ def limit(name: str) -> Limit:
 class Budget(Limit):
     """The name of a limit on how often something goes wrong.
 
-    Fairness does not ask for a step that only a budget blocks, since a behaviour in which nothing
+    Fairness does not require a step that only a budget blocks, since a behaviour in which nothing
     more goes wrong is complete. A step that another limit blocks would be taken beyond the bounds.
     """
 
@@ -52,7 +52,7 @@ class Budget(Limit):
 
 
 def budget(name: str) -> Budget:
-    """Mark a guard of a fair rule as a limit on faults, where the rule names it."""
+    """Mark a guard of a fair rule as a limit on faults, in its name."""
     return Budget(name)
 
 
@@ -119,7 +119,7 @@ class Rule(Generic[S]):
     ) -> S | Blocked:
         """The next state, or the guard that blocks the rule.
 
-        Limits may be ignored; budgets are too, unless that is said separately.
+        `beyond_limits` ignores limits, and budgets too unless `beyond_budgets` says otherwise.
         """
         budgets = beyond_limits if beyond_budgets is None else beyond_budgets
         step = self.body(s, *choice)

@@ -1,7 +1,7 @@
 """What a coordinator knows after it has loaded a log with transactional commits.
 
-A commit within a transaction is *pending* until the transaction's marker: then it counts, unless a
-later commit of the same partition does already. The order of commits in the log decides, not that
+A commit within a transaction is *pending* until the transaction's marker. Then it counts, unless a
+later commit of the same partition already does. The order of commits in the log decides, not that
 of the markers; otherwise compaction, which keeps the last commit of each key, would change what a
 coordinator loads. A tombstone removes pending commits too.
 
@@ -27,7 +27,7 @@ class Replayed:
 
 
 def replay(known: Replayed, entry: LogEntry, producer: int | None = None) -> Replayed:
-    """What the coordinator knows after one more record; `producer`: of its transaction.
+    """What the coordinator knows after one more record; `producer` is that of its transaction.
 
     Only commits of offsets are transactional; the records of groups count at once.
     """

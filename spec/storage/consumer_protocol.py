@@ -1,7 +1,7 @@
 """What members of a classic consumer group send each other: subscriptions and assignments.
 
 The coordinator stores both as bytes in the record of the group. Each begins with its version, and
-version 0 is a prefix of all others, so that the coordinator reads the topics of any version. Only a
+version 0 is a prefix of all others, so the coordinator can read the topics in any version. Only a
 group of the protocol type `consumer` has them; Connect and others have formats of their own.
 
 Kafka: `ConsumerProtocol`, `ConsumerProtocolSubscription`, `ConsumerProtocolAssignment`,

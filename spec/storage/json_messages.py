@@ -1,7 +1,7 @@
 """Messages as the JSON that Kafka's tools print, and records of coordinators in it.
 
-Numbers and texts are JSON's, bytes are in base 64, a UUID is a text as Kafka writes it. Tagged
-fields are left out where they have their default.
+Numbers and strings are those of JSON, bytes are in base 64, a UUID is a string as Kafka writes it.
+Tagged fields are omitted if they have their default.
 
 Kafka: the generated classes `…JsonConverter`; `ApiMessageFormatter` [3.9, 4.0], where the key has
 its type under `version` or `type`; `CoordinatorRecordMessageFormatter` [4.1].
@@ -22,7 +22,7 @@ RANGES = {
     name: (0 if name.startswith("u") else -(2 ** (form.size * 8 - 1)), 2 ** (form.size * 8) - 1)
     for name, form in NUMBERS.items()
 }
-"""The least number of each type, and the greatest one of as many bits."""
+"""The least number of each type, and the distance from it to the greatest."""
 
 
 def record_of_json(types: Mapping[int, RecordType], json: Any) -> CoordinatorRecord | None:

@@ -11,16 +11,16 @@ from checkers.validation.consumer.events import Partition, Step
 from checkers.validation.sequence import IN_ORDER, Progress
 
 MOST_GENERATIONS = 8
-"""Of how many generations the owners are remembered."""
+"""The number of generations whose owners are remembered."""
 
 ONE_OWNER = "a partition has one owner in a generation"
 REVOKED_FIRST = "a partition is revoked before another consumer is assigned it"
-GROWS = "the generation of a member does not go back"
+GROWS = "the generation of a member does not decrease"
 CURRENT = "generation is current"
 OWNED = "the consumer owns the partition"
 WITHIN_POSITION = "a commit is within the position"
 FROM_COMMITTED = "the position begins at the committed offset"
-FORWARD = "the position does not go back"
+FORWARD = "the position does not decrease"
 
 
 @attrs.frozen

@@ -59,7 +59,7 @@ def test_a_transactional_producer_of_4_2_has_no_finding() -> None:
         (
             "transaction.state.log.min.isr",
             "transaction.state.log.min.isr=1",
-            "answered when one broker has it",
+            "acknowledged when one broker has it",
         ),
         (
             "transaction.state.log.min.isr",

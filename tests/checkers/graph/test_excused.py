@@ -62,7 +62,7 @@ def told(fair: Any) -> list[str]:
     return list(excuses(trace, prop))
 
 
-SAYS = "Weak fairness does not require {}: state 2 blocks it (line is free)."
+SAYS = "Weak fairness does not require {}: in state 2, it is blocked by: line is free."
 
 
 @pytest.mark.parametrize(

@@ -197,7 +197,7 @@ def test_stuttering_is_a_loop_of_one_state() -> None:
     (violation,) = explore(system).violations
     trace = violation.trace
     assert trace is not None
-    assert violation.says == "Breaks fails: the behaviour stops without it"
+    assert violation.says == "Breaks fails: the behaviour stops before it holds"
     assert (len(trace.states), trace.loop, trace.steps[-1].rule) == (1, 0, STUTTERING)
     document = parse(json.dumps(to_itf(trace)), "trace")
     assert document.loop == 0

@@ -189,7 +189,7 @@ def test_a_commit_in_a_transaction_counts_from_its_marker(tmp_path: Path) -> Non
 def test_a_transaction_that_does_not_end_is_a_problem(tmp_path: Path) -> None:
     report = report_of(tmp_path, [batch(offset("g", 0, 9), producer=3)], now=T0 + DAY)
     (problem,) = report.problems
-    assert "producer 3 is open since offset 0, for 1440 minutes" in problem.problem
+    assert "producer 3 has been open since offset 0, for 1440 minutes" in problem.problem
 
 
 def test_a_damaged_batch_is_reported_and_the_others_are_read(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ FAULTS = {
         assigned("c2", 4, 0),
         assigned("c1", 4, 1),
     ],
-    "the generation of a member does not go back": [assigned("c1", 4, 0), assigned("c1", 3, 0)],
+    "the generation of a member does not decrease": [assigned("c1", 4, 0), assigned("c1", 3, 0)],
     "generation is current": [
         assigned("c1", 3, 0),
         revoked("c1", 3, 0),
@@ -81,7 +81,7 @@ FAULTS = {
         assigned("c1", 2, 0),
         polled("c1", 2, 0, 3, 5),
     ],
-    "the position does not go back": [
+    "the position does not decrease": [
         assigned("c1", 1, 0),
         polled("c1", 1, 0, 0, 4),
         polled("c1", 1, 0, 2, 5),
@@ -89,7 +89,7 @@ FAULTS = {
 }
 EVEN_IF_EVENTS_ARE_MISSING = {
     "a partition has one owner in a generation",
-    "the generation of a member does not go back",
+    "the generation of a member does not decrease",
     "generation is current",
 }
 
