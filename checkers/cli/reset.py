@@ -242,7 +242,11 @@ def remarks(plan: Plan) -> list[str]:
         lines.append("It has members, so Kafka refuses to reset it: stop them, then plan again.")
     unknown = sum(move.found.start is None for move in plan.moves)
     if unknown:
-        are = "log start is unknown and counts" if unknown == 1 else "log starts are unknown and count"
+        are = (
+            "log start is unknown and counts"
+            if unknown == 1
+            else "log starts are unknown and count"
+        )
         lines.append(f"{unknown} {are} as 0: give --starts.")
     lines += [
         f"{move.found.partition}: {move.new} is outside the log; auto.offset.reset decides."
