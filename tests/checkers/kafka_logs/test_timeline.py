@@ -162,6 +162,7 @@ REASONS = {
     "Removing member a-1 on LeaveGroup; client reason: the consumer is being closed": CLOSED,
     "Removing member a-1 on LeaveGroup; client reason: consumer poll timeout has expired.": POLL,
     "explicit `LeaveGroup` request for (a-1) members.": LEFT,
+    "Downgrade group g from consumer to classic.": "protocol downgraded",
     "Removing Set(a-1) on pending sync request expiration": "pending sync",
     "leader a-1 re-joining group during Stable": "leader re-joined",
     "Updating metadata for member a-1 during Stable; client reason: rebalance enforced by user": (
