@@ -178,4 +178,6 @@ class Records(pickle.Unpickler):
                 attrs.has(found) or issubclass(found, enum.Enum | tuple)
             ):
                 return found
-        raise SpecError(f"the state of a stream has {module}.{name}, which is no record of kspec's")
+        raise SpecError(
+            f"the state of a stream has {module}.{name}, which is not a record of kspec's"
+        )

@@ -22,7 +22,9 @@ import click
 if __name__ == "__main__":  # as a script: the modules beside it are not a package
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from checkers.cli.output import say
+from checkers.cli.options import json_option
+from checkers.cli.output import say_json
+from checkers.engine.verdict import EXIT_OK, EXIT_REJECTED
 from spark_check.session import session
 from spark_check.validate import TASKS_PER_CORE, events_of, print_summary, question_of, summary_of
 from spec.core import SpecError
@@ -159,6 +161,7 @@ def step(
     help="Go on, and read what is new this often. Without it, read what there is, and stop.",
 )
 @click.option("--master", metavar="URL", help="The Spark master: local[4], spark://HOST:PORT, …")
+@json_option
 def stream(
     model: str,
     source: str,
@@ -172,6 +175,7 @@ def stream(
     idle: float,
     every: float | None,
     master: str | None,
+    as_json: bool,
 ) -> int:
     """Check recorded traces while they grow, and write a verdict for each that is rejected.
 
@@ -180,18 +184,19 @@ def stream(
 
     \b
     python -m spark_check.stream replica /logs --by topic --by partition --out verdicts
+
+    Exit codes: 0 no trace was rejected, 3 a trace was rejected, 151 bad input.
     """
     question = question_of(model, by, variant, settings, hidden, most_hidden)
     place = out if "://" in out else Path(out).resolve().as_uri()
     with session(master, f"kspec validate {model}, stream") as spark:
         run_stream(spark, stream_of(spark, source, by), question, place, delay, idle, every)
-        verdicts = read_verdicts(spark, place)
-        if verdicts is None:
-            say("No trace has a verdict yet.")
-            return 0
-        summary = summary_of(verdicts)
-    print_summary(summary, out)
-    return 3 if summary["rejected"] else 0
+        summary = summary_of(read_verdicts(spark, place))
+    if as_json:
+        say_json(summary)
+    else:
+        print_summary(summary, out)
+    return EXIT_REJECTED if summary["rejected"] else EXIT_OK
 
 
 def run_stream(
@@ -221,14 +226,14 @@ def run_stream(
         query.stop()
 
 
-def read_verdicts(spark: SparkSession, place: str) -> DataFrame | None:
-    """The verdicts so far; None if there are none."""
-    from pyspark.errors import AnalysisException
+def read_verdicts(spark: SparkSession, place: str) -> DataFrame:
+    """The verdicts so far; no rows if there are none."""
+    from pyspark.sql.pandas.types import from_arrow_schema
 
-    try:
-        return spark.read.parquet(f"{place}/verdicts.parquet")
-    except AnalysisException:
-        return None
+    from spark_check.verdicts import VERDICT
+
+    schema = from_arrow_schema(VERDICT)
+    return spark.read.schema(schema).parquet(f"{place}/verdicts.parquet")
 
 
 def main() -> None:

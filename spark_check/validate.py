@@ -183,7 +183,7 @@ def question_of(
     most_hidden: int | None,
 ) -> Question:
     """What the command asks of each trace; SpecError if the model or an option is bad."""
-    from checkers.cli.validate import numbers
+    from checkers.cli.validate import parsed
     from checkers.validation.find import MAPPINGS, find_mapping
     from spark_check.verdicts import Question
 
@@ -192,7 +192,7 @@ def question_of(
         options["variant"] = variant
     if settings:
         is_model = model not in MAPPINGS
-        options["bounds" if is_model else "settings"] = numbers(settings, model, is_model=is_model)
+        options["bounds" if is_model else "settings"] = parsed(settings, model, is_model=is_model)
     if hidden:
         options["hidden"] = list(hidden)
     if most_hidden:
@@ -210,7 +210,7 @@ def print_summary(summary: dict[str, Any], out: str) -> None:
     counts = ", ".join(f"{summary[name]:,} {name}" for name in names if summary[name])
     say(f"{summary['traces']:,} traces with {summary['events']:,} events: {counts or 'none'}")
     if summary["unread"]:
-        say(f"{summary['unread']:,} lines could not be read")
+        say(f"lines that could not be read: {summary['unread']:,}")
     say(f"Written: {out}")
 
 

@@ -90,7 +90,7 @@ def two_rules_give_a_partition(h: int, n: int) -> Claims:
 
 @false_neighbour(of=two_rules_give_a_partition)
 def the_third_rule_gives_a_partition(h: int, n: int) -> Claims:
-    """`Math.abs(hash) % n` is no partition for the hash that `Math.abs` leaves negative."""
+    """`Math.abs(hash) % n` is not a partition for the hash that `Math.abs` leaves negative."""
     partition = abs_first(h, n)
     yield f"{partition} is one of {n} partitions", 0 <= partition < n
 

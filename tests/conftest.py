@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,6 +37,12 @@ if SEED:
     hypothesis.core.global_force_seed = random.Random(SEED).getrandbits(64)  # type: ignore[assignment]
 
 os.environ.setdefault("KSPEC_SPARK_SECONDS", "1500")  # a busy machine starts Spark late
+os.environ.pop("COLUMNS", None)  # the width of somebody's terminal does not fold what tests read
+
+IN_MAIN = threading.current_thread() is threading.main_thread()
+if IN_MAIN and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's `pytest &` ignores Ctrl-C, and so would the processes to which tests send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NO_CONSTANTS = Constants()
 

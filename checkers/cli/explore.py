@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     type=FILE,
     metavar="FILE",
     shell_complete=complete_story,
-    help="Begin with the steps of this ITF file or story, and with its variant and bounds.",
+    help="Begin with the steps, variant and bounds of this ITF file or story.",
 )
 @click.option("--terminal", is_flag=True, help="Explore in this terminal, by typed commands.")
 @click.option(
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="The port of the page; any free one by default.",
 )
-@click.option("--no-browser", is_flag=True, help="Print the address, and open no browser.")
+@click.option("--no-browser", is_flag=True, help="Print the address instead of opening a browser.")
 @json_option
 def explore(
     model: str,

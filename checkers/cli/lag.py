@@ -65,8 +65,10 @@ class Forecast:
     metavar="D",
     help="The time from --earlier to FILE, such as 10m.",
 )
-@click.option("--produced", type=RATE, metavar="R", help="Records into each partition: 50/s.")
-@click.option("--consumed", type=RATE, metavar="R", help="Records that the group reads of each.")
+@click.option(
+    "--produced", type=RATE, metavar="R", help="Records produced to each partition: 50/s."
+)
+@click.option("--consumed", type=RATE, metavar="R", help="Records that the group reads from each.")
 @retention_options
 @json_option
 def lag(
@@ -110,7 +112,7 @@ def lag(
     if earlier and produced is not None:
         raise click.UsageError("--earlier and --produced both give the rates: choose one")
     if elapsed == 0:
-        raise click.UsageError("--elapsed is longer than nothing")
+        raise click.UsageError("--elapsed must be more than 0")
     if earlier and str(earlier) == str(file):
         raise click.UsageError("--earlier and FILE are the same file")
     settings, size = retention_of(retention, retention_bytes, record_bytes)
@@ -231,7 +233,7 @@ def remarks(group: Group) -> list[str]:
         if each.lag is not None and each.lag < 0:
             lines.append(
                 f"{each.partition}: the commit is {-each.lag:,} above the end of the log; was the "
-                "log truncated, or the topic created anew?"
+                "log truncated, or the topic re-created?"
             )
     without = sum(each.committed is None for each in group.partitions)
     if without:

@@ -38,7 +38,7 @@ MOST_MS = 253_402_300_799_999
 @click.option(
     "--now",
     metavar="TIME",
-    help="The time to judge expiry by, such as 2026-03-01T12:00Z, or milliseconds. Default: now.",
+    help="The time at which to judge expiry: 2026-03-01T12:00Z, or milliseconds. Default: now.",
 )
 @click.option(
     "--partitions",
@@ -96,7 +96,7 @@ def moment(text: str | None) -> int:
     """A time in milliseconds; without a zone, it is UTC."""
     if text is None:
         return int(time.time() * 1000)
-    if text.isascii() and text.isdecimal() and int(text[:20]) <= MOST_MS:
+    if text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) <= MOST_MS:
         return int(text)
     try:
         found = datetime.fromisoformat(text)

@@ -58,7 +58,7 @@ def group_option(command: F) -> F:
         "names",
         metavar="G",
         multiple=True,
-        help="Only this group, or the name of one that the file does not name. Repeatable.",
+        help="Only this group, or the name of the group if the file has none. Repeatable.",
     )(command)
 
 

@@ -99,6 +99,9 @@ def conclusions(verdict: Verdict) -> list[str]:
     lines = [outcome(verdict)]
     if verdict.verdict == HOLDS and model.not_modelled:
         lines.append(f"Not modelled: {', '.join(model.not_modelled)}.")
+    if left_out := [p.name for p in verdict.system.too_small_for()]:
+        names = ", ".join(left_out)
+        lines.append(f"Not checked, since these bounds are too small to decide it: {names}.")
     return [*lines, *findings(verdict), effort(verdict)]
 
 

@@ -48,22 +48,22 @@ from traces.text import printable
 
 @click.command()
 @file_argument
-@click.option("--to-earliest", is_flag=True, help="To the log start; needs --starts.")
+@click.option("--to-earliest", is_flag=True, help="To the log start. Needs --starts.")
 @click.option("--to-latest", is_flag=True, help="To the end of the log.")
 @click.option("--to-current", is_flag=True, help="To the committed offset, or else the end.")
 @click.option("--to-offset", type=int, metavar="N", help="To this offset, within the log.")
-@click.option("--shift-by", type=int, metavar="N", help="By so many, within the log.")
+@click.option("--shift-by", type=int, metavar="N", help="Move by N offsets, within the log.")
 @click.option(
     "--to-datetime",
     type=DATETIME,
     metavar="T",
-    help="To the first record since 2024-05-01T12:00:00.000 (UTC, or with +05:30); needs --found.",
+    help="To the first record since 2024-05-01T12:00:00.000 (UTC, or with +05:30). Needs --found.",
 )
 @click.option(
     "--by-duration",
     type=DURATION,
     metavar="D",
-    help="To the first record of the last 7d or PT36H; needs --found.",
+    help="To the first record of the last 7d or PT36H. Needs --found.",
 )
 @click.option("--from-file", type=FILE, metavar="FILE", help="To the offsets of a CSV.")
 @starts_option
@@ -71,13 +71,13 @@ from traces.text import printable
     "--ends",
     type=FILE,
     metavar="FILE",
-    help="Log ends (kafka-get-offsets --time latest): adds what a --topic has and FILE does not.",
+    help="Log ends (kafka-get-offsets --time latest): adds partitions of --topic that FILE lacks.",
 )
 @click.option(
     "--found",
     type=FILE,
     metavar="FILE",
-    help="What kafka-get-offsets finds for the moment of --to-datetime or --by-duration.",
+    help="The output of kafka-get-offsets for the time of --to-datetime or --by-duration.",
 )
 @group_option
 @click.option(
@@ -188,7 +188,7 @@ def plans_from(file: Path, groups: Sequence[Group]) -> list[Plan]:
     plans = []
     for name, offsets in csv.items():
         if name not in by_name:
-            raise SpecError(f"the plan has the group {printable(name or '')}, which FILE does not")
+            raise SpecError(f"the plan has the group {printable(name or '')}, but FILE does not")
         group = by_name[name]
         moved = [its_partition(group, each) for each in offsets]
         plans.append(plan_of(group, moved, target_in(offsets)))
@@ -239,11 +239,11 @@ def remarks(plan: Plan) -> list[str]:
     """What an operator may overlook."""
     lines = []
     if plan.group.has_members:
-        lines.append("It has members, so Kafka refuses to reset it: stop them, and plan again.")
+        lines.append("It has members, so Kafka refuses to reset it: stop them, then plan again.")
     unknown = sum(move.found.start is None for move in plan.moves)
     if unknown:
-        are = "log start is unknown and counts" if unknown == 1 else "log starts are unknown and count"
-        lines.append(f"{unknown} {are} as 0: give --starts.")
+        what = "log start" if unknown == 1 else "log starts"
+        lines.append(f"{unknown} unknown {what}, taken as 0: give --starts.")
     lines += [
         f"{move.found.partition}: {move.new} is outside the log; auto.offset.reset decides."
         for move in plan.moves

@@ -87,7 +87,7 @@ def parse_policy(text: str) -> Policy | ByDuration:
     default="0/s",
     show_default=True,
     metavar="R",
-    help="Records into each partition: 50/s. Without them, those in the log count as written now.",
+    help="Records produced to each partition. At 0/s, those in the log count as written now.",
 )
 @retention_options
 @json_option

@@ -22,7 +22,7 @@ log_options = all_of(
         "brokers",
         metavar="ID=FILE",
         multiple=True,
-        help="A log of the broker ID, where neither its lines nor its folder tell. Repeatable.",
+        help="A log of the broker ID, if neither its lines nor its folder name it. Repeatable.",
     ),
     click.option(
         "--zone",
@@ -48,7 +48,7 @@ def timeline(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    """Tell from Kafka's logs why groups rebalance, and how leaders and ISRs changed.
+    """Find in Kafka's logs why groups rebalance, and how leaders and ISRs changed.
 
     Each FILE is a log of a broker (server.log, state-change.log, controller.log,
     kafka-request.log) or of Java consumers, or a folder with logs of brokers; rolled and

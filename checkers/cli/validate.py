@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,7 @@ from spec.core import SpecError
     default=10_000,
     show_default=True,
     metavar="N",
-    help="Keep N states that explain a trace at the same time.",
+    help="Keep at most N states that explain a trace at the same time.",
 )
 @click.option(
     "--from",
@@ -121,7 +122,7 @@ def validate(
         options["variant"] = variant
     if settings:
         is_model = not kind and model not in MAPPINGS
-        options["bounds" if is_model else "settings"] = numbers(settings, model, is_model=is_model)
+        options["bounds" if is_model else "settings"] = parsed(settings, model, is_model=is_model)
     if hidden:
         options["hidden"] = list(hidden)
     if most_hidden:
@@ -182,7 +183,7 @@ def answers(
     return found, unread
 
 
-def numbers(settings: tuple[str, ...], model: str, *, is_model: bool) -> dict[str, Any]:
+def parsed(settings: tuple[str, ...], model: str, *, is_model: bool) -> dict[str, Any]:
     """Bounds or settings, from `name=value` pairs."""
     if is_model:
         from checkers.cli.options import parse_settings
@@ -194,8 +195,13 @@ def numbers(settings: tuple[str, ...], model: str, *, is_model: bool) -> dict[st
         name, equals, value = setting.partition("=")
         if not equals:
             raise click.UsageError(f"--set takes name=value, not {setting!r}")
-        found[name.strip()] = int(value) if value.lstrip("-").isdigit() else value
+        is_number = re.fullmatch(r"-?[0-9]{1,18}", value)
+        found[name.strip()] = int(value) if is_number else WORDS.get(value.lower(), value)
     return found
+
+
+WORDS = {"true": True, "false": False}
+"""The settings that are no numbers."""
 
 
 def counts(found: list[Validation]) -> dict[str, int]:

@@ -134,7 +134,7 @@ class Connection:
                 raise Lost("a response came without a request")
             correlation, message = decode_response(self._received[4:end], self._awaits)
         except WireError as error:
-            raise Lost(f"the broker's bytes are no response: {error}") from None
+            raise Lost(f"the broker's bytes are not a response: {error}") from None
         if correlation != self._correlation:
             raise Lost(f"the response has number {correlation}, not {self._correlation}")
         self._received, self._awaits = self._received[end:], None

@@ -44,7 +44,7 @@ def read_known(path: Path) -> list[Known]:
             raise SpecError(f"{path}: difference {number} has no signature")
         history = item.get("history", [])
         if not isinstance(history, list):
-            raise SpecError(f"{path}: the history of difference {number} is no list")
+            raise SpecError(f"{path}: the history of difference {number} is not a list")
         try:
             known.append(Known(item["signature"], tuple(map(from_json, history))))
         except SpecError as error:

@@ -195,6 +195,7 @@ class Verdict:
             "symmetry": self.stands_for is not None,
             "stands_for": self.stands_for,
             "not_modelled": list(self.system.model.not_modelled),
+            "not_checked": [prop.name for prop in self.system.too_small_for()],
             "seed": self.seed,
             "workers": self.workers,
             "seconds": {"total": round(total_seconds, 3)}

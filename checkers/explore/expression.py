@@ -21,9 +21,9 @@ from typing import Any
 import attrs
 
 from checkers.explore.evaluation import evaluate
-from checkers.explore.moves import code_of
 from checkers.explore.parser import BadExpression, Parser, Tree
 from spec.core import Always, Property, Reachable, SpecError, look_up
+from spec.core.errors import code_of
 from spec.core.schema import (
     Anything,
     Items,
@@ -65,7 +65,7 @@ def parse(typed: str, state: Any, properties: Iterable[Property[Any]]) -> Expres
     with code_of("a property", *(p.body for p in named.values())):
         value = evaluate(tree, {"": state}, named)
     if not may_be_true or not (value is None or isinstance(value, bool)):
-        raise BadExpression(f"{typed.strip()} is no condition: compare it with something")
+        raise BadExpression(f"{typed.strip()} is not a condition: compare it with something")
     return expression
 
 

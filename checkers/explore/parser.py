@@ -33,7 +33,7 @@ class Parser:
     def __init__(self, typed: str) -> None:
         """Cut the text into tokens."""
         if len(typed) > LONGEST:
-            raise BadExpression(f"a condition may have {LONGEST} characters")
+            raise BadExpression(f"a condition may have at most {LONGEST} characters")
         self.tokens: list[tuple[str, str]] = []
         self.depth = 0
         rest = typed.rstrip()
@@ -88,7 +88,7 @@ class Parser:
         """`a or b`, and everything that binds tighter."""
         self.depth += 1
         if self.depth > DEEPEST:
-            raise BadExpression(f"a condition may be nested {DEEPEST} levels deep")
+            raise BadExpression(f"a condition may be nested at most {DEEPEST} levels deep")
         tree = self.both()
         while self.accept("or"):
             tree = ("or", tree, self.both())

@@ -41,7 +41,7 @@ class Found:
             return f"Not reachable from here: {goal} {explored}."
         steps = len(self.trace.states) - 1
         if not steps:
-            return f"It is so here already: {goal}."
+            return f"This state already satisfies it: {goal}."
         return f"{steps} step{'s' * (steps > 1)} away: {goal} {explored}."
 
 

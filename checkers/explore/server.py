@@ -91,9 +91,9 @@ class Handler(BaseHTTPRequestHandler):
         """Whether host, origin and token are the server's own; if not, the request is refused."""
         origin = self.headers.get("Origin")
         if self.headers.get_all("Host") != [self.served.host]:
-            self.refuse(403, f"this server is {self.served.host}, under no other name")
+            self.refuse(403, f"this server answers only as {self.served.host}")
         elif origin is not None and origin != f"http://{self.served.host}":
-            self.refuse(403, "another site may not ask")
+            self.refuse(403, "requests from other sites are refused")
         elif not hmac.compare_digest(self.path.encode(), f"/{self.served.token}/".encode()):
             self.refuse(404, "open the address that kspec printed, with its token")
         else:

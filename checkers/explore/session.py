@@ -8,8 +8,9 @@ from typing import Any
 
 import attrs
 
-from checkers.explore.moves import Move, code_of, enabled_moves, moves_of
+from checkers.explore.moves import Move, enabled_moves, moves_of
 from spec.core import Always, Model, SpecError, System, Taken, look_up
+from spec.core.errors import code_of
 from traces.difference import Piece, changed
 from traces.itf import Document, variables
 from traces.picture import Picture
@@ -81,7 +82,9 @@ class Session:
             if child.taken == taken and child.state == state:
                 return child
         if len(self.nodes) >= MOST_NODES:
-            raise SpecError(f"a session has at most {MOST_NODES:,} states: save it, and begin anew")
+            raise SpecError(
+                f"a session has at most {MOST_NODES:,} states: save it, and start again"
+            )
         number = parent.number + 1 if parent else 1
         failing = failures(system, state)
         before = attrs.evolve(taken, before=parent.state) if taken and parent else None

@@ -1,4 +1,4 @@
-"""What if: the same steps under another variant, and where the behaviours part.
+"""What if: the same steps under another variant, and where the behaviours diverge.
 
 A variant replaces rules by others with other names. The counterpart of a rule is the rule of the
 same name or else the one that stands in its place: variants list their rules in one order. A
@@ -40,7 +40,7 @@ class WhatIf:
         else:
             ended = f"All {self.of} steps are possible."
         if self.parts_at:
-            return f"The behaviours part at state {self.parts_at}. {ended}"
+            return f"The behaviours diverge at state {self.parts_at}. {ended}"
         return f"{ended} The states {'before it ' if self.blocked else ''}are the same."
 
 
@@ -77,7 +77,7 @@ def counterparts(one: System[Any], other: System[Any]) -> dict[str, Rule[Any]]:
 def same_move(rule: Rule[Any] | None, wanted: Taken, state: Any) -> Move | str:
     """The instance of a rule with the wanted choices; or why there is none."""
     if rule is None:
-        return f"there is no rule in the place of {wanted.rule}"
+        return f"no rule takes the place of {wanted.rule}"
     alike = [
         move
         for move in moves_of(rule, state)

@@ -204,6 +204,6 @@ def value_in(value: Any, part: str, field: str) -> Any:
     if isinstance(value, tuple | list):
         if not part.isdecimal() or int(part) >= len(value):
             places = f"0 to {len(value) - 1}" if value else "none, since it is empty"
-            raise SpecError(f"{field}: {part} is no place of this sequence, which has {places}")
+            raise SpecError(f"{field}: {part} is not an index of this sequence, which has {places}")
         return value[int(part)]
     raise SpecError(f"{field}: a {type(value).__name__} has no part {part}")

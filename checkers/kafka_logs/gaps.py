@@ -18,9 +18,12 @@ from checkers.kafka_logs.group_life import GroupLife, Line, after, blocked
 ENOUGH = 8
 """So many lines in a row without a gap, or missing at once, decide: with half of all lines missing
 at random this happens by chance once in 256 places."""
+NEW_LIFE_MS = 3_000
+"""A group needs as long to become empty, be deleted, and have a generation again: the default of
+group.initial.rebalance.delay.ms alone is as much."""
 RANKS = {"stabilized": 0, "emptied": 0, "assigned": 1, "preparing": 2}
 PER_GENERATION = len(set(RANKS.values()))
-ENDS = frozenset({"dead", "deleted", "loaded", "unloaded"})
+ENDS = frozenset({"dead", "deleted", "loaded", "unloaded", "converted"})
 """Lines after which a generation may be lower."""
 COUNT = "the generation keeps its members"
 
@@ -58,7 +61,8 @@ def is_wrong(
     """Whether no missing lines excuse this one."""
     here = place(lines[number])
     if why == COUNT:
-        return True
+        new_life = lines[number]["generation"] < ENOUGH and not at_once(lines, number)
+        return run >= ENOUGH or not new_life
     if here is None or before is None:
         return False
     following = next_place(lines, number)
@@ -68,6 +72,12 @@ def is_wrong(
     missing = following if is_ahead else here
     is_believable = missing < ENOUGH or here <= PER_GENERATION
     return (is_ahead or is_behind) and (run >= ENOUGH or not is_believable)
+
+
+def at_once(lines: Sequence[Line], number: int) -> bool:
+    """Whether a line follows too soon for the group to have been deleted and made anew between."""
+    before, here = lines[number - 1].get("time_ms"), lines[number].get("time_ms")
+    return before is not None and here is not None and abs(here - before) < NEW_LIFE_MS
 
 
 def next_place(lines: Sequence[Line], number: int) -> int | None:

@@ -54,6 +54,7 @@ GROUP_EVENTS = frozenset(
         "dead",
         "loaded",
         "unloaded",
+        "converted",
         "write_failed",
         "gap",
     ]
@@ -72,7 +73,7 @@ class GroupLife:
     phase: str = UNKNOWN
     generation: int | None = None
     members: int | None = None
-    """How many members the generation has; None if no line told."""
+    """How many members the generation has; None if no line says."""
 
 
 def guards(life: GroupLife, line: Line) -> Iterator[tuple[str, bool]]:
@@ -81,15 +82,16 @@ def guards(life: GroupLife, line: Line) -> Iterator[tuple[str, bool]]:
     known = life.generation
     if event == "preparing":
         yield "no rebalance is in progress", life.phase != PREPARING
-        is_new = life.phase == EMPTY and generation == 0  # Java logs no expiry of empty groups
-        yield "a round begins in the current generation", known in (None, generation) or is_new
+        # Java does not log the expiry of an empty group, whose name may be used again.
+        is_new = life.phase in (EMPTY, UNKNOWN) and generation == 0
+        yield "a rebalance begins in the current generation", known in (None, generation) or is_new
     elif event in ("stabilized", "emptied"):
         yield "a rebalance is in progress", life.phase in (PREPARING, UNKNOWN)
-        yield "the generation grows by one", known is None or generation == known + 1
+        yield "the generation increases by one", known is None or generation == known + 1
         yield "a generation has members", event == "emptied" or line.get("members") != 0
     elif event == "assigned":
         yield "the generation waits for its assignment", life.phase in (COMPLETING, UNKNOWN)
-        yield "the assignment is of the current generation", known in (None, generation)
+        yield "the assignment is for the current generation", known in (None, generation)
         count = line.get("members")
         yield (
             "the generation keeps its members",
@@ -129,7 +131,7 @@ def after(life: GroupLife, line: Line) -> GroupLife:
         return GroupLife(DEAD)
     if event == "loaded":
         return GroupLife(UNKNOWN, line.get("generation"))
-    if event in ("unloaded", "gap"):
+    if event in ("unloaded", "converted", "gap"):  # to or from the protocol of KIP-848
         return GroupLife()
     if event == "write_failed":
         return attrs.evolve(life, phase=UNKNOWN)

@@ -1,4 +1,4 @@
-"""Rounds of rebalancing: what began each, who joined and left, how long it took, who was late."""
+"""Rebalances: what began each, who joined and left, how long it took, who was late."""
 
 from __future__ import annotations
 
@@ -23,54 +23,20 @@ from checkers.kafka_logs.causes import (
     Trigger,
     by_client_reason,
     client_of,
+    fenced_for,
     short,
     trigger_of,
 )
+from checkers.kafka_logs.departures import Clients, Departure, between
 from checkers.kafka_logs.request_log import text
 from checkers.kafka_logs.traces import by_group
 
 LONG_ROUND_MS = 1_000
-"""Of a shorter round nobody asks who was waited for."""
+"""In a shorter rebalance, who was waited for does not matter."""
 SOON_MS = 5_000
-"""A client leaves within this time of saying that it will."""
+"""A client leaves within this time of logging that it will."""
 NEAR_MS = 20
-"""Two logs tell of one moment at times that differ so much."""
-RETURNS_WITHIN_MS = 30 * 60_000
-"""A client that joins so long after it was removed is taken to have come back."""
-
-
-def between(start_ms: int | None, end_ms: int | None) -> int | None:
-    """How long it is from one moment to another, if both are known."""
-    return None if start_ms is None or end_ms is None else end_ms - start_ms
-
-
-@attrs.define
-class Departure:
-    """A member that was removed or left."""
-
-    member: str
-    time_ms: int | None
-    cause: Cause
-    timeout_ms: int | None = None
-    """The timeout that it met, if a line tells."""
-    back_ms: int | None = None
-    """When its client joined again."""
-
-    @property
-    def late_ms(self) -> int | None:
-        """By how much it was late: from the timeout to its return."""
-        return between(self.time_ms, self.back_ms)
-
-    def to_json(self) -> dict[str, Any]:
-        """The departure as JSON."""
-        return {
-            "member": self.member,
-            "time_ms": self.time_ms,
-            "cause": self.cause.name,
-            "setting": self.cause.setting,
-            "timeout_ms": self.timeout_ms,
-            "late_ms": self.late_ms,
-        }
+"""Two logs give one event times that differ by at most this."""
 
 
 @attrs.define
@@ -191,8 +157,7 @@ class GroupReader:
         self.open: Round | None = None
         self.joined: list[str] = []
         self.departed: list[Departure] = []
-        self.away: dict[str, Departure] = {}
-        """Departures by client, until it comes back."""
+        self.clients = Clients()
         self.timeouts: dict[str, tuple[int, int]] = {}
         """Session and rebalance timeout of a client."""
         self.client_events: list[Event] = []
@@ -207,22 +172,20 @@ class GroupReader:
         if name == "preparing":
             self.begin(event)
         elif name in ("member_id_issued", "member_added", "static_member_added"):
-            self.returned(member, time_ms)
+            self.clients.returned(member, time_ms)
             if name != "member_id_issued":
-                self.joined.append(member)
-        elif name == "members_removed":
+                self.join(member)
+        elif name in ("members_removed", "sync_removed"):
             for one in event["removed"]:
-                self.depart(str(one), time_ms, REBALANCE_TIMEOUT)
-        elif name == "sync_removed":
-            for one in event["removed"]:
-                self.depart(str(one), time_ms, SYNC_TIMEOUT)
+                is_join = name == "members_removed"
+                self.depart(str(one), time_ms, REBALANCE_TIMEOUT if is_join else SYNC_TIMEOUT)
         elif name == "member_expired":
             self.depart(member, time_ms, SESSION_TIMEOUT)
         elif name == "member_left":
             self.depart(member, time_ms, by_client_reason(event.get("reason", "")) or LEFT)
         elif name == "member_fenced":
-            met = REBALANCE_TIMEOUT if "milliseconds" in event else SESSION_TIMEOUT
-            self.depart(member, time_ms, met, event.get("milliseconds"))
+            why = fenced_for(event.get("reason", ""))
+            self.depart(member, time_ms, why, event.get("milliseconds"))
         elif name == "epoch_bumped":
             self.bump(event)
         elif name in ("stabilized", "emptied"):
@@ -238,10 +201,8 @@ class GroupReader:
         """A round begins."""
         trigger = trigger_of(event.get("reason", ""))
         for member in trigger.members if trigger.cause is JOINED else ():
-            returned = self.returned(member, event.get("time_ms"))
-            if member not in self.joined:
-                self.joined.append(member)
-            if returned:
+            self.join(member)
+            if self.clients.returned(member, event.get("time_ms")):
                 trigger = attrs.evolve(trigger, cause=CAME_BACK)
         self.close()
         self.open = Round(
@@ -260,6 +221,8 @@ class GroupReader:
         one.source = one.source or event["source"]
         one.end_ms, one.generation = event.get("time_ms"), event["generation"]
         one.members = 0 if event["event"] == "emptied" else event.get("members")
+        if one.members == 0:
+            self.clients.present.clear()
         self.open = one
         self.close()
 
@@ -283,6 +246,12 @@ class GroupReader:
             self.group.rounds.append(self.open)
             self.open = None
 
+    def join(self, member: str) -> None:
+        """A member joins."""
+        if member not in self.joined:
+            self.joined.append(member)
+        self.clients.joined(member)
+
     def depart(
         self, member: str, time_ms: int | None, cause: Cause, met_ms: int | None = None
     ) -> None:
@@ -294,19 +263,7 @@ class GroupReader:
             timeout = between(self.open.start_ms, time_ms)
         departure = Departure(member, time_ms, cause, timeout if cause.is_timeout else None)
         self.departed.append(departure)
-        self.away[client] = departure
-
-    def returned(self, member: str, time_ms: int | None) -> Departure | None:
-        """The departure of the client that joins now, if it did not long ago."""
-        departure = self.away.get(client_of(member))
-        if departure is None or departure.member == member:
-            return None
-        away = between(departure.time_ms, time_ms)
-        if away is None or away > RETURNS_WITHIN_MS:
-            return None
-        if departure.back_ms is None:
-            departure.back_ms = time_ms
-        return departure
+        self.clients.departed(departure)
 
     def read_client(self, event: Event) -> None:
         """Take an event of a client's log, or of the request log."""

@@ -11,10 +11,10 @@ import attrs
 from checkers.kafka_logs.adapter import Event, Reading
 from checkers.kafka_logs.causes import short
 from checkers.kafka_logs.client_rounds import groups_of_clients
+from checkers.kafka_logs.departures import Departure
 from checkers.kafka_logs.partitions import CLUSTER_EVENTS, Partition, partitions_of
 from checkers.kafka_logs.rounds import (
     LONG_ROUND_MS,
-    Departure,
     Group,
     Round,
     groups_of,
@@ -24,18 +24,18 @@ from checkers.kafka_logs.rounds import (
 
 @attrs.frozen
 class Timeline:
-    """What logs tell."""
+    """What the logs show."""
 
     reading: Reading
     groups: Sequence[Group]
     partitions: Sequence[Partition]
     cluster: Sequence[Event]
-    """Brokers that start and stop, controllers that are elected."""
+    """Starts and stops of brokers, and elections of controllers."""
     clients: Sequence[str]
     """The clients whose logs were read."""
 
     def to_json(self) -> dict[str, Any]:
-        """The answer of `kspec timeline --json`."""
+        """The output of `kspec timeline --json`."""
         return {
             "events": len(self.reading.events),
             "whole": self.reading.is_whole,
@@ -72,7 +72,7 @@ def not_shown(timeline: Timeline) -> list[str]:
     found = []
     if timeline.groups and "client" not in sides:
         found.append(
-            "Which partitions a member has, and when it re-joined: the logs of clients show it."
+            "Which partitions a member has, and when it re-joined: the clients' logs show this."
         )
     if timeline.groups and "request" not in sides:
         found.append(
@@ -164,13 +164,13 @@ def details(one: Round) -> Iterator[str]:
         if not is_trigger or departure.timeout_ms is not None or departure.late_ms is not None:
             yield departure_text(departure, is_trigger=is_trigger)
     if one.members == len(one.joined) > 0 and (one.took_ms or 0) >= LONG_ROUND_MS:
-        yield "a new group waits for more members: group.initial.rebalance.delay.ms"
+        yield "a new group waits for more members (group.initial.rebalance.delay.ms)"
     elif one.waited_for and one.waited_ms is not None:
         yield f"waited {duration(one.waited_ms)} for {short(one.waited_for)}, which re-joined last"
 
 
 def departure_text(departure: Departure, *, is_trigger: bool) -> str:
-    """How a member went, which timeout it met, and by how much it was late."""
+    """How a member departed, which timeout expired, and by how much it was late."""
     who, cause = short(departure.member), departure.cause
     parts = [] if is_trigger else [f"{who} {cause.says}"]
     if departure.timeout_ms is not None:
@@ -182,8 +182,13 @@ def departure_text(departure: Departure, *, is_trigger: bool) -> str:
     return "; ".join(parts)
 
 
-TIMEOUTS = {"max.poll.interval.ms": "interval", "session.timeout.ms": "session timeout"}
-"""How the timeout of a cause is called in a sentence."""
+TIMEOUTS = {
+    "max.poll.interval.ms": "interval",
+    "session.timeout.ms": "session timeout",
+    "pending sync": "rebalance timeout",
+    "partitions not revoked": "rebalance timeout",
+}
+"""What a sentence calls the timeout of a cause."""
 
 
 NOTE_TEXTS = {
@@ -192,13 +197,13 @@ NOTE_TEXTS = {
     "dead": "the group was removed",
     "deleted": "the group was deleted",
     "fenced": "{member} was fenced: {other_member} has the same group.instance.id {instance}",
-    "refused_rejoin": "{member} may not re-join in state {state}",
+    "refused_rejoin": "{member} could not re-join in state {state}",
     "write_failed": "the coordinator could not write to __consumer_offsets: {reason}",
 }
 
 
 def note(event: Event, zone: tzinfo) -> str:
-    """An event that is no round."""
+    """An event that is not a rebalance."""
     text = NOTE_TEXTS[event["event"]].format_map(event)
     return f"  {clock(event.get('time_ms'), zone)}  {text}"
 
@@ -220,9 +225,9 @@ def read_lines_of(timeline: Timeline) -> Iterator[str]:
         )
         yield from (f"    {text}" for text in report_lines(report))
     if timeline.reading.duplicates:
-        yield f"  {counted(timeline.reading.duplicates, 'event')} told twice and taken once"
+        yield f"  {counted(timeline.reading.duplicates, 'event')} in two files, counted once"
     if not timeline.reading.is_whole:
-        yield "  There were more events than are kept; the last are missing."
+        yield "  There were too many events; the last are missing."
     missing = not_shown(timeline)
     if missing:
         yield "What these logs cannot show:"
@@ -232,7 +237,7 @@ def read_lines_of(timeline: Timeline) -> Iterator[str]:
 def report_lines(report: Any) -> Iterator[str]:
     """What is worth saying about a file."""
     if report.cut_lines:
-        yield f"{counted(report.cut_lines, 'line')} longer than 1 MiB, cut"
+        yield f"{counted(report.cut_lines, 'line')} longer than 1 MiB, cut short"
     if report.without_time:
         yield f"{counted(report.without_time, 'event')} without a time"
     if report.backwards:

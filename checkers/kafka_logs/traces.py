@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -32,16 +32,25 @@ def group_traces(events: Iterable[Event], *, lines_missing: bool = True) -> Iter
     as complete.
     """
     found: dict[tuple[str, str], list[Event]] = {}
-    for event in by_group(events):
-        if event["event"] in CONSUMER_PROTOCOL_EVENTS:
-            continue
-        found.setdefault((event["group"], event["node"]), []).append(event)
+    for event in events:
+        if event["event"] == "coordinator_started":
+            restart(found, event)
+        for one in by_group([event]):
+            if one["event"] not in CONSUMER_PROTOCOL_EVENTS:
+                found.setdefault((one["group"], one["node"]), []).append(one)
     for (group, node), lines in found.items():
         marked, excused = mark_gaps(lines) if lines_missing else (lines, [])
         header = {"kspec_trace": 1, "mapping": "group-log", "group": group, "node": node}
         if excused:
             header["excused"] = excused
         yield Trace(f"group {group} on broker {node}", header, list(marked))
+
+
+def restart(found: Mapping[tuple[str, str], list[Event]], event: Event) -> None:
+    """A broker that starts has no groups. What it loads may be older than what it logged."""
+    for (group, node), lines in found.items():
+        if node == event["node"]:
+            lines.append({**event, "event": "unloaded", "group": group})
 
 
 def by_group(events: Iterable[Event]) -> Iterator[Event]:
@@ -56,27 +65,72 @@ def by_group(events: Iterable[Event]) -> Iterator[Event]:
             yield event
 
 
-def replica_traces(events: Iterable[Event]) -> Iterator[Trace]:
+def replica_traces(events: Iterable[Event], *, unclean: bool = False) -> Iterator[Trace]:
     """A trace for each partition: what its replicas said of epochs, offsets and ISRs.
 
     An offset of a follower is its log end offset before it truncates. Brokers without a number
-    for an id are left out: the mapping has none for them.
+    for an id are left out: the mapping has none for them. Where the logs show an unclean election
+    of the partition, or `unclean` says that there may be one, committed records may be lost.
     """
     found: dict[tuple[str, int], list[Event]] = {}
+    lossy = set()
     for event in events:
-        is_state = "side" not in event and event["event"] in REPLICA_STATES
-        if not (is_state and event["node"].isdigit() and isinstance(event["partition"], int)):
+        if "side" in event or not isinstance(event.get("partition"), int):
             continue
-        node, key = int(event["node"]), (event["topic"], event["partition"])
-        seen: Event = {"event": "state", "node": node, "topic": key[0], "partition": key[1]}
-        seen |= {name: event[field] for name, field in SEEN.items() if field in event}
-        if event["event"] in LEADERS:
-            seen["leader"] = node
-        seen |= {name: event[name] for name in ("time_ms", "source") if name in event}
-        found.setdefault(key, []).append(seen)
-    for (topic, partition), states in sorted(found.items()):
-        header = {"kspec_trace": 1, "mapping": "replica"}
-        yield Trace(f"partition {topic}-{partition}", header, list(states))
+        key = event["topic"], event["partition"]
+        if event["event"] in REPLICA_STATES | {"log_deleted"} and event["node"].isdigit():
+            found.setdefault(key, []).append(event)
+        elif event["event"] == "unclean_election":
+            lossy.add(key)
+    for (topic, partition), lines in sorted(found.items()):
+        header: Event = {"kspec_trace": 1, "mapping": "replica"}
+        if unclean or (topic, partition) in lossy:
+            header["unclean"] = True
+        for which, states in by_topic_id(lines).items():
+            name = f"partition {topic}-{partition}" + (f" {which}" if which else "")
+            yield Trace(name, header, [seen(event) for event in states])
+
+
+def by_topic_id(lines: Sequence[Event]) -> dict[str, list[Event]]:
+    """The states of a partition, apart for each topic that had its name.
+
+    A topic that is created anew begins with leader epoch 0. Its lines are told apart by their
+    topic id; followers' lines have none, and are left out if there are several. Up to Kafka 3.2
+    no line has one: where a log was deleted, each broker's lines are checked by themselves, from
+    one deletion to the next.
+    """
+    ids = {own for line in lines if (own := topic_id(line))}
+    deletions = dict.fromkeys((line["node"] for line in lines), 0)
+    is_deleted = any(line["event"] == "log_deleted" for line in lines)
+    found: dict[str, list[Event]] = {}
+    for line in lines:
+        if line["event"] == "log_deleted":
+            deletions[line["node"]] += 1
+        elif len(ids) > 1:
+            if own := topic_id(line):
+                found.setdefault(f"of topic id {own}", []).append(line)
+        elif ids or not is_deleted:
+            found.setdefault("", []).append(line)
+        else:
+            which = f"on broker {line['node']}, log {deletions[line['node']] + 1}"
+            found.setdefault(which, []).append(line)
+    return found
+
+
+def topic_id(line: Event) -> str:
+    """The topic id of a line, printed as `Some(…)`; empty if it has none."""
+    return str(line.get("topic_id", "None")).removeprefix("Some(").rstrip(")").replace("None", "")
+
+
+def seen(event: Event) -> Event:
+    """A replica's state, with the keys of the mapping."""
+    node = int(event["node"])
+    state: Event = {"event": "state", "node": node}
+    state |= {name: event[name] for name in ("topic", "partition")}
+    state |= {name: event[field] for name, field in SEEN.items() if field in event}
+    if event["event"] in LEADERS:
+        state["leader"] = node
+    return state | {name: event[name] for name in ("time_ms", "source") if name in event}
 
 
 LEADERS = frozenset({"leader_started", "leader_kept"})

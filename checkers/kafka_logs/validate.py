@@ -15,7 +15,6 @@ from checkers.kafka_logs.traces import (
 )
 from checkers.validation.checker import Limits
 from checkers.validation.files import validate_recordings
-from checkers.validation.find import MAPPINGS
 from checkers.validation.reading import from_objects
 from checkers.validation.verdict import Validation
 from spec.core import SpecError
@@ -29,15 +28,23 @@ KINDS: Mapping[str, Mapping[str, Callable[..., Iterable[Trace]]]] = {
 
 
 def traces_of(
-    kind: str, events: Sequence[Event], mapping: str | None, *, lines_missing: bool
+    kind: str,
+    events: Sequence[Event],
+    mapping: str | None,
+    *,
+    lines_missing: bool,
+    unclean: bool = False,
 ) -> Iterator[Trace]:
     """The traces in logs of a kind; those of one mapping only if it is named."""
     for name, make in KINDS[kind].items():
-        if name in MAPPINGS and mapping in (None, name):
-            if name == "group-log":
-                yield from group_traces(events, lines_missing=lines_missing)
-            else:
-                yield from make(events)
+        if mapping not in (None, name):
+            continue
+        if make is group_traces:
+            yield from group_traces(events, lines_missing=lines_missing)
+        elif make is replica_traces:
+            yield from replica_traces(events, unclean=unclean)
+        else:
+            yield from make(events)
 
 
 def validate_logs(
@@ -53,10 +60,14 @@ def validate_logs(
     lines = settings.pop("lines", "some")
     if lines not in ("some", "all"):
         raise SpecError(f"lines is some or all, not {lines!r:.40}")
-    others = {key: value for key, value in options.items() if key != "mapping"}
+    unclean = str(settings.pop("unclean", "false")).lower()
+    if unclean not in ("true", "false"):
+        raise SpecError(f"unclean is true or false, not {unclean!r:.40}")
+    others = {key: value for key, value in options.items() if key not in ("mapping", "settings")}
     others |= {"settings": settings} if settings else {}
     mapping = options.get("mapping")
-    traces = list(traces_of(kind, reading.events, mapping, lines_missing=lines == "some"))
+    how = {"lines_missing": lines == "some", "unclean": unclean == "true"}
+    traces = list(traces_of(kind, reading.events, mapping, **how))
     if not traces:
         mappings = " or ".join(KINDS[kind])
         raise SpecError(f"no line makes a trace of {mappings}: is it a {kind}?")
@@ -74,6 +85,6 @@ def excuses(validation: Validation) -> Iterator[str]:
         one = excused[0]
         number = "1 place" if len(excused) == 1 else f"{len(excused):,} places"
         yield (
-            f"  Lines must be missing at {number}; the first is before {one.get('file')}, line "
-            f"{one.get('line')} ({one.get('guard')}). Without them, more would be checked."
+            f"  Lines must be missing in {number}; the first is before {one.get('file')}, line "
+            f"{one.get('line')} ({one.get('guard')}). With them, more could be checked."
         )

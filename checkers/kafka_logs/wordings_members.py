@@ -109,6 +109,20 @@ LEAVING = (
 
 LIVES = (
     Wording(
+        "coordinator_started",
+        "[GroupCoordinator id={broker}] Starting up",
+        "3.6",
+        "",
+        "GroupCoordinatorService.startup",
+    ),
+    Wording(
+        "coordinator_started",
+        "[GroupCoordinator {broker}]: Starting up",
+        "0.9",
+        "3.9",
+        f"{SCALA}.startup",
+    ),
+    Wording(
         "groups_deleted",
         "The following groups were deleted: {groups}. A total of {count} offsets were removed",
         "2.0",
@@ -193,6 +207,13 @@ LIVES = (
 
 CONSUMER_PROTOCOL = (
     Wording(
+        "converted",
+        "[GroupId {group}] Converted the {_} group to a {_} group",
+        "3.7",
+        "",
+        f"{JAVA}.convertToConsumerGroup, convertToClassicGroup (KIP-848)",
+    ),
+    Wording(
         "epoch_bumped",
         "[GroupId {group}] Bumped group epoch to {epoch} with metadata hash {_}",
         "4.1",
@@ -248,7 +269,6 @@ CONSUMER_PROTOCOL = (
 KNOWN = tuple(
     Wording("", text, since, until, source)
     for text, since, until, source in (
-        ("Starting up", "0.9", "", "GroupCoordinatorService.startup"),
         ("Startup complete", "0.9", "", "GroupCoordinatorService.startup"),
         ("Shutting down", "0.9", "", "GroupCoordinatorService.shutdown"),
         ("Shutdown complete", "0.9", "", "GroupCoordinatorService.shutdown"),
@@ -279,6 +299,8 @@ KNOWN = tuple(
             "",
             f"{JAVA}.expireClassicGroupMemberHeartbeat",
         ),
+        ("[GroupId {_}] Static member {_}", "3.6", "", f"{JAVA}.consumerGroupLeave"),
+        ("[GroupId {_}] Scanned {_} topics to refresh regular expressions {_}", "4.0", "", JAVA),
         ("[GroupId {_}] Computed {_}", "3.8", "", f"{JAVA}.consumerGroupHeartbeat"),
         ("[GroupId {_}] Member {_} new assignment state: {_}", "3.8", "", JAVA),
         ("[GroupId {_}] Member {_} updated its subscribed {_}", "3.6", "", JAVA),

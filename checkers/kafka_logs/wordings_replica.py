@@ -10,18 +10,19 @@ FETCHER = "AbstractFetcherThread.scala"
 LEADERSHIP = (
     Wording(
         "leader_started",
-        "Leader {partition} with topic id {_} starts at leader epoch {epoch} from offset {offset} "
-        "with partition epoch {partition_epoch}, high watermark {high_watermark}, ISR [{isr}], "
-        "adding replicas {_}. Previous leader {_} and previous leader epoch was {previous_epoch}",
+        "Leader {partition} with topic id {topic_id} starts at leader epoch {epoch} from offset "
+        "{offset} with partition epoch {partition_epoch}, high watermark {high_watermark}, ISR "
+        "[{isr}], adding replicas {_}. Previous leader {_} and previous leader epoch was "
+        "{previous_epoch}",
         "3.6",
         "",
         f"{PARTITION}.makeLeader",
     ),
     Wording(
         "leader_started",
-        "Leader {partition} with topic id {_} starts at leader epoch {epoch} from offset {offset} "
-        "with partition epoch {partition_epoch}, high watermark {high_watermark}, ISR [{isr}], "
-        "adding replicas {_}. Previous leader epoch was {previous_epoch}",
+        "Leader {partition} with topic id {topic_id} starts at leader epoch {epoch} from offset "
+        "{offset} with partition epoch {partition_epoch}, high watermark {high_watermark}, ISR "
+        "[{isr}], adding replicas {_}. Previous leader epoch was {previous_epoch}",
         "3.3",
         "3.5",
         f"{PARTITION}.makeLeader",
@@ -71,9 +72,9 @@ LEADERSHIP = (
     ),
     Wording(
         "leader_kept",
-        "Skipped the become-leader state change for {partition} with topic id {_} since it is "
-        "already the leader with leader epoch {epoch}. Current high watermark {high_watermark}, "
-        "ISR [{isr}], adding replicas {_}",
+        "Skipped the become-leader state change for {partition} with topic id {topic_id} {_}since "
+        "it is already the leader with leader epoch {epoch}. Current high watermark "
+        "{high_watermark}, ISR [{isr}], adding replicas {_}",
         "3.3",
         "",
         f"{PARTITION}.makeLeader",
@@ -84,6 +85,13 @@ LEADERSHIP = (
         "2.4",
         "",
         f"{PARTITION}.createLog",
+    ),
+    Wording(
+        "log_deleted",
+        "Log for partition {partition} is renamed to {_} and is scheduled for deletion",
+        "1.0",
+        "",
+        "LogManager.asyncDelete",
     ),
 )
 

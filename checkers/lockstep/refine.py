@@ -76,7 +76,7 @@ def subject_of(name: str, system: System[Any]) -> Subject:
     if isinstance(found, Kernel):
         return kernel_subject(found)
     if not callable(found):
-        raise SpecError(f"{name} is no subject: an Adapter, a Kernel, or a function")
+        raise SpecError(f"{name} is not a subject: an Adapter, a Kernel, or a function")
     subject: Subject = found
     return subject
 
@@ -267,7 +267,7 @@ class Work:
             states = [as_state(key) for key in block]
         except (LayoutError, IndexError, ValueError) as error:
             raise SpecError(
-                f"the {self.subject} leads to words that are no state: {error}"
+                f"the {self.subject} leads to words that are not a state: {error}"
             ) from None
         return subject(system, states, self.at_most)
 

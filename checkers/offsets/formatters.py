@@ -271,5 +271,5 @@ def members(text: str) -> Iterator[Message]:
 
 
 def cut_short(text: str, name: str, position: int) -> Problem:
-    """That the last record has no end."""
+    """That the last record is cut short."""
     return Problem(name, len(text[:position].encode()), "the last record is cut short")

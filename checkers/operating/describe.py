@@ -84,9 +84,9 @@ class Table:
         else:
             cells = padded_cells(in_utf16(line), self.places)
         if len(cells) != len(self.columns) or not all(cells[:-1]):
-            raise SpecError(f"{len(self.columns)} columns are expected: is it cut short?")
+            raise SpecError(f"{len(self.columns)} columns are expected: is the line cut short?")
         if "  " in cells[-1] or "Consumer group '" in cells[-1]:
-            raise SpecError("CLIENT-ID is followed by more: is an end of line missing?")
+            raise SpecError("CLIENT-ID is followed by more text: is a line ending missing?")
         return cells
 
 
@@ -105,7 +105,7 @@ def padded_cells(line: str, places: Sequence[int]) -> list[str]:
     ):
         cells = [word[0] for word in words]
     else:
-        raise SpecError("the columns are not below those of the header: is it cut short?")
+        raise SpecError("the columns are not below those of the header: is the line cut short?")
     return [cell.replace("\0", "") for cell in cells]
 
 
@@ -210,7 +210,7 @@ def read_row(table: Table, line: str) -> Row:
     partition = None
     if (topic, index) != (UNKNOWN, UNKNOWN):
         if not TOPIC.fullmatch(topic):
-            raise SpecError(f"{printable(topic)} is no name of a topic")
+            raise SpecError(f"{printable(topic)} is not a topic name")
         whole = number_in(index, "PARTITION", LARGEST_INDEX)
         if whole is None:
             raise SpecError("PARTITION is missing")
@@ -237,7 +237,9 @@ def grouped(rows: Sequence[Row], states: dict[str, str]) -> list[Group]:
         state = states.get(name) if name is not None else None
         has_members = any(row.consumer for row in own)
         if has_members and state in ("empty", "missing"):
-            raise SpecError(f"group {printable(name or '')} is said to be {state}, but has members")
+            raise SpecError(
+                f"group {printable(name or '')} has members, although its state is {state}"
+            )
         partitions = [
             GroupPartition(row.partition, row.committed, row.end, None, row.consumer)
             for row in own

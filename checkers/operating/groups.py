@@ -20,7 +20,7 @@ LARGEST = 2**63 - 1
 LARGEST_INDEX = 2**31 - 1
 """The largest index of a partition."""
 TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-"""A name of a topic. Kafka: `Topic.validate`."""
+"""A topic name. Kafka: `Topic.validate`."""
 STATES = ("empty", "rebalancing", "active", "missing")
 """What is known of a group: it has no members, is rebalancing, has members, or does not exist."""
 
@@ -105,11 +105,11 @@ class Group:
 
 
 def assert_each_once(groups: Iterable[Group]) -> None:
-    """SpecError if a group or one of its partitions is there twice."""
+    """SpecError if a group or one of its partitions appears twice."""
     names = set()
     for group in groups:
         if group.name in names:
-            raise SpecError(f"{title(group)} is there twice: is it a file with several outputs?")
+            raise SpecError(f"{title(group)} appears twice: does the file hold several outputs?")
         names.add(group.name)
         seen = set()
         for each in group.partitions:
@@ -149,7 +149,7 @@ def checked(found: GroupPartition) -> GroupPartition:
     if found.start is not None and found.end is not None and found.start > found.end:
         raise SpecError(
             f"the log of {printable(str(found.partition))} starts at {found.start}, above its end "
-            f"{found.end}: are both of the same cluster, and the end the newer one?"
+            f"{found.end}: are both from the same cluster, and is the end the newer one?"
         )
     return found
 
@@ -201,7 +201,7 @@ def _partition(found: Any, where: str) -> GroupPartition:
     read = GroupPartition(TopicPartition(topic, index), committed, end, start, consumer)
     for name in ("lag", "lead", "deleted"):
         if name in found and json.dumps(found[name]) != json.dumps(getattr(read, name)):
-            raise SpecError(f"{where}.{name}: it does not follow from the offsets")
+            raise SpecError(f"{where}.{name}: it contradicts the offsets")
     return checked(read)
 
 

@@ -20,7 +20,7 @@ LINE = re.compile(rf"({TOPIC.pattern}):([0-9]+):([0-9]*)")
 def parse_offsets(text: str) -> dict[TopicPartition, int | None]:
     """Read the offsets, or refuse. A last line without an end may have lost digits."""
     if text.strip() and not text.endswith("\n"):
-        raise SpecError("the last line has no end: is the file cut short?")
+        raise SpecError("the last line has no line ending: is the file cut short?")
     offsets: dict[TopicPartition, int | None] = {}
     for number, line in numbered(text):
         if NOISE.match(line):
@@ -30,7 +30,7 @@ def parse_offsets(text: str) -> dict[TopicPartition, int | None]:
         except SpecError as error:
             raise SpecError(f"line {number}: {error}") from None
         if partition in offsets:
-            raise SpecError(f"line {number}: {partition} is there twice")
+            raise SpecError(f"line {number}: {partition} appears twice")
         offsets[partition] = offset
     return offsets
 

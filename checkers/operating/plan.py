@@ -174,7 +174,7 @@ def to_csv(plans: Sequence[Plan]) -> str:
 def as_cell(text: str) -> str:
     """A cell, in quotes where it needs them. Kafka's tool reads line by line."""
     if "\n" in text or "\r" in text:
-        raise SpecError(f"{printable(text)} has an end of line, which the CSV cannot have")
+        raise SpecError(f"{printable(text)} has a line ending, which the CSV cannot hold")
     return text if TOPIC.fullmatch(text) else '"' + text.replace('"', '""') + '"'
 
 
@@ -187,7 +187,7 @@ def parse_csv(
     digits.
     """
     if text.strip() and not text.endswith("\n"):
-        raise SpecError("the last line has no end: is the file cut short?")
+        raise SpecError("the last line has no line ending: is the file cut short?")
     found: dict[str | None, dict[TopicPartition, int]] = {}
     lines = text.rstrip("\r\n").split("\n") if text.strip() else []
     forms = set()
@@ -202,7 +202,7 @@ def parse_csv(
             raise SpecError(f"line {number}: it has a group, or has none, unlike the lines before")
         of_group = found.setdefault(group, {})
         if partition in of_group:
-            raise SpecError(f"line {number}: {partition} is there twice")
+            raise SpecError(f"line {number}: {partition} appears twice")
         of_group[partition] = offset
     if not found:
         raise SpecError("the plan is empty")
@@ -228,7 +228,7 @@ def read_cells(
     if not first and len(names) != 1:
         raise SpecError("topic,partition,offset is for one group: choose it with --group")
     if not TOPIC.fullmatch(topic):
-        raise SpecError(f"{printable(topic)} is no name of a topic")
+        raise SpecError(f"{printable(topic)} is not a topic name")
     whole = number_in(index, "the partition", LARGEST_INDEX)
     new = number_in(offset, "the offset")
     if whole is None or new is None:

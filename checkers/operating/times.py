@@ -31,7 +31,7 @@ def parse_duration(text: str) -> int:
     if found := SHORT.fullmatch(text):
         return not_negative(int(Fraction(found[1]) * UNITS[found[2]]), text)
     if not re.match(r"[-+]?P", text, re.IGNORECASE):
-        raise SpecError(f"{printable(text)} is no duration: 7d, 90m, P7D and PT1H30M are")
+        raise SpecError(f"{printable(text)} is not a duration, such as 7d, 90m, P7D or PT1H30M")
     return parse_java_duration(text)
 
 
@@ -46,7 +46,7 @@ def parse_java_duration(text: str) -> int:
     """The milliseconds of a duration as `java.time.Duration.parse` reads it."""
     found = JAVA.fullmatch(text)
     if not found or not any(found.group(2, 4, 5, 6)) or (found[3] or "").upper() == "T":
-        raise SpecError(f"{printable(text)} is no duration: P7D and PT1H30M are")
+        raise SpecError(f"{printable(text)} is not a duration, such as P7D or PT1H30M")
     days, hours, minutes, seconds = (int(part or 0) for part in found.group(2, 4, 5, 6))
     sign = -1 if (found[6] or "").startswith("-") else 1
     fraction = sign * Fraction(int((found[7] or "").ljust(9, "0") or 0), 10**9)
@@ -63,8 +63,9 @@ def parse_datetime(text: str) -> int:
     found = DATETIME.fullmatch(text)
     if not found:
         raise SpecError(
-            f"{printable(text)} is no moment that Kafka's tool reads: 2024-05-01T12:00:00.000 is, "
-            "with three digits of milliseconds, in UTC, or followed by an offset such as +05:30"
+            f"{printable(text)} is not a time that Kafka's tool reads: "
+            "2024-05-01T12:00:00.000 is, with three digits of milliseconds, in UTC or with an "
+            "offset such as +05:30"
         )
     moment, _, sign, hours, colon, minutes = found.groups()
     if not colon and int(minutes or 0):
@@ -75,7 +76,7 @@ def parse_datetime(text: str) -> int:
     try:
         utc = datetime.fromisoformat(moment).replace(tzinfo=UTC)
     except ValueError:
-        raise SpecError(f"{printable(text)}: there is no such moment") from None
+        raise SpecError(f"{printable(text)}: there is no such time") from None
     if int(hours or 0) > 23 or int(minutes or 0) > 59:
         raise SpecError(f"{printable(text)}: there is no such offset")
     ahead = timedelta(hours=int(hours or 0), minutes=int(minutes or 0))
@@ -90,7 +91,7 @@ def parse_rate(text: str) -> Fraction:
     """The records per millisecond of `50/s` or `1000/h`."""
     found = RATE.fullmatch(text)
     if not found:
-        raise SpecError(f"{printable(text)} is no rate: 50/s, 3000/m and 1000/h are")
+        raise SpecError(f"{printable(text)} is not a rate, such as 50/s, 3000/m or 1000/h")
     return Fraction(found[1]) / UNITS[found[2]]
 
 

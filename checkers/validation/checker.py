@@ -170,7 +170,13 @@ def explain(
     mapping: TraceMapping, frontier: Frontier, around: Sequence[Any], event: Event, read: Any
 ) -> Rejection:
     """Why no state explains the event: the reason in the nearest state."""
-    nearest, reason = closest(mapping, around, read)
+    return rejection_of(mapping, frontier, event, *closest(mapping, around, read))
+
+
+def rejection_of(
+    mapping: TraceMapping, frontier: Frontier, event: Event | None, nearest: Any, reason: Reason
+) -> Rejection:
+    """The rejection of an event, or of the end of the trace, for a reason in the nearest state."""
     return Rejection(
         event=event,
         guard=reason.guard,
@@ -259,17 +265,8 @@ def unfinished(
     lacks = [mapping.missing(state) for state in around]
     if not all(lacks):
         return None, ""
-    rejection = Rejection(
-        event=None,
-        guard=lacks[0],
-        allowed=tuple(mapping.allowed(around[0]))[:MOST_ALLOWED],
-        differences=(),
-        states=len(frontier.states),
-        nearest=mapping.show(around[0]),
-        before=one_before(mapping, frontier),
-        last=frontier.last,
-    )
-    return rejection, cut
+    reason = Reason(lacks[0], allowed=tuple(mapping.allowed(around[0])))
+    return rejection_of(mapping, frontier, None, around[0], reason), cut
 
 
 def validate_events(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from checkers.models.find import BUILT_IN, find_model, imported
@@ -34,11 +34,21 @@ def find_mapping(header: Mapping[str, Any], *, runs_code: bool = False) -> Trace
     if not isinstance(name, str):
         raise SpecError('the header names no "mapping"')
     if name in MAPPINGS:
-        mapping: TraceMapping = imported(MAPPINGS[name])(header)
+        kind = imported(MAPPINGS[name])
+        refuse_unknown_settings(name, kind.setting_names, header.get("settings") or {})
+        mapping: TraceMapping = kind(header)
         return mapping
     if not (runs_code and is_code(name)):
         look_up("model or mapping", name, {**BUILT_IN, **MAPPINGS})
     return model_mapping(name, header)
+
+
+def refuse_unknown_settings(mapping: str, known: Sequence[str], given: Any) -> None:
+    """SpecError for settings that a mapping does not have: they would change nothing."""
+    if not isinstance(given, dict):
+        raise SpecError('"settings" in the header is not an object')
+    for name in given:
+        look_up(f"setting of {mapping}", str(name), dict.fromkeys(known))
 
 
 def is_code(name: str) -> bool:

@@ -92,6 +92,8 @@ class TraceMapping(ABC):
     """The steps that a trace of this kind cannot show; they may happen before an event."""
     most_hidden: int = 0
     """How many hidden steps may happen between two events."""
+    setting_names: Sequence[str] = ()
+    """What the `settings` of a header may have."""
     may_lack_events: bool = False
     """Whether any event may be missing: then a line that cannot be read leads to no false
     rejection."""

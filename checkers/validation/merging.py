@@ -22,7 +22,6 @@ from typing import Any, TypeAlias
 import attrs
 
 from checkers.validation.checker import (
-    MOST_ALLOWED,
     MOST_EXAMINED,
     MOST_LAST,
     Frontier,
@@ -30,7 +29,7 @@ from checkers.validation.checker import (
     begin,
     closest,
     finish,
-    one_before,
+    rejection_of,
     with_hidden,
 )
 from checkers.validation.mapping import BadEvent, Event, Reason, TraceMapping
@@ -351,16 +350,7 @@ class Merge:
         if best is None:
             best = self.waiting(entries)
         _, event, near, reason = best
-        return Rejection(
-            event=event,
-            guard=reason.guard,
-            allowed=reason.allowed[:MOST_ALLOWED],
-            differences=reason.differences,
-            states=len(frontier.states),
-            nearest=self.mapping.show(near),
-            before=one_before(self.mapping, frontier),
-            last=frontier.last,
-        )
+        return rejection_of(self.mapping, frontier, event, near, reason)
 
     def waiting(self, entries: Iterable[Entry]) -> tuple[float, Event, Any, Reason]:
         """The reason where each next event receives a message that was not sent before."""

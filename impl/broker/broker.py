@@ -434,7 +434,7 @@ def _max_message_bytes(configs: Any) -> int | None:
     for config in configs:
         if config.name == "max.message.bytes" and config.value is not None:
             if not (config.value.isascii() and config.value.isdigit()):
-                raise TopicError("INVALID_CONFIG", f"{config.name} is no number: {config.value}")
+                raise TopicError("INVALID_CONFIG", f"{config.name} is not a number: {config.value}")
             return int(config.value)
     return None
 

@@ -168,11 +168,12 @@ class RecordingProxy:
             LOG.warning("cannot reach %s: %s", name, problem)
         finally:
             self._recording.add("disconnect", broker=name, connection=number)
-            for side in (writer, upstream):
-                if side is not None:
-                    side.close()
-                    with contextlib.suppress(OSError):
-                        await side.wait_closed()
+            sides = [side for side in (writer, upstream) if side is not None]
+            for side in sides:  # first, since the proxy may stop while one of them is awaited
+                side.close()
+            for side in sides:
+                with contextlib.suppress(OSError):
+                    await side.wait_closed()
 
     async def _pass_requests(
         self,

@@ -266,7 +266,7 @@ def _read_time(data: bytes, position: int) -> tuple[datetime | None, int]:
     try:
         return _EPOCH + _duration(value), position
     except OverflowError:
-        raise WireError(f"{value} ms is no time") from None
+        raise WireError(f"{value} ms is not a valid time") from None
 
 
 _read_int16, _read_int32 = _fixed(">h"), _fixed(">i")

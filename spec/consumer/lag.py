@@ -19,7 +19,7 @@ def lag(committed: int, end: int) -> int:
     """The offsets that the group has not read.
 
     Negative where the commit is above the end of the log, after a truncation by an unclean
-    election or in a topic that was created anew.
+    election or in a topic that was re-created.
     """
     return end - committed
 

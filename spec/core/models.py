@@ -42,7 +42,9 @@ class Variant(Generic[S]):
         for given in rules:
             if not isinstance(given, Rule):
                 name = getattr(given, "__name__", repr(given))
-                raise SpecError(f"{name} in {self.name} is no rule: decorate it with @rule(by=...)")
+                raise SpecError(
+                    f"{name} in {self.name} is not a rule: decorate it with @rule(by=...)"
+                )
 
     def derive(
         self,
@@ -196,6 +198,14 @@ class System(Generic[S]):
         table = {p.name: p for p in self.model.all_properties}
         kind = f"property of {self.model.name}"
         return attrs.evolve(self, properties=tuple(look_up(kind, name, table) for name in names))
+
+    def too_small_for(self) -> tuple[Property[S], ...]:
+        """The liveness properties that these bounds leave out of the model's own list."""
+        default = askable(self.model.properties, self.bounds)
+        if not set(default) <= set(self.properties):
+            return ()  # others were chosen
+        left_out = (p for p in self.model.properties if isinstance(p, Liveness))
+        return tuple(p for p in left_out if p not in self.properties)
 
     def with_all_properties(self) -> System[S]:
         """The same system with every property that its model states."""

@@ -70,7 +70,7 @@ def _value(field: Field, version: int, json: Any) -> Any:
     if not field.is_array:
         return _one(field, version, json)
     if not isinstance(json, list):
-        raise Malformed(f"{field.name} is no list")
+        raise Malformed(f"{field.name} is not a list")
     return [_one(field, version, each) for each in json]
 
 
@@ -81,10 +81,10 @@ def _one(field: Field, version: int, json: Any) -> Any:
     if kind in NUMBERS:
         least, bits = RANGES[kind]
         if not isinstance(json, int) or isinstance(json, bool) or not least <= json <= least + bits:
-            raise Malformed(f"{field.name} is no {kind}")
+            raise Malformed(f"{field.name} is not of type {kind}")
         return json
     if not isinstance(json, str):
-        raise Malformed(f"{field.name} is no text")
+        raise Malformed(f"{field.name} is not a string")
     if kind != "bytes":
         return json
     try:
@@ -95,5 +95,5 @@ def _one(field: Field, version: int, json: Any) -> Any:
 
 def _object(json: Any, name: str) -> Mapping[str, Any]:
     if not isinstance(json, Mapping):
-        raise Malformed(f"{name} is no JSON object")
+        raise Malformed(f"{name} is not a JSON object")
     return json

@@ -42,6 +42,15 @@ def test_kip_320_holds_within_bounds(kspec: Kspec) -> None:
     assert verdict["bounds"] == {"brokers": 2, "log_size": 2, "max_records": 2, "max_epoch": 1}
 
 
+def test_a_liveness_property_that_the_bounds_cannot_decide_is_named(kspec: Kspec) -> None:
+    small = ("check", "group", "--set", "consumers=1", "--set", "crashes=0")
+    ran = kspec(*small)
+    assert "Not checked, since these bounds are too small to decide it: GroupSettles." in ran.out
+    assert json.loads(kspec(*small, "--json").out)["not_checked"] == ["GroupSettles"]
+    for others in (("--property", "LeaderIsMember"), ("--set", "generations=9", "--set", "ids=4")):
+        assert json.loads(kspec(*small, *others, "--json").out)["not_checked"] == []
+
+
 def test_a_report_has_the_counterexample_and_the_verdict(kspec: Kspec) -> None:
     ran = kspec("check", "replication", "--variant", "truncate-to-hw")
     assert "WeakIsr fails at offset 0 on broker" in ran.out

@@ -164,7 +164,7 @@ def test_bad_files_are_refused_with_their_name(kspec: Kspec) -> None:
     Path("now.txt").write_text(description(3, 30))
     ran = kspec("lag", "now.txt", "--starts", "other.txt")
     assert_refused(ran)
-    assert "other.txt: the last line has no end" in ran.err
+    assert "other.txt: the last line has no line ending" in ran.err
     assert_refused(kspec("lag", "missing.txt"))
     ran = kspec("lag", "now.txt", "--group", "h")
     assert_refused(ran)
@@ -234,7 +234,7 @@ def test_a_plan_says_what_would_not_work(kspec: Kspec) -> None:
     ran = kspec("reset", "now.txt", "--group", "ahead", "--to-current")
     assert "orders-1: 50 is outside the log" in ran.out
     ran = kspec("reset", "now.txt", "--group", "billing", "--to-offset", "3")
-    assert "2 log starts are unknown and count as 0" in ran.out
+    assert "2 unknown log starts, taken as 0" in ran.out
     ran = kspec("reset", "now.txt", "--group", "billing", "--to-earliest")
     assert_refused(ran)
     assert "give --starts the output of kafka-get-offsets --time earliest" in ran.err
@@ -274,7 +274,7 @@ def test_plans_of_other_groups_are_refused(kspec: Kspec) -> None:
     Path("plan.csv").write_text("h,orders,0,3\n")
     ran = kspec("reset", "now.txt", "--from-file", "plan.csv")
     assert_refused(ran)
-    assert "the plan has the group h, which FILE does not" in ran.err
+    assert "the plan has the group h, but FILE does not" in ran.err
     Path("plan.csv").write_text("h,orders,0")
     assert "plan.csv: the last line" in kspec("reset", "now.txt", "--from-file", "plan.csv").err
 

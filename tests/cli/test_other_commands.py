@@ -24,7 +24,7 @@ def test_a_trace_that_check_wrote_is_shown(kspec: Kspec) -> None:
     story = checked.out[checked.out.index("   1  initial") :].split("\n\n")[0]
     assert story in shown.out
     assert "GoalIsNeverMeasured fails at 4 litres in the big jug." in shown.out
-    assert "GoalIsNeverMeasured" in Path("t.html").read_text()
+    assert "GoalIsNeverMeasured" in Path("t.html").read_text(encoding="utf-8")
 
 
 def test_a_trace_of_another_tool_is_shown_as_variables(kspec: Kspec) -> None:

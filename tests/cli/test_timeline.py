@@ -20,7 +20,7 @@ def test_the_timeline_as_text_json_and_page(
     page = tmp_path / "timeline.html"
     assert run(["timeline", str(LOG), "--html", str(page)]) == 0
     assert "Group billing: 9 rebalances" in capsys.readouterr().out
-    assert "Group billing" in page.read_text()
+    assert "Group billing" in page.read_text(encoding="utf-8")
     assert run(["timeline", str(LOG), "--json", "--zone", "Europe/Berlin"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert [group["group"] for group in record["groups"]] == ["billing", "static"]
@@ -76,7 +76,7 @@ def test_a_log_is_validated_and_an_altered_line_is_quoted(
     assert run(["validate", "--from", "kafka-log", str(file), "--json"]) == 3
     record = json.loads(capsys.readouterr().out)
     assert (record["verdict"], record["file"], record["line"]) == ("rejected", str(file), number)
-    assert record["guard"] == "the generation grows by one"
+    assert record["guard"] == "the generation increases by one"
     assert record["difference"][0]["observed"] == 4
     assert "stabilized generation 6" in record["allowed"]
 
@@ -88,7 +88,7 @@ def test_a_lost_line_is_excused_unless_no_line_is_missing(
     file = tmp_path / "server.log"
     file.write_text("".join(line for line in lines if "billing generation 6 with" not in line))
     assert run(["validate", "--from", "kafka-log", str(file)]) == 0
-    assert "Lines must be missing at 1 place" in capsys.readouterr().out
+    assert "Lines must be missing in 1 place" in capsys.readouterr().out
     assert run(["validate", "--from", "kafka-log", "--set", "lines=all", str(file)]) == 3
     assert run(["validate", "--from", "kafka-log", "--set", "lines=none", str(file)]) == 151
 

@@ -39,6 +39,13 @@ def test_verdicts_have_their_exit_codes(kspec: Kspec) -> None:
     assert "holds no event of replica; line 1: not JSON" in ran.err
 
 
+def test_a_setting_of_a_mapping_can_be_given(kspec: Kspec, tmp_path: Path) -> None:
+    header: dict[str, object] = {"kspec_trace": 1, "mapping": "replica"}
+    write(tmp_path / "lost.ndjson", [header, *FAULTS["leader holds the committed records"]])
+    assert kspec("validate", "replica", "lost.ndjson").code == 3
+    assert kspec("validate", "replica", "lost.ndjson", "--set", "unclean=true").code == 0
+
+
 @pytest.mark.usefixtures("traces")
 def test_one_bad_file_does_not_hide_the_others(kspec: Kspec) -> None:
     ran = kspec("validate", "replica", "garbage.ndjson", "good.ndjson", "bad.ndjson", "--json")
@@ -109,6 +116,9 @@ def test_an_itf_file_may_lack_variables_rules_and_choices(kspec: Kspec, tmp_path
         (["replica"], 2, "name a FILE"),
         (["group", "good.ndjson", "--set", "consumrs=3"], 151, "did you mean consumers"),
         (["group", "good.ndjson", "--hidden", "x"], 151, "trace of replica"),
+        (["replica", "good.ndjson", "--set", "uncleam=true"], 151, "did you mean unclean?"),
+        (["replica", "good.ndjson", "--set", "unclean=²"], 151, "unclean is true or false"),
+        (["consumer", "--set", "a=1", "good.ndjson"], 151, "trace of replica"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line(

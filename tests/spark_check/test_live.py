@@ -132,5 +132,5 @@ def test_replicas_in_random_parts_have_the_verdict_of_the_whole(seed: int) -> No
 
 def test_the_state_of_a_stream_makes_records_of_kspec_only() -> None:
     for value in (Live, print, "".join, SpecError):
-        with pytest.raises(SpecError, match="which is no record of kspec's"):
+        with pytest.raises(SpecError, match="which is not a record of kspec's"):
             from_bytes(pickle.dumps([value] if value is not Live else [int]))

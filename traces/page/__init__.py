@@ -40,7 +40,7 @@ def page(story: Story) -> str:
 def explorer_page(title: str) -> str:
     """The page that explores a model through the server that it comes from."""
     style = asset("scene.css") + asset("page.css") + asset("explore.css")
-    script = asset("scene.js") + asset("legend.js") + asset("explore.js")
+    script = "".join(map(asset, ("scene.js", "legend.js", "compare.js", "explore.js")))
     return Template(asset("explore.html")).substitute(
         policy=f"{policy(style, script)}; connect-src 'self'",
         title=in_markup(title),

@@ -54,7 +54,7 @@ def check_target(given: Any, name: str = "the target") -> Target:
             raise SpecError(f"{name}() raises {type(error).__name__}: {error}") from error
     if not isinstance(given, Mapping) or not given:
         raise SpecError(
-            f"{name} is no mapping from names of strategies to functions, "
+            f"{name} is not a mapping from names of strategies to functions, "
             f"nor a function that returns one, but {_kind_of(given)}"
         )
     for strategy, assign in given.items():
@@ -72,7 +72,7 @@ def _check_answer(name: str, assign: Callable[..., Any]) -> None:
     try:
         inspect.signature(assign).bind(partitions, members)
     except TypeError:
-        raise SpecError(f"{name} is no function of partitions and members") from None
+        raise SpecError(f"{name} is not a function of partitions and members") from None
     except ValueError:
         pass  # a built-in function without a signature
     try:

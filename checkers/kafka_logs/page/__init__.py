@@ -147,12 +147,14 @@ def picture(group: Group, zone: tzinfo) -> str:
         if how:
             parts.append(f"<path class='end' d='M{right - 4} {top + 2}l8 8m0 -8l-8 8'/>")
     parts += [axis(scale, zone, height)]
-    label = f"{counted(len(lives), 'member')} and {counted(len(rounds), 'round')} of {group.name}"
+    label = (
+        f"{counted(len(lives), 'member')} and {counted(len(rounds), 'rebalance')} of {group.name}"
+    )
     return (
         f"<figure><svg viewBox='0 0 {WIDTH} {height}' role='img'>"
         f"<title>{in_markup(label)}</title>{''.join(parts)}</svg>"
         "<figcaption>A bar for each member, a cross where it was removed or left; a band for each "
-        "rebalance, red where a timeout was met. Numbers are generations.</figcaption></figure>"
+        "rebalance, red where a timeout expired. Numbers are generations.</figcaption></figure>"
     )
 
 

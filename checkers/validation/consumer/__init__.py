@@ -18,11 +18,13 @@ While no event is missing, which the `sequence` of events shows, or a header wit
 
 - A partition that a consumer keeps in the next generation is not assigned to another one in it: it
   has to be revoked first (cooperative rebalancing).
-- A consumer polls only partitions that it owns, and commits no further than it has read.
+- A consumer polls only partitions that it owns, and commits no further than it has read, or than
+  `committing` says.
 - Its position begins at or after the latest committed offset, and does not go back.
 
 Kafka: `ConsumerCoordinator`, `SubscriptionState`. Simplifications: the classic protocol, where a
-generation has one assignment; nobody resets offsets or deletes the group. Not checked: consumers
+generation has one assignment, which gives a partition to one member, as every assignor of Kafka
+does; nobody resets offsets or deletes the group, and no records are lost. Not checked: consumers
 that assign themselves; positions beyond the committed offset, since logs have gaps.
 
 `events` reads events, `rules` has the facts.

@@ -43,7 +43,7 @@ class Consumer:
     starts: Mapping[Partition, int] = attrs.field(factory=dict)
     """The committed offset of each partition when it was assigned."""
     commit: tuple[int, Mapping[Partition, int | None]] | None = None
-    """The latest generation of the group when its commit began, and its positions then."""
+    """The latest generation of the group when its commit began, and the most that it stores."""
     group_generation: int = -1
     """The latest generation of the group at its latest event."""
 
@@ -187,9 +187,18 @@ def check_position(consumer: Consumer, partition: Partition, first: int) -> None
 
 
 def committing(group: Group, consumer: Consumer, event: Step, is_whole: bool) -> Result:
-    """A commit begins."""
-    begun = group.generation, dict(consumer.positions)
-    return group, attrs.evolve(consumer, commit=begun)
+    """A commit begins, of offsets that the application may choose.
+
+    A position passes transaction markers and compacted records, which no poll shows; so an offset
+    beyond the records that were polled is no fault.
+    """
+    _, pending = consumer.commit or (0, {})
+    most: dict[Partition, int | None] = dict(consumer.positions)
+    for partition, offset in (*pending.items(), *event.offsets.items()):
+        position = most.get(partition, offset)
+        known = position is not None and offset is not None
+        most[partition] = max(position, offset) if known else None  # type: ignore[type-var]
+    return group, attrs.evolve(consumer, commit=(group.generation, most))
 
 
 def committed(group: Group, consumer: Consumer, event: Step, is_whole: bool) -> Result:

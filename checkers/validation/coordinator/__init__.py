@@ -34,7 +34,7 @@ from checkers.validation.coordinator.diagnosis import (
     show_group,
     who,
 )
-from checkers.validation.coordinator.explaining import TooMany, explain
+from checkers.validation.coordinator.explaining import FAILOVER, TooMany, explain
 from checkers.validation.coordinator.messages import (
     Answered,
     AnyEvent,
@@ -50,13 +50,16 @@ from checkers.validation.coordinator.partial import (
     answered,
     asked,
     contradiction,
+    errors_in,
     named_in,
 )
 from checkers.validation.coordinator.worlds import (
     Call,
+    Place,
     World,
     arrive,
     disconnect,
+    fail_over,
     has_unnamed,
     new_worlds,
 )
@@ -119,6 +122,17 @@ class Seen:
     """Whether events are missing."""
     requests: int = 0
     """How many requests there were."""
+    places: tuple[tuple[str, Place], ...] = ()
+    """Where each group is coordinated."""
+
+    def place(self, group: str) -> Place:
+        """Where a group is coordinated."""
+        return dict(self.places).get(group, Place())
+
+    def with_place(self, group: str, place: Place) -> Seen:
+        """With a group that is coordinated elsewhere, or by other connections."""
+        others = tuple(pair for pair in self.places if pair[0] != group)
+        return attrs.evolve(self, places=(*others, (group, place)))
 
     def worlds(self, group: str) -> Worlds:
         """The states that a group may be in; empty if it is new."""
@@ -160,6 +174,8 @@ class CoordinatorMapping(TraceMapping):
         "empty group is deleted",
     )
 
+    setting_names = tuple(SETTINGS)
+
     def __init__(self, header: Mapping[str, Any]) -> None:
         given = header.get("settings") or {}
         if not isinstance(given, dict) or not all(type(v) is int for v in given.values()):
@@ -167,7 +183,7 @@ class CoordinatorMapping(TraceMapping):
         variants = {variant.name: variant for variant in (JAVA, SCALA)}
         named = header.get("variant") or JAVA.name
         variant = look_up("variant of the coordinator", str(named), variants)
-        known = {look_up("setting", key, SETTINGS): value for key, value in given.items()}
+        known = {SETTINGS[key]: value for key, value in given.items()}
         self.settings = Settings(**{**UNKNOWN_SETTINGS, **known}, variant=variant)
         self.knows_delay = "initial_rebalance_delay" in known
         self.only_group = header.get("group")
@@ -216,8 +232,14 @@ class CoordinatorMapping(TraceMapping):
                 if named - known.keys() and any(has_unnamed(world) for world in worlds):
                     worlds = Lost.UNSEEN
                 else:
+                    if state.place(group).may_have_moved(event.broker):
+                        moved = (after for world in worlds for after in fail_over(world))
+                        worlds = tuple(dict.fromkeys((*worlds, *moved)))
                     worlds = tuple(arrive(w, call) for w in worlds or new_worlds(self.settings))
+            place = state.place(group)
+            connections = (place.connections or frozenset()) | {event.id.connection}
             state = state.with_worlds(group, worlds)
+            state = state.with_place(group, attrs.evolve(place, connections=connections))
         facts = asked(state.facts_of(group), event.request)
         others = tuple(c for c in state.calls if c[0] != event.id)
         if len(others) >= MOST_CALLS:
@@ -247,6 +269,9 @@ class CoordinatorMapping(TraceMapping):
                 if not worlds:
                     return
             after = after.with_worlds(group, worlds)
+            if event.broker is not None and not errors_in(observed) & FAILOVER:
+                place = attrs.evolve(state.place(group), broker=event.broker)
+                after = after.with_place(group, place)
         yield attrs.evolve(after, calls=calls)
 
     def lacks_request(self, state: Seen, event: Answered) -> bool:
@@ -275,6 +300,10 @@ class CoordinatorMapping(TraceMapping):
                 if not isinstance(worlds, Lost):
                     changed = tuple(disconnect(world, event.connection) for world in worlds)
                     state = state.with_worlds(group, changed)
+            for group, place in state.places:
+                if place.connections and event.connection in place.connections:
+                    rest = place.connections - {event.connection}
+                    state = state.with_place(group, attrs.evolve(place, connections=rest))
         return attrs.evolve(state, calls=tuple(c for c in state.calls if c not in closed))
 
     # -- reasons ---------------------------------------------------------------------------

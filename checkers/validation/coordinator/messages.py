@@ -139,6 +139,8 @@ class Asked:
     request: Request
     version: int
     time: float | None
+    broker: str | None = None
+    """The broker that the connection is to, if the event names it."""
 
 
 @attrs.frozen
@@ -151,6 +153,7 @@ class Answered:
     api: str
     fields: Fields = attrs.field(eq=False)
     time: float | None = None
+    broker: str | None = None
 
 
 @attrs.frozen
@@ -186,11 +189,12 @@ def read_event(content: Content) -> AnyEvent:
         return Unrelated()
     fields = Fields(content["fields"])
     call = CallId(connection, event.number("correlation"))
+    broker = event.optional("broker")
     if kind == "response":
-        return Answered(call, event.optional("group"), api, fields, time)
+        return Answered(call, event.optional("group"), api, fields, time, broker)
     version = event.number("version")
     request = REQUESTS[api](fields, version)
-    return Asked(call, fields.text("groupId"), request, version, time)
+    return Asked(call, fields.text("groupId"), request, version, time, broker)
 
 
 # -- requests ---------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ A Heartbeat or OffsetCommit does not change the group. Instead of an order among
 keeps the set of responses that were possible since it was sent.
 
 A timer may expire late, since a busy broker does; never early. A failover is considered where a
-response shows one: NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE or COORDINATOR_LOAD_IN_PROGRESS.
+response shows one (NOT_COORDINATOR, COORDINATOR_NOT_AVAILABLE or COORDINATOR_LOAD_IN_PROGRESS),
+where a request goes to another broker, and after every connection of the group was closed.
 """
 
 from __future__ import annotations
@@ -101,6 +102,25 @@ class World:
         return not any(
             c.connection == call.connection and c.number < call.number for c in unanswered
         )
+
+
+@attrs.frozen
+class Place:
+    """Where a group is coordinated, as far as connections show it."""
+
+    broker: str | None = None
+    """The broker that answered as the coordinator."""
+    connections: frozenset[str] | None = None
+    """The open connections that asked it; None before the first one."""
+
+    def may_have_moved(self, broker: str | None) -> bool:
+        """Whether the coordinator may be another one when a request goes to a broker.
+
+        A broker that crashes says nothing: it closes every connection, and the client goes to the
+        next coordinator, which may have loaded the group already.
+        """
+        is_elsewhere = None not in (self.broker, broker) and self.broker != broker
+        return is_elsewhere or self.connections == frozenset()
 
 
 def has_unnamed(world: World) -> bool:

@@ -12,8 +12,8 @@ is rejected if no behaviour of Kafka agrees with it and with the reports before.
 
 Reports of several nodes need no common clock: epochs order them. With `"order": "total"` in the
 header, where the order of the lines is known, followers are compared with their leader as well.
-`"unclean": true` says that records may be lost, by an unclean election or a lost disk; then the
-guards about committed records do not apply.
+`"unclean": true` says that records may be lost, by an unclean election, a power loss or a lost
+disk; then the guards about committed records do not apply.
 
 The guards hold since Kafka 2.1: before KIP-320, a follower in an old leader epoch fetched from a
 newer leader, and logs could diverge. Kafka: `Partition`, `UnifiedLog` (4.0.0). `state` has what is
@@ -36,7 +36,7 @@ from checkers.validation.mapping import (
 from checkers.validation.observation import plain
 from checkers.validation.replica.rules import RULES, committed_before, least_end_after
 from checkers.validation.replica.state import Epoch, Known, Lineage, Replica, Report, Reports
-from spec.core import Blocked
+from spec.core import Blocked, SpecError
 
 NUMBERS = {
     "leader": "leader",
@@ -57,10 +57,14 @@ class ReplicaMapping(TraceMapping):
 
     name = "replica"
     may_lack_events = True
+    setting_names = ("unclean",)
 
     def __init__(self, header: Mapping[str, Any]) -> None:
         self.is_ordered = header.get("order") == "total"
-        self.is_unclean = header.get("unclean") is True
+        settings = header.get("settings") or {}
+        self.is_unclean = settings.get("unclean", header.get("unclean", False))
+        if not isinstance(self.is_unclean, bool):
+            raise SpecError(f"unclean is true or false, not {self.is_unclean!r:.40}")
 
     def initial(self) -> Iterator[Reports]:
         """Nothing is known."""
@@ -176,7 +180,7 @@ class ReplicaMapping(TraceMapping):
         header = {
             "unclean": {
                 "type": "boolean",
-                "description": "Records may be lost, by an unclean election or a lost disk.",
+                "description": "Records may be lost: unclean election, power loss, lost disk.",
             }
         }
         return Schemas(cls.name, event, header)

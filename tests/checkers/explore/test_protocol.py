@@ -202,7 +202,7 @@ def test_a_rule_that_raises_ends_the_search_with_an_error(monkeypatch: pytest.Mo
         ({"do": "begin", "variant": "kip-320x"}, "did you mean kip-320"),
         ({"do": "what-if", "node": 0, "variant": "kip"}, "no variant of replication named 'kip'"),
         ({"do": "seek", "node": 0, "goal": "import"}, "no field or property named 'import'"),
-        ({"do": "seek", "node": 0, "goal": "quorum.leader"}, "is no condition"),
+        ({"do": "seek", "node": 0, "goal": "quorum.leader"}, "is not a condition"),
         ({"do": "load", "text": "{"}, "not JSON"),
         ({"do": "load", "text": "{}"}, "not an ITF trace"),
         ({"do": "save", "node": 0, "as": "pickle"}, "no kind of file named 'pickle'"),

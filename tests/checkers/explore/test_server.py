@@ -81,7 +81,7 @@ def test_without_the_token_nothing_is_answered(
 def test_another_host_name_is_refused(server: ExplorerServer, host: str) -> None:
     status, _, body = ask(server, "POST", None, '{"do": "describe"}', Host=host, **JSON)
     assert status == 403
-    assert "under no other name" in json.loads(body)["error"]
+    assert "answers only as" in json.loads(body)["error"]
 
 
 @pytest.mark.parametrize("origin", ["http://evil.test", "null", "https://127.0.0.1"])

@@ -192,7 +192,7 @@ def test_where_a_counterpart_does_something_else_the_behaviours_part() -> None:
     lost = visited.follow(visited.first, trace)
     found = replay_under(visited, lost, "kafka-0.11")
     assert found.parts_at == 13
-    assert found.says.startswith("The behaviours part at state 13. ")
+    assert found.says.startswith("The behaviours diverge at state 13. ")
     assert not found.node.failing
 
 
@@ -238,7 +238,7 @@ def test_a_search_goes_on_from_where_one_is() -> None:
 
 def test_a_search_says_that_it_is_so_already_or_never() -> None:
     start = Session(DIE_HARD.system()).first
-    assert Seeker(start, "small == 0").run().says("x") == "It is so here already: x."
+    assert Seeker(start, "small == 0").run().says("x") == "This state already satisfies it: x."
     never = Seeker(start, "small == 4").run()
     assert never.trace is None
     assert never.says("x") == "Not reachable from here: x (states explored: 16)."

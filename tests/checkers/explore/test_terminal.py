@@ -79,7 +79,7 @@ def test_a_search_lists_the_steps_on_the_way() -> None:
     assert lines[0].startswith("6 steps away: big == 4 (states explored: ")
     assert [line.split()[0] for line in lines[1:7]] == ["2", "3", "4", "5", "6", "7"]
     assert "    ✗ GoalIsNeverMeasured fails at 4 litres in the big jug" in lines
-    assert plain(one.do("find big == 4")) == ["It is so here already: big == 4."]
+    assert plain(one.do("find big == 4")) == ["This state already satisfies it: big == 4."]
     assert plain(one.do("find big == 6"))[0].startswith("Not reachable from here: ")
 
 

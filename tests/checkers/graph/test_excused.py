@@ -45,7 +45,9 @@ def operator_answers(s: Line, operator: int) -> Step[Line]:
 
 def told(fair: Any) -> list[str]:
     """What is said of the lasso under weak fairness of one rule, besides hanging up."""
-    prop: LeadsTo[Line] = LeadsTo("Answered", lambda s: (not s.answered, s.answered), (fair, others_hang_up))
+    prop: LeadsTo[Line] = LeadsTo(
+        "Answered", lambda s: (not s.answered, s.answered), (fair, others_hang_up)
+    )
     rules: tuple[Rule[Any], ...] = (others_call, others_hang_up, operator_answers)
     model: Model[Any] = Model(
         name="line",

@@ -31,17 +31,17 @@ HEALTHY = [
 
 BLOCKED = [
     ([line("preparing", 3)], line("preparing", 3), "no rebalance is in progress"),
-    ([line("stabilized", 3)], line("preparing", 4), "a round begins in the current generation"),
+    ([line("stabilized", 3)], line("preparing", 4), "a rebalance begins in the current generation"),
     ([line("stabilized", 3)], line("stabilized", 4), "a rebalance is in progress"),
     ([line("stabilized", 3)], line("members_removed"), "a rebalance is in progress"),
-    ([line("preparing", 3)], line("stabilized", 5), "the generation grows by one"),
-    ([line("preparing", 3)], line("emptied", 3), "the generation grows by one"),
+    ([line("preparing", 3)], line("stabilized", 5), "the generation increases by one"),
+    ([line("preparing", 3)], line("emptied", 3), "the generation increases by one"),
     ([line("preparing", 3)], line("stabilized", 4, members=0), "a generation has members"),
     ([line("preparing", 3)], line("assigned", 3), "the generation waits for its assignment"),
     (
         [line("stabilized", 3)],
         line("assigned", 2),
-        "the assignment is of the current generation",
+        "the assignment is for the current generation",
     ),
     (
         [line("stabilized", 3, members=2)],
@@ -98,3 +98,22 @@ def test_a_malformed_event_is_named(event: dict[str, Any]) -> None:
     found = validate_recordings([from_objects("log", [header, line("preparing", 0), event])], {})
     assert found.verdict == "inconclusive"
     assert found.problems.to_json()
+
+
+def test_the_log_of_a_group_that_changes_its_protocol_is_possible() -> None:
+    """KIP-848: online migration sets the generation to the group epoch, which has grown."""
+    log = [line("stabilized", 3), line("converted"), line("preparing", 9)]
+    assert [blocked(at, one) for at, one in zip(lives(log), log, strict=True)] == [None] * 3
+
+
+def test_an_empty_group_may_expire_after_a_failed_write() -> None:
+    log = [line("preparing", 3), line("emptied", 4), line("write_failed"), line("preparing", 0)]
+    assert [blocked(at, one) for at, one in zip(lives(log), log, strict=True)] == [None] * 4
+
+
+def lives(log: list[dict[str, Any]]) -> list[GroupLife]:
+    """The group before each line."""
+    found = [GroupLife()]
+    for one in log[:-1]:
+        found.append(after(found[-1], one))
+    return found

@@ -116,10 +116,42 @@ def test_the_consumer_protocol_of_kip_848_has_its_epochs() -> None:
     told = [(one.generation, one.trigger.cause.name, one.trigger.members) for one in group.rounds]
     assert told == [
         (1, JOINED, ("m1",)),
-        (2, SESSION, ("m1",)),
-        (3, "rebalance timeout", ("m2",)),
+        (2, "group.consumer.session.timeout.ms", ("m1",)),
+        (3, "partitions not revoked", ("m2",)),
     ]
 
+
+def test_of_clients_that_share_an_id_none_is_said_to_come_back() -> None:
+    """By default, each process with one Java consumer has the client id consumer-GROUP-1."""
+
+    def rounds(*members: str) -> list[str]:
+        times = iter(range(0, 10_000, 1_000))
+        common = {"group": "g", "node": "1", "source": {"file": "server.log", "line": 1}}
+        events = []
+        for change, *member in (one.split() for one in members):
+            event = {"event": f"member_{change}", "member": f"c-{UUIDS[member[0]]}"}
+            events.append({**common, **event, "time_ms": next(times)})
+            reason = f"Adding new member {event['member']}" if change == "added" else ""
+            events.append(
+                {
+                    **common,
+                    "event": "preparing",
+                    "generation": len(events),
+                    "reason": reason,
+                    "time_ms": next(times),
+                }
+            )
+        [group] = groups_of(events)
+        return [one.trigger.cause.name for one in group.rounds]
+
+    assert rounds("added a", "left a", "added b")[-1] == BACK
+    assert rounds("added a", "added b", "left a", "added c")[-1] == JOINED
+    assert rounds("added a", "left b", "added c")[-1] == JOINED
+
+
+UUIDS = {
+    name: f"00000000-0000-0000-0000-{number:012}" for number, name in enumerate(("a", "b", "c"))
+}
 
 REASONS = {
     "Adding new member a-1 with group instance id None": JOINED,
@@ -132,6 +164,9 @@ REASONS = {
     "explicit `LeaveGroup` request for (a-1) members.": LEFT,
     "Removing Set(a-1) on pending sync request expiration": "pending sync",
     "leader a-1 re-joining group during Stable": "leader re-joined",
+    "Updating metadata for member a-1 during Stable; client reason: rebalance enforced by user": (
+        "enforced"
+    ),
     "Leader a-1 re-joining group during Stable; client reason: need to revoke partitions [t-1] "
     "as indicated by the current assignment and re-join": "cooperative follow-up",
     "Leader a-1 re-joining group during Stable; client reason: cached metadata has changed from "

@@ -134,7 +134,7 @@ def test_a_model_without_a_kernel_is_compared_with_a_given_subject() -> None:
     ("subject", "model", "says"),
     [
         ("kernel", "die-hard", "die-hard has no kernel"),
-        (f"{HERE}:NO_SUBJECT", "die-hard", "is no subject"),
+        (f"{HERE}:NO_SUBJECT", "die-hard", "is not a subject"),
         (f"{HERE}:NOSUBJECT", "die-hard", "did you mean NO_SUBJECT"),
         ("agrees", "die-hard", "neither module:attribute"),
     ],

@@ -201,7 +201,7 @@ HEADER, ROW = next(pair for pair in ROWS if pair[1].startswith("billing"))
         (f"{HEADER}\n{ROW.replace('12 ', '1２ ')}\n", "a number or - is expected"),
         (f"{HEADER}\n{ROW.replace('12 ', '012')}\n", "columns|number"),
         (f"{HEADER}\n{ROW.replace(' 8 ', ' 9 ')}\n", "LAG is 9"),
-        (f"{HEADER}\n{ROW.replace('orders', 'ord/rs')}\n", "no name of a topic"),
+        (f"{HEADER}\n{ROW.replace('orders', 'ord/rs')}\n", "not a topic name"),
         (f"{HEADER}\n{ROW.replace(' 0 ', ' - ', 1)}\n", "PARTITION is missing"),
         (f"{HEADER.replace('TOPIC', '    	')}\n{ROW}\n", "unknown columns"),
     ],
@@ -241,7 +241,7 @@ def test_a_rebalance_is_a_state_and_not_an_error() -> None:
 
 def test_a_group_without_members_has_none() -> None:
     row = ROW.replace("-               -               -", "c-1             /10.0.0.1       c")
-    with pytest.raises(SpecError, match="group billing is said to be empty, but has members"):
+    with pytest.raises(SpecError, match="group billing has members, although its state is empty"):
         parse_describe(f"Consumer group 'billing' has no active members.\n{HEADER}\n{row}\n")
 
 
@@ -264,7 +264,7 @@ def test_the_json_of_groups_reads_the_same(each: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"lag": 9}, r"groups\[0\].partitions\[0\].lag: it does not follow"),
+        ({"lag": 9}, r"groups\[0\].partitions\[0\].lag: it contradicts the offsets"),
         ({"committed": -1}, "committed: a number"),
         ({"committed": True}, "committed: a number"),
         ({"end": 2**63}, "end: a number"),

@@ -47,13 +47,13 @@ def test_the_beginning_of_a_file_is_refused_or_has_no_other_offsets(end: int) ->
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("orders:0:12", "the last line has no end"),
+        ("orders:0:12", "the last line has no line ending"),
         ("orders:0\n", "topic:partition:offset is expected"),
         ("orders:0:0x1\n", "topic:partition:offset is expected"),
         ("orders:0:012\n", "the offset is 012"),
         (f"orders:0:{2**63}\n", "a number or - is expected"),
         (f"orders:{2**31}:1\n", "the partition is"),
-        ("orders:0:1\norders:0:2\n", "line 2: orders-0 is there twice"),
+        ("orders:0:1\norders:0:2\n", "line 2: orders-0 appears twice"),
         ("orders 0 12\n", "topic:partition:offset is expected"),
     ],
 )

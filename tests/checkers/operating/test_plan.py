@@ -128,15 +128,15 @@ def test_csv_is_written_as_it_is_read() -> None:
     ("text", "reason"),
     [
         ("", "the plan is empty"),
-        ("orders,0,12", "the last line has no end"),
+        ("orders,0,12", "the last line has no line ending"),
         ("topic,partition,offset\n", "the partition is partition"),
         ("orders,0\n", "topic,partition,offset or"),
         ("g,orders,0,1,2\n", "topic,partition,offset or"),
         ("orders,0,-\n", "numbers that are not negative"),
         ("orders,0,1\n\norders,1,1\n", "line 2: topic,partition,offset or"),
         ("orders,0,1\ng,orders,1,1\n", "line 2: it has a group"),
-        ("orders,0,1\norders,0,1\n", "line 2: orders-0 is there twice"),
-        ("or ders,0,1\n", "no name of a topic"),
+        ("orders,0,1\norders,0,1\n", "line 2: orders-0 appears twice"),
+        ("or ders,0,1\n", "not a topic name"),
         ('"g,orders,0,1\n', "line 1: not CSV"),
     ],
 )
@@ -148,7 +148,7 @@ def test_a_plan_that_kafka_would_not_take_is_refused(text: str, reason: str) -> 
 def test_a_group_id_with_an_end_of_line_has_no_csv() -> None:
     where = GroupPartition(TopicPartition("orders", 3), 5, 9, 0)
     plans = [plan_of(Group(name, None, [where]), [where], lambda p, _: 7) for name in ("a\nb", "c")]
-    with pytest.raises(SpecError, match="has an end of line"):
+    with pytest.raises(SpecError, match="has a line ending"):
         to_csv(plans)
 
 

@@ -120,6 +120,20 @@ def test_a_commit_that_began_in_time_may_be_answered_late() -> None:
     assert check([HEADER, *lines]).verdict == "accepted"
 
 
+def test_a_commit_may_pass_a_transaction_marker() -> None:
+    """`position()` is beyond the last record and its marker, and applications commit it."""
+    lines = [
+        assigned("c1", 1, 0),
+        polled("c1", 1, 0, 0, 4),
+        commit("committing", "c1", 1, 0, 5),
+        commit("committing", "c1", 1, 0, 4),  # another one, of which the result comes later
+        commit("committed", "c1", 1, 0, 5),
+    ]
+    assert check([HEADER, *lines]).verdict == "accepted"
+    lines[-1]["offsets"]["t-0"] = 6
+    assert check([HEADER, *lines]).verdict == "rejected"
+
+
 def test_a_poll_may_overlap_a_rebalance() -> None:
     late = [assigned("c1", 1, 0), revoked("c1", 1, 0), polled("c1", 1, 0, 0, 1)]
     assert check([HEADER, *late]).verdict == "rejected"

@@ -203,6 +203,21 @@ def test_a_failover_explains_what_its_errors_show() -> None:
     assert check([*started, *forgotten]).verdict == "rejected"
 
 
+def test_a_broker_that_crashes_says_nothing_and_its_successor_may_not_know_the_member() -> None:
+    """The second generation was not stored: only the first one is loaded, without the member."""
+    at_once = {"time_ms": 1, "broker": "b1"}
+    started = [HEADER, *({**line, **at_once} for line in (*joining(1), *sync(3, 1)))]
+    forgotten = heartbeat(5, 1, error=25)
+    same = [{**line, **at_once} for line in forgotten]
+    elsewhere = [{**line, **at_once, "connection": 2, "broker": "b2"} for line in forgotten]
+    again = [{**line, **at_once, "connection": 2} for line in forgotten]
+    closed = {"event": "disconnect", "connection": 1, "time_ms": 1}
+    assert check([*started, *same]).verdict == "rejected"
+    assert check([*started, *elsewhere]).verdict == "accepted"
+    assert check([*started, *again]).verdict == "rejected"
+    assert check([*started, closed, *again]).verdict == "accepted"
+
+
 def test_rights_and_settings_may_refuse_a_request() -> None:
     lines = [HEADER, *joining(1), *heartbeat(3, 1, error=30), *heartbeat(4, 1)]
     assert check(lines).verdict == "accepted"

@@ -49,7 +49,7 @@ def mock_cluster() -> Iterator[str]:
     from confluent_kafka import Producer
 
     host = Producer({"bootstrap.servers": "ignored:1", "test.mock.num.brokers": 3, "log_level": 0})
-    brokers = host.list_topics(timeout=60).brokers
+    brokers = host.list_topics(timeout=600).brokers
     first = brokers[min(brokers)]
     address = f"{first.host}:{first.port}"
     produce(address, PARTITIONS)  # it creates the topic, with four partitions
@@ -64,7 +64,7 @@ def create_topic(address: str) -> None:
 
     admin = AdminClient({"bootstrap.servers": address, "log_level": 0})
     for future in admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)]).values():
-        future.result(timeout=120)
+        future.result(timeout=600)
 
 
 BROKERS = {"kafka": kafka, "mock": mock_cluster}
@@ -77,7 +77,7 @@ def produce(address: str, count: int) -> None:
     producer = Producer({"bootstrap.servers": address, "log_level": 0})
     for number in range(count):
         producer.produce(TOPIC, b"%d" % number, partition=number % PARTITIONS)
-    assert producer.flush(120) == 0
+    assert producer.flush(600) == 0
 
 
 class Members:

@@ -54,7 +54,7 @@ REASONS = {
     "A dead group is not empty either, which the next guard checks.": without(
         "group is not dead", ("coordinator_accepts_standalone_commit",)
     ),
-    "A fenced member is no member, which the next guard checks.": [
+    "A fenced member is not a member, which the next guard checks.": [
         *without("instance id is known", ("coordinator_accepts_sync", *COMMITS)),
         *without("member is not fenced", ("coordinator_accepts_sync", *COMMITS)),
     ],
@@ -183,6 +183,9 @@ REASONS = {
     "No message is lost.": without("a message is in flight", ("network_loses_message",)),
     "A number is skipped: members of the other generation are rejected, and join again.": [
         "coordinator_replaces_static_member makes group.generation one more"
+    ],
+    "A number is skipped: an id is only compared with others, and the bounds count it.": [
+        "coordinator_issues_member_id makes consumers.ids one more"
     ],
     "A closed consumer has left: its abandoned request is rejected whatever it contains, or "
     "issues an id that expires.": [

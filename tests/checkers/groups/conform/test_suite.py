@@ -49,5 +49,5 @@ def test_each_kind_of_disagreement_fails_the_test_of_its_kind() -> None:
 
 
 def test_a_malformed_target_is_rejected_at_once() -> None:
-    with pytest.raises(SpecError, match="is no mapping from names of strategies to functions"):
+    with pytest.raises(SpecError, match="is not a mapping from names of strategies to functions"):
         conformance_tests([ASSIGNORS["range"]])  # type: ignore[arg-type]
