@@ -209,7 +209,7 @@ CONSUMER_PROTOCOL = (
     Wording(
         "converted",
         "[GroupId {group}] Converted the {_} group to a {_} group",
-        "3.7",
+        "4.0",
         "",
         f"{JAVA}.convertToConsumerGroup, convertToClassicGroup (KIP-848)",
     ),
@@ -299,7 +299,7 @@ KNOWN = tuple(
             "",
             f"{JAVA}.expireClassicGroupMemberHeartbeat",
         ),
-        ("[GroupId {_}] Static member {_}", "3.6", "", f"{JAVA}.consumerGroupLeave"),
+        ("[GroupId {_}] Static member {_}", "3.7", "", f"{JAVA}.consumerGroupLeave"),
         ("[GroupId {_}] Scanned {_} topics to refresh regular expressions {_}", "4.0", "", JAVA),
         ("[GroupId {_}] Computed {_}", "3.8", "", f"{JAVA}.consumerGroupHeartbeat"),
         ("[GroupId {_}] Member {_} new assignment state: {_}", "3.8", "", JAVA),

@@ -266,13 +266,14 @@ def test_a_closed_standard_input_is_refused(
     assert "standard input: it is closed" in ran.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "closed",
     [
         "<&- >&- 2>&-",
-        pytest.param("<&-", marks=pytest.mark.slow),
-        pytest.param(">&-", marks=pytest.mark.slow),
-        pytest.param("2>&-", marks=pytest.mark.slow),
+        "<&-",
+        ">&-",
+        "2>&-",
     ],
 )
 def test_closed_streams_do_not_change_the_exit_code(
@@ -319,7 +320,8 @@ def in_a_terminal(columns: int, *arguments: str) -> str:
     return printed.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize("columns", [40, pytest.param(70, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [40, 70])
 def test_lines_are_folded_on_a_narrow_terminal(columns: int) -> None:
     for arguments in (
         ["models", "replication"],

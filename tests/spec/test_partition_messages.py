@@ -64,6 +64,7 @@ def both(version: str, bounds: dict[str, int]) -> tuple[frozenset[Cluster], froz
     return states(PARTITION.system(version, bounds)), states(MESSAGES.system(version, bounds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "bounds"),
     [

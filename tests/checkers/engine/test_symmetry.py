@@ -292,8 +292,9 @@ def test_keys_do_not_affect_representatives(monkeypatch: pytest.MonkeyPatch) -> 
     assert with_keys.stands_for == without.stands_for == 1_568
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", [v.name for v in REPLICATION.variants])
-@pytest.mark.parametrize("keep_going", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("keep_going", [True, False])
 def test_learned_rules_find_as_many_orbits_as_the_kernel(variant: str, keep_going: bool) -> None:
     system = REPLICATION.system(variant)
     by_kernel, learned = (
@@ -315,6 +316,7 @@ def test_the_reference_engine_finds_as_many_orbits() -> None:
     assert verdicts[0].stands_for == run(system).distinct
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variant",
     [

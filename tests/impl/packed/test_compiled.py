@@ -117,11 +117,12 @@ def test_a_full_disk_does_not_stop_a_run(cache: Path) -> None:
     assert not list(cache.rglob("double.ready"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damaged",
     [
-        pytest.param(b"", marks=pytest.mark.slow),
-        pytest.param(b"\x80", marks=pytest.mark.slow),
+        b"",
+        b"\x80",
         b"no pickle",
     ],
 )

@@ -61,7 +61,8 @@ SYSTEMS = {
 }
 
 
-@pytest.mark.parametrize("keep_going", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("keep_going", [True, False])
 @pytest.mark.parametrize("system", SYSTEMS.values(), ids=SYSTEMS.keys())
 def test_an_interrupted_run_equals_an_uninterrupted_one(
     system: System[Any], keep_going: bool, tmp_path: Path

@@ -75,6 +75,7 @@ LARGE = {"partition", "offsets-topic"}
 """Models of which the fast suite compares the default variant alone."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "variant"),
     [
