@@ -67,11 +67,11 @@ def to_ms(stamp: re.Match[str], zone: tzinfo) -> int | None:
     where: tzinfo = zone if stamp["date"] else UTC
     if offset in ("Z", "UTC", "GMT"):
         where = UTC
-    elif offset:
-        hours, minutes = int(offset[:3]), int(offset[0] + offset[-2:])
-        where = timezone(timedelta(hours=hours, minutes=minutes))
     part = int((stamp["part"] or "0").ljust(3, "0")[:3])
     try:
+        if offset[:1] in ("+", "-"):
+            hours, minutes = int(offset[:3]), int(offset[0] + offset[-2:])
+            where = timezone(timedelta(hours=hours, minutes=minutes))
         return int(moment.replace(tzinfo=where).timestamp()) * 1000 + part
     except (OverflowError, ValueError):
         return None

@@ -69,6 +69,7 @@ def test_a_time_without_a_date_is_a_time_of_day() -> None:
         "no time",
         "[2024-13-41 13:00:00,123] INFO x",
         "[2024-05-01 99:00:00,123] INFO x",
+        "2024-05-01T13:00:00.123+99:00 INFO x",
         "{",
         "{}",
     ],
