@@ -242,8 +242,8 @@ def remarks(plan: Plan) -> list[str]:
         lines.append("It has members, so Kafka refuses to reset it: stop them, then plan again.")
     unknown = sum(move.found.start is None for move in plan.moves)
     if unknown:
-        starts = "start is unknown and counts" if unknown == 1 else "starts are unknown and count"
-        lines.append(f"{unknown} log {starts} as 0: give --starts.")
+        what = "log start" if unknown == 1 else "log starts"
+        lines.append(f"{unknown} unknown {what}, taken as 0: give --starts.")
     lines += [
         f"{move.found.partition}: {move.new} is outside the log; auto.offset.reset decides."
         for move in plan.moves

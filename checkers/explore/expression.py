@@ -21,9 +21,9 @@ from typing import Any
 import attrs
 
 from checkers.explore.evaluation import evaluate
-from checkers.explore.moves import code_of
 from checkers.explore.parser import BadExpression, Parser, Tree
 from spec.core import Always, Property, Reachable, SpecError, look_up
+from spec.core.errors import code_of
 from spec.core.schema import (
     Anything,
     Items,

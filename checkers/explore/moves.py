@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 import attrs
 
 from spec.core import Blocked, Choice, Limit, Rule, SpecError, System, Taken
-from spec.core.errors import place_to_blame
+from spec.core.errors import code_of
 from traces.story import choice_text
 
 MOST = 500
@@ -44,18 +43,6 @@ class Move:
     def choices(self) -> dict[str, str]:
         """Its choices, as texts."""
         return {name: choice_text(value) for name, value in self.taken.choices.items()}
-
-
-@contextmanager
-def code_of(what: str, *functions: Callable[..., Any]) -> Iterator[None]:
-    """Run code of the model: SpecError, in one line, if it raises an exception."""
-    try:
-        yield
-    except SpecError:
-        raise
-    except Exception as error:
-        where = place_to_blame(error, functions)
-        raise SpecError(f"{what} raised {type(error).__name__}: {error} ({where})") from error
 
 
 def moves_of(rule: Rule[Any], state: Any) -> list[Move]:

@@ -16,11 +16,12 @@ from typing import Any, TypeAlias
 import attrs
 
 from checkers.engine.verdict import DEADLOCK, fails
-from checkers.explore.moves import Move, all_moves, code_of, why_nothing
+from checkers.explore.moves import Move, all_moves, why_nothing
 from checkers.explore.seek import Found, Seeker
 from checkers.explore.session import Node, Session
 from checkers.explore.what_if import replay_under, variants_beside
 from spec.core import Always, Reachable, SpecError, look_up
+from spec.core.errors import code_of
 from traces.itf import parse, to_itf
 from traces.page import page
 from traces.story import Story, in_plain

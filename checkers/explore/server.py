@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import secrets
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -72,7 +73,7 @@ class Handler(BaseHTTPRequestHandler):
         kind = self.headers.get("Content-Type", "").partition(";")[0].strip()
         if kind != "application/json":
             self.refuse(415, "the request is not JSON")
-        elif not (length.isascii() and length.isdigit() and int(length) <= MOST_BYTES):
+        elif not (re.fullmatch("[0-9]{1,12}", length) and int(length) <= MOST_BYTES):
             self.refuse(413, "the request has no length, or is too long")
         else:
             self.respond_json(200, self.answer(self.rfile.read(int(length))))

@@ -8,8 +8,9 @@ from typing import Any
 
 import attrs
 
-from checkers.explore.moves import Move, code_of, enabled_moves, moves_of
+from checkers.explore.moves import Move, enabled_moves, moves_of
 from spec.core import Always, Model, SpecError, System, Taken, look_up
+from spec.core.errors import code_of
 from traces.difference import Piece, changed
 from traces.itf import Document, variables
 from traces.picture import Picture

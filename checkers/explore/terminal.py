@@ -67,7 +67,7 @@ class Terminal:
         if not name:
             return
         if name.isascii() and name.isdigit():
-            yield from self.take_number(int(name))
+            yield from self.take_number(number_of(name))
         elif name in COMMANDS:
             yield from COMMANDS[name](self, rest.strip())
         else:

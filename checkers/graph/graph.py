@@ -23,6 +23,7 @@ import numpy as np
 from checkers.engine.options import OnProgress, Progress
 from checkers.engine.run import has_kernel
 from spec.core import Choice, Liveness, Rule, SpecError, System, Taken
+from spec.core.errors import code_of
 from spec.core.rules import S
 
 if TYPE_CHECKING:
@@ -170,8 +171,9 @@ class Source(ABC, Generic[S]):
     def judged(self, prop: Liveness[S]) -> tuple[Numbers, Numbers]:
         """The states found so far that a liveness property begins in, and those that reach it."""
         states = [self.state(number) for number in range(len(self.keys))]
-        begun = [number for number, state in enumerate(states) if prop.begins(state)]
-        reached = [number for number, state in enumerate(states) if prop.reached(state)]
+        with code_of(f"property {prop.name}", prop.body):
+            begun = [number for number, state in enumerate(states) if prop.begins(state)]
+            reached = [number for number, state in enumerate(states) if prop.reached(state)]
         return np.array(begun, np.int64), np.array(reached, np.int64)
 
 

@@ -18,6 +18,7 @@ from checkers.graph.graph import BATCH, Key, Numbers, Source
 from impl.packed.compiled import Words
 from impl.packed.kernels import kernel_for
 from spec.core import Liveness, Reachable, Rule, System, Taken
+from spec.core.errors import code_of
 
 
 class Packed(Source[Any]):
@@ -282,4 +283,7 @@ class ByLearning(Packed):
             again = np.concatenate(lost)
             places, words = places[again], words[:, again].copy()
         for number in np.flatnonzero(masks >> FAILED_BIT & 1).tolist():
-            prop.body(self.state(begin + number))
+            state = self.state(begin + number)
+            with code_of(f"property {prop.name}", prop.body):
+                prop.begins(state)
+                prop.reached(state)

@@ -217,7 +217,8 @@ def event_of(name: str, fields: dict[str, Any], entry: Entry, line: Line, is_cli
 def split_partition(name: str) -> dict[str, Any]:
     """Topic and partition; a topic may contain dashes."""
     topic, _, number = name.rpartition("-")
-    return {"topic": topic, "partition": int(number)} if number.isdigit() else {"topic": name}
+    is_number = re.fullmatch("[0-9]{1,9}", number)
+    return {"topic": topic, "partition": int(number)} if is_number else {"topic": name}
 
 
 def named(events: list[Event], file: LogFile) -> list[Event]:

@@ -142,6 +142,13 @@ ENFORCED = Cause(
     "The application called enforceRebalance(). Kafka Streams does so to move tasks whose state "
     "has been restored (probing.rebalance.interval.ms), if a task is corrupted, and to shut down.",
 )
+DOWNGRADED = Cause(
+    "protocol downgraded",
+    "made the group go back to the classic protocol",
+    "group.consumer.migration.policy",
+    "The last member with group.protocol=consumer (KIP-848) is gone and members of the classic "
+    "protocol are left, so the group is converted, and rebalances.",
+)
 CAPACITY = Cause(
     "group.max.size",
     "made the group larger than group.max.size",
@@ -176,6 +183,7 @@ REASONS = (
     ),
     (r"Member (?P<member>\S+) joining group during", CHANGED),
     (r"Freshly-loaded group", CAPACITY),
+    (r"Downgrade group \S+ from consumer to classic", DOWNGRADED),
     (r"Error .* when storing group assignment.*\(member: (?P<member>[^)]*)\)", STORE),
 )
 

@@ -86,10 +86,13 @@ class ClientReader:
             one.end_ms = time_ms if one.end_ms is None else one.end_ms
 
     def finish(self, name: str) -> list[Round]:
-        """The rounds in the order of their times."""
+        """The rounds in the order of their times; one for each client that did not return."""
+        for attempt in self.attempts.values():
+            if attempt.trigger.cause.is_timeout:
+                self.rounds.append(Round("", "", attempt.trigger, start_ms=attempt.start_ms))
         for one in self.rounds:
             one.group = name
-        return sorted(self.rounds, key=lambda one: one.end_ms or 0)
+        return sorted(self.rounds, key=lambda one: one.end_ms or one.start_ms or 0)
 
 
 def cause_of(event: Event) -> Cause | None:

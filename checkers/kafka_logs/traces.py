@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -78,7 +79,8 @@ def replica_traces(events: Iterable[Event], *, unclean: bool = False) -> Iterato
         if "side" in event or not isinstance(event.get("partition"), int):
             continue
         key = event["topic"], event["partition"]
-        if event["event"] in REPLICA_STATES | {"log_deleted"} and event["node"].isdigit():
+        is_broker = re.fullmatch("[0-9]{1,9}", event["node"])
+        if event["event"] in REPLICA_STATES | {"log_deleted"} and is_broker:
             found.setdefault(key, []).append(event)
         elif event["event"] == "unclean_election":
             lossy.add(key)

@@ -7,6 +7,7 @@ A record may lack fields; a list is whole, or an object of the items that were o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
@@ -117,7 +118,8 @@ def pairs_of(observed: Any) -> list[tuple[Any, Any]] | None:
 
 def index_of(key: str, length: int) -> int | None:
     """An index below the length, from the name of an item."""
-    return int(key) if key.isascii() and key.isdigit() and int(key) < length else None
+    is_number = re.fullmatch("[0-9]{1,9}", key)
+    return int(key) if is_number and int(key) < length else None
 
 
 def differences(value: Any, observed: Any, path: str = "") -> Iterator[Difference]:
@@ -177,7 +179,7 @@ def plain_observed(observed: Any) -> Any:
         return None
     if isinstance(observed.get("#bigint"), str):
         digits = observed["#bigint"]
-        return int(digits) if len(digits) < 30 and digits.lstrip("-").isdigit() else digits
+        return int(digits) if re.fullmatch("-?[0-9]{1,30}", digits) else digits
     if isinstance(observed.get("#set"), list):
         return [plain_observed(item) for item in observed["#set"]]
     return {name: plain_observed(part) for name, part in observed.items()}

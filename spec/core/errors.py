@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,18 @@ def look_up(kind: str, name: str, table: Mapping[str, Any]) -> Any:
     else:
         hint = "there is none"
     raise SpecError(f"no {kind} named {name!r}: {hint}")
+
+
+@contextmanager
+def code_of(what: str, *functions: Callable[..., Any]) -> Iterator[None]:
+    """Run code of the model: SpecError, in one line, if it raises an exception."""
+    try:
+        yield
+    except SpecError:
+        raise
+    except Exception as error:
+        where = place_to_blame(error, functions)
+        raise SpecError(f"{what} raised {type(error).__name__}: {error} ({where})") from error
 
 
 def place_to_blame(error: BaseException, functions: Iterable[Callable[..., Any]]) -> str:

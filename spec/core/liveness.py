@@ -18,6 +18,7 @@ subscript of `WF_vars`). A fair *rule* is fair for each combination of its choic
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import GeneratorType
 from typing import Any, Generic, TypeAlias
 
 import attrs
@@ -50,9 +51,11 @@ def together(*rules: Rule[S], each: Sequence[str] = ()) -> Together[S]:
 
 def fair_tuple(given: Sequence[Any]) -> tuple[Any, ...]:
     """The fair rules of a property; SpecError if one is not a rule."""
+    if isinstance(given, Rule | Together):
+        raise SpecError("fair rules are a list, such as weakly_fair=[my_rule]")
     for one in given:
         if not isinstance(one, Rule | Together):
-            name = getattr(one, "__name__", repr(one))
+            name = getattr(one, "name", None) or getattr(one, "__name__", repr(one))
             raise SpecError(f"{name} cannot be fair: name a rule, or together(rules)")
     return tuple(given)
 
@@ -75,11 +78,22 @@ class Liveness(Generic[S]):
 
     def begins(self, s: S) -> bool:
         """Whether the property requires something from this state on, and is not satisfied yet."""
-        return not self.body(s)
+        return not self.reached(s)
 
     def reached(self, s: S) -> bool:
         """Whether this state satisfies it."""
-        return bool(self.body(s))
+        return self.judged(self.body(s))
+
+    def judged(self, condition: object) -> bool:
+        """The condition, which must have a value: None is a forgotten `return`."""
+        if condition is None or isinstance(condition, GeneratorType):
+            raise self.misstated(condition, "True or False")
+        return bool(condition)
+
+    def misstated(self, found: object, expected: str) -> SpecError:
+        """The error of a property whose function returns something else."""
+        what = "yields claims" if isinstance(found, GeneratorType) else f"returns {found!r}"
+        return SpecError(f"property {self.name} {what}, and should return {expected}")
 
 
 @attrs.frozen(eq=False)
@@ -88,12 +102,19 @@ class LeadsTo(Liveness[S]):
 
     def begins(self, s: S) -> bool:
         """Whether the first condition holds here, and the second does not."""
-        first, second = self.body(s)
-        return bool(first and not second)
+        first, second = self.conditions(s)
+        return first and not second
 
     def reached(self, s: S) -> bool:
         """Whether the second condition holds here."""
-        return bool(self.body(s)[1])
+        return self.conditions(s)[1]
+
+    def conditions(self, s: S) -> tuple[bool, bool]:
+        """Both conditions."""
+        found = self.body(s)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise self.misstated(found, "two conditions")
+        return self.judged(found[0]), self.judged(found[1])
 
 
 @attrs.frozen(eq=False)

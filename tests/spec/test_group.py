@@ -68,7 +68,9 @@ def test_the_repaired_rule_holds_in_the_same_bounds(variant: str) -> None:
     verdict = explore(
         GROUP.system(failing.parent, bounds_of(failing.violates)).with_properties(failing.violates)
     )
-    assert verdict.verdict == "holds"
+    assert verdict.violations == []
+    # In so small bounds a group may run out of ids before it settles, which decides nothing.
+    assert verdict.verdict == ("inconclusive" if "GroupSettles" in failing.violates else "holds")
 
 
 def bounds_of(expected: Mapping[str, object]) -> dict[str, int]:

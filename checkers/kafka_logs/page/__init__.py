@@ -184,14 +184,15 @@ def bands(rounds: Sequence[Round], scale: Scale, height: float) -> Iterator[str]
         met = [one.trigger.cause, *(departure.cause for departure in one.departed)]
         is_fault = any(cause.is_timeout for cause in met)
         kind = "band fault" if is_fault else "band"
-        says = f"generation {one.generation}, {duration(one.took_ms)}: {headline(one)}"
+        generation = "?" if one.generation is None else str(one.generation)
+        says = f"generation {generation}, {duration(one.took_ms)}: {headline(one)}"
         yield (
             f"<rect class='{kind}' x='{left}' y='14' width='{max(right - left, 2)}' "
             f"height='{height - 14}'><title>{in_markup(says)}</title></rect>"
         )
         if left >= free:
-            yield f"<text class='generation' x='{left}' y='11'>{one.generation}</text>"
-            free = left + 9 * len(str(one.generation)) + 4
+            yield f"<text class='generation' x='{left}' y='11'>{generation}</text>"
+            free = left + 9 * len(generation) + 4
 
 
 def axis(scale: Scale, zone: tzinfo, height: float) -> str:

@@ -104,6 +104,7 @@ def test_where_behaviours_part_is_listed() -> None:
     [
         ("0", "no rule has the number 0"),
         ("99", "no rule has the number 99"),
+        ("9" * 5000, "a number is needed"),
         ("fill_smal", "did you mean fill_small"),
         ("walkk", "did you mean walk"),
         ("fill_small x=1", "fill_small has no choice x=1 here"),

@@ -283,6 +283,34 @@ def test_a_fair_function_that_is_no_rule_is_rejected() -> None:
         leads_to(weakly_fair=[explore])(lambda s: (True, True))  # type: ignore[arg-type]
 
 
+def test_a_fair_rule_without_a_list_is_rejected() -> None:
+    with pytest.raises(SpecError, match="fair rules are a list"):
+        leads_to(weakly_fair=serve)(lambda s: (True, True))  # type: ignore[arg-type]
+
+
+def raises(s: Any) -> bool:
+    return bool(s.no_such_field)
+
+
+@pytest.mark.parametrize("engine", ["reference", "native"])
+@pytest.mark.parametrize(
+    ("kind", "body", "says"),
+    [
+        (LeadsTo, lambda s: s.x > 1, "Stated returns False, and should return two conditions"),
+        (LeadsTo, lambda s: (yield "x", True), "Stated yields claims, and should return two"),
+        (InfinitelyOften, lambda s: None, "Stated returns None, and should return True or False"),
+        (EventuallyAlways, lambda s: (yield "x", True), "yields claims, and should return True"),
+        (EventuallyAlways, raises, "Stated raised AttributeError: .* \\(test_liveness.py, line"),
+    ],
+)
+def test_a_misstated_property_is_reported_in_one_line(
+    kind: Any, body: Any, says: str, engine: str
+) -> None:
+    system = model_of([leading("up", 0, 1)], kind("Stated", body)).system()
+    with pytest.raises(SpecError, match=says):
+        run(system, Options(engine=engine))
+
+
 def test_an_unknown_choice_is_rejected() -> None:
     with pytest.raises(SpecError, match="serve has no choice clerk"):
         together(serve, each=["clerk"])

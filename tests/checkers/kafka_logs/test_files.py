@@ -111,6 +111,14 @@ def test_lines_that_look_like_the_protocol_are_counted_with_samples(tmp_path: Pa
     assert [(s["count"], s["line"]) for s in report["samples"]] == [(3, 1)]
 
 
+@pytest.mark.parametrize("number", ["9" * 5000, "²", ""])
+def test_a_partition_without_a_number_is_a_name(tmp_path: Path, number: str) -> None:
+    said = f"[Partition orders-{number} broker=1] ISR updated to 1,2 and version updated to 3"
+    text = f"[2024-05-01 12:00:00,000] INFO {said} (kafka.cluster.Partition)\n"
+    [event] = read(write(tmp_path / "server.log", text)).events
+    assert "partition" not in event or event["partition"] == f"orders-{number}"
+
+
 @pytest.mark.parametrize("option", ["server.log", "=server.log", "1="])
 def test_a_malformed_broker_is_refused(option: str) -> None:
     with pytest.raises(SpecError, match="--broker takes ID=FILE"):

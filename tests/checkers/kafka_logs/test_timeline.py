@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -121,6 +122,23 @@ def test_the_consumer_protocol_of_kip_848_has_its_epochs() -> None:
     ]
 
 
+def test_a_client_that_left_at_a_timeout_and_has_not_returned_is_told(tmp_path: Path) -> None:
+    log = tmp_path / "consumer.log"
+    log.write_text(
+        "2024-03-05 09:05:10,000 [main] WARN o.a.k.ConsumerCoordinator - [Consumer clientId=c1, "
+        "groupId=g] consumer poll timeout has expired. This means the time between subsequent "
+        "calls to poll() was longer than the configured max.poll.interval.ms, which typically "
+        "implies that the poll loop is spending too much time processing messages. You can address "
+        "this either by increasing max.poll.interval.ms or by reducing the maximum size of batches "
+        "returned in poll() with max.poll.records.\n"
+    )
+    found = timeline_of(read(log))
+    [one] = found.groups[0].rounds
+    assert (one.generation, one.trigger.cause.name, one.trigger.members) == (None, POLL, ("c1",))
+    assert "generation ?, not ended: c1 did not poll" in "\n".join(lines(found))
+    assert "None" not in timeline_page(found)
+
+
 def test_of_clients_that_share_an_id_none_is_said_to_come_back() -> None:
     """By default, each process with one Java consumer has the client id consumer-GROUP-1."""
 
@@ -162,6 +180,7 @@ REASONS = {
     "Removing member a-1 on LeaveGroup; client reason: the consumer is being closed": CLOSED,
     "Removing member a-1 on LeaveGroup; client reason: consumer poll timeout has expired.": POLL,
     "explicit `LeaveGroup` request for (a-1) members.": LEFT,
+    "Downgrade group g from consumer to classic.": "protocol downgraded",
     "Removing Set(a-1) on pending sync request expiration": "pending sync",
     "leader a-1 re-joining group during Stable": "leader re-joined",
     "Updating metadata for member a-1 during Stable; client reason: rebalance enforced by user": (

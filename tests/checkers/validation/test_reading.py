@@ -53,6 +53,20 @@ def test_a_line_that_is_no_event_is_counted_and_leaves_the_trace_undecided(
     assert record["problems"][0]["samples"][0]["line"] == 14
 
 
+@pytest.mark.parametrize(
+    "observed",
+    [
+        {"consumers": {"9" * 5000: {}}},
+        {"consumers": {"²": {}}},
+        {"group": {"generation": {"#bigint": "²"}}},
+        {"group": {"generation": {"#bigint": "9" * 5000}}},
+    ],
+)
+def test_digits_that_are_no_number_are_rejected(observed: dict[str, Any]) -> None:
+    line = json.dumps({"state": observed}).encode()
+    assert verdict_on([*lines(), line])["verdict"] == "rejected"
+
+
 def test_a_rejection_before_a_bad_line_stands_and_after_it_is_inconclusive() -> None:
     good = lines()
     wrong = b'{"state": {"group": {"generation": 99}}}\n'
