@@ -286,7 +286,9 @@ def print_summary(summary: dict[str, Any], out: str) -> None:
         say(f"And {more:,} more problems.")
     if not summary["problems"]:
         say("No problem was found.")
-    say(f"Written: {out}, {summary['replicas']:,} replicas of {summary['partitions']:,} partitions")
+    partitions = summary["partitions"]
+    of = "1 partition" if partitions == 1 else f"{partitions:,} partitions"
+    say(f"Written: {out}, {summary['replicas']:,} replicas of {of}")
 
 
 @click.command(name="spark_check.logs")

@@ -233,10 +233,11 @@ def sentences(rebalance: Rebalance, *, had: bool) -> list[str]:
         lines.append(f"Moves: {len(rebalance.moves)} partitions change owner, {stay} stay.")
         lines += listed([f"    {m.what}  {m.source} → {m.destination}" for m in rebalance.moves])
     if rebalance.withheld:
-        lines.append(
-            f"Withheld: {len(rebalance.withheld)} partitions, until their owners revoke them; "
-            "the next round assigns them."
-        )
+        count = len(rebalance.withheld)
+        held = f"{count} partitions, until their owners revoke them; the next round assigns them."
+        if count == 1:
+            held = "1 partition, until its owner revokes it; the next round assigns it."
+        lines.append(f"Withheld: {held}")
         lines += listed([f"    {tp}" for tp in rebalance.withheld])
     return lines
 

@@ -143,7 +143,7 @@ def parse_describe(text: str) -> list[Group]:
                 raise SpecError(f"line {number}: {error}") from None
     if not rows and not states:
         raise SpecError(
-            "there is no group: the output of kafka-consumer-groups --describe is expected"
+            "no group found: the output of kafka-consumer-groups --describe is expected"
         )
     if unnamed_tables > 1 or (unnamed_tables and len(states) > 1):
         raise SpecError("tables without the column GROUP: give each in a file of its own")

@@ -193,7 +193,7 @@ HEADER, ROW = next(pair for pair in ROWS if pair[1].startswith("billing"))
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "there is no group"),
+        ("", "no group found"),
         ("hello\n", "line 1: neither"),
         ("Error: Executing consumer group command failed due to x\n", "Kafka's tool failed"),
         (f"{HEADER}\n{ROW}\n{ROW}\n", "has orders-0 twice"),
