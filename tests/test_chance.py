@@ -37,6 +37,7 @@ def module_of_constants(folder: Path) -> ModuleType:
     return importlib.util.module_from_spec(spec)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_off", [True, False])
 def test_imports_do_not_change_what_hypothesis_generates(
     is_off: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

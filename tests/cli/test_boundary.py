@@ -91,6 +91,7 @@ def test_deeply_nested_documents_are_refused(
     assert "nested" in ran.err
 
 
+@pytest.mark.slow
 def test_documents_nested_up_to_the_limit_are_shown(kspec: Kspec) -> None:
     for depth in range(MOST_LEVELS):
         value = "[" * depth + "]" * depth if depth else "1"
@@ -134,6 +135,7 @@ def test_pythons_extensions_of_json_are_refused(kspec: Kspec, value: str) -> Non
 # -- cut short -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @fuzz
 @given(cut=st.integers(0, len(DESCRIBED) - 1))
 def test_a_truncated_list_of_leaders_is_refused_or_complete(kspec: Kspec, cut: int) -> None:
@@ -200,6 +202,7 @@ def test_a_byte_order_mark_is_ignored(kspec: Kspec) -> None:
     assert answers[0] == answers[1]
 
 
+@pytest.mark.slow
 @fuzz
 @given(st.binary(max_size=60).map(lambda raw: raw + b"\0"))
 def test_a_binary_file_is_refused_as_a_model(kspec: Kspec, raw: bytes) -> None:
@@ -213,6 +216,7 @@ control_characters = st.sampled_from("\x00\x07\x08\t\x1b\x7f\x9b\x9d\u2028\u202e
 hostile = st.lists(control_characters | st.characters(), min_size=1, max_size=6).map("".join)
 
 
+@pytest.mark.slow
 @fuzz
 @given(words=hostile)
 def test_control_characters_never_reach_the_terminal(kspec: Kspec, words: str) -> None:

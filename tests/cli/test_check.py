@@ -42,6 +42,7 @@ def test_kip_320_holds_within_bounds(kspec: Kspec) -> None:
     assert verdict["bounds"] == {"brokers": 2, "log_size": 2, "max_records": 2, "max_epoch": 1}
 
 
+@pytest.mark.slow
 def test_a_liveness_property_that_the_bounds_cannot_decide_is_named(kspec: Kspec) -> None:
     small = ("check", "group", "--set", "consumers=1", "--set", "crashes=0")
     ran = kspec(*small)
@@ -78,6 +79,7 @@ def test_property_none_explores_only(kspec: Kspec) -> None:
     assert (ran.code, json.loads(ran.out)["distinct"]) == (0, 16)
 
 
+@pytest.mark.slow
 def test_only_the_named_properties_are_checked(kspec: Kspec) -> None:
     ran = kspec(
         "check",
@@ -147,6 +149,7 @@ def test_without_a_counterexample_no_file_is_written(kspec: Kspec) -> None:
 # -- variants that must fail, where they do not --------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_bounds_that_show_an_expected_violation_are_reported(kspec: Kspec) -> None:
     ran = kspec("check", "replication", "--variant", "kip-320-first-try", "--set", "brokers=2")
     assert ran.code == 0
@@ -307,6 +310,7 @@ def test_a_closed_pipe_is_not_an_error(shell: Shell, tmp_path: Path) -> None:
     assert (tmp_path / "t.json").exists()
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_reported_in_one_line(shell: Shell) -> None:
     ran = shell("kspec check die-hard --json > /dev/full; echo $?")
     assert ran.stdout == "151\n"
@@ -377,6 +381,7 @@ def test_symmetry_is_refused_for_a_model_that_declares_none(kspec: Kspec) -> Non
         assert (ran.code, ran.out, ran.err.count("\n")) == (151, "", 1)
 
 
+@pytest.mark.slow
 def test_rules_that_were_never_enabled_are_listed_after_a_complete_run(kspec: Kspec) -> None:
     never = "Rules that were never enabled"
     run = ("check", "replication", "--set", "brokers=1")

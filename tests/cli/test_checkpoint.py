@@ -31,6 +31,7 @@ def counts(record: dict[str, Any]) -> dict[str, Any]:
     return {name: record[name] for name in names}
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_and_reports_the_disk_space(kspec: Kspec) -> None:
     whole = kspec(*SMALL, "--json")
     ended = kspec(*SMALL, "--json", "--max-depth", "3", "--checkpoint", "new/run")
@@ -100,6 +101,7 @@ def test_a_checkpoint_names_no_file_to_be_executed(kspec: Kspec) -> None:
     assert ran.err == "kspec: run holds a run of ./own.py, a model of your own: name it\n"
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_its_first_level_restarts(kspec: Kspec) -> None:
     Path("run").mkdir()
     assert kspec(*SMALL, "--resume", "run").code == 0

@@ -21,6 +21,7 @@ def test_a_folded_graph_is_listed(kspec: Kspec) -> None:
     assert "coordinator_accepts_sync" in done.out
 
 
+@pytest.mark.slow
 def test_the_pictures_of_the_page_are_what_the_command_writes(kspec: Kspec) -> None:
     pictures = Path(__file__).parents[2] / "docs" / "images"
     group = ("group", "--by", "group.state", "--set", "consumers=1")

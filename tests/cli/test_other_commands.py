@@ -286,6 +286,7 @@ def test_mutants_that_an_interrupted_mutation_skipped_are_not_stale(
     assert (report.stale, report.stopped_by) == ([], "interrupted")
 
 
+@pytest.mark.slow
 def test_a_mutation_report_is_printed_as_json(kspec: Kspec) -> None:
     report = json.loads(kspec("mutate", "counter", "--json").out)
     assert {o["fate"] for o in report["outcomes"]} == {"killed"}

@@ -115,6 +115,7 @@ def test_ctrl_c_ends_a_mutation_and_its_workers_with_what_was_found(tmp_path: Pa
         os.killpg(running.pid, 0)
 
 
+@pytest.mark.slow
 def test_an_edited_rule_is_explored_by_itself(
     kspec: Kspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

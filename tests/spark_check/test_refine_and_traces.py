@@ -99,6 +99,7 @@ def test_a_difference_is_drawn_and_written_and_ends_with_12(
     assert document["states"][-1]["mbt::actionTaken"] == "controller_elects_leader"
 
 
+@pytest.mark.slow
 def test_an_interrupted_comparison_reports_the_compared_levels(
     at_prompt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -207,6 +207,7 @@ def test_check_learning_is_rejected_with_a_kernel(tmp_path: Path) -> None:
     assert run(system, options).statistics["learned"]["checked"]
 
 
+@pytest.mark.slow
 def test_either_engine_resumes_a_learned_run_of_the_other(tmp_path: Path) -> None:
     for system in (odd_models.SHELF.system(), WATERMARKS.system(None, {"records": 2})):
         folder = tmp_path / system.model.name
@@ -376,6 +377,7 @@ def test_decoding_calls_only_classes_of_states() -> None:
             class_of(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", [DIE_HARD.system(), REPLICATION.system(None, {"brokers": 2})])
 def test_levels_are_a_table_with_a_column_for_each_field(
     tmp_path: Path, system: System[Any]

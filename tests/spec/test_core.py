@@ -168,6 +168,7 @@ def test_a_guard_that_narrows_returns_the_value() -> None:
     assert narrowing.attempt(Door(), (None,)) == Blocked("key is labelled")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_every_guard_evaluated_in_a_model_is_named_in_its_text(name: str) -> None:
     model = find_model(name)

@@ -46,6 +46,7 @@ FAILING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", FAILING)
 def test_each_fault_violates_its_named_property(variant: str) -> None:
     expected = GROUP.variant(variant).violates
@@ -79,6 +80,7 @@ def bounds_of(expected: Mapping[str, object]) -> dict[str, int]:
     return dict(bounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["eager", "cooperative", "scala"])
 @pytest.mark.parametrize(
     "bounds",
@@ -95,12 +97,14 @@ def test_a_group_settles_once_no_more_faults_occur(bounds: dict[str, int], varia
     assert [count.cut_off for count in verdict.liveness] == [0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["eager", "scala"])
 def test_two_eager_consumers_settle(variant: str) -> None:
     system = GROUP.system(variant, WITHOUT_FAULTS).with_properties(["GroupSettles"])
     assert explore(system).verdict == "holds"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generations", [3, 5])
 def test_whether_two_cooperative_consumers_settle_is_undecided(generations: int) -> None:
     """A heartbeat error of the last rebalance can begin the next one, in every generation."""
@@ -109,6 +113,7 @@ def test_whether_two_cooperative_consumers_settle_is_undecided(generations: int)
     assert (verdict.verdict, verdict.violations) == ("inconclusive", [])
 
 
+@pytest.mark.slow
 def test_exhausted_bounds_do_not_count_as_settled() -> None:
     system = GROUP.system("eager", {"consumers": 1}).with_properties(["GroupSettles"])
     verdict = explore(system)

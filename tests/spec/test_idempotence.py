@@ -118,6 +118,7 @@ REPAIRED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "prop", "successor"), REPAIRED)
 def test_the_successor_repairs_it_within_the_same_bounds(
     name: str, prop: str, successor: str
@@ -138,11 +139,13 @@ def test_without_timeouts_2_5_retries_without_end_and_4_5_does_not() -> None:
     assert violated("kafka-4.5", WITHOUT_TIMEOUTS, "RecordsAreReported") == {}
 
 
+@pytest.mark.slow
 def test_one_request_in_flight_keeps_the_order_of_callbacks() -> None:
     assert violated("kafka-4.5", {"in_flight": 1}, *(p.name for p in IDEMPOTENCE.properties)) == {}
     assert violated("kafka-4.5", {"in_flight": 1}, "CallbacksInOrder") == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bounds", "states"),
     [({"expirations": 1}, 7), ({"disconnects": 2}, 15), ({"others": 1}, 18)],

@@ -20,6 +20,7 @@ LOG_RECOVERY = find_model("log-recovery")
 NAMES = [variant.name for variant in LOG_RECOVERY.variants]
 
 
+@pytest.mark.slow
 def test_the_counts_at_the_default_bounds() -> None:
     verdict = explore(LOG_RECOVERY.system().with_all_properties())
     assert (verdict.verdict, verdict.distinct, verdict.generated, verdict.depth) == (
@@ -84,6 +85,7 @@ def as_segment(files: SegmentFiles) -> Segment:
     return attrs.evolve(made, batches=batches, offset_index=index)
 
 
+@pytest.mark.slow
 def test_recovery_is_that_of_the_functions() -> None:
     """From every state after a crash, the rule and `spec.storage.recovery.load` agree."""
     compared = 0

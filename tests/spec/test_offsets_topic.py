@@ -55,6 +55,7 @@ logs = st.lists(records, max_size=12).map(log_of)
 # -- the log ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(logs, st.lists(st.tuples(st.integers(0, 13), st.booleans()), max_size=5))
 def test_compaction_changes_nothing_for_a_reader(
     log: OffsetsLog, cleanings: list[tuple[int, bool]]
@@ -68,6 +69,7 @@ def test_compaction_changes_nothing_for_a_reader(
         assert read(log) == seen
 
 
+@pytest.mark.slow
 @given(logs, st.integers(0, 13))
 def test_compaction_leaves_one_entry_of_each_key_at_its_offset(log: OffsetsLog, end: int) -> None:
     left = compact(log, end)

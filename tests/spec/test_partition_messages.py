@@ -120,6 +120,7 @@ def test_counterexamples_are_longer_message_by_message(version: str, name: str, 
     assert violation.states == short < expected.states
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["AcknowledgedRecordsKept", "FencedBrokerNotInIsr"])
 def test_what_only_a_late_fetch_violates_holds_without_it(name: str) -> None:
     expected = MESSAGES.variant("kafka-2.1-late-requests").violates[name]
@@ -192,6 +193,7 @@ def test_a_mistake_in_the_short_form_is_found(
     assert short == without_messages(long) != states(mistaken)
 
 
+@pytest.mark.slow
 def test_a_late_fetch_of_a_stopped_process_reaches_more_states() -> None:
     short = states(PARTITION.system("kafka-2.1", CRASH))
     late = without_messages(states(MESSAGES.system("kafka-2.1-late-requests", CRASH)))

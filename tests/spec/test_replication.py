@@ -128,6 +128,7 @@ def test_orbits_are_those_of_tlc_by_the_declaration_alone(
     assert (verdict.distinct, verdict.stands_for) == (orbits, distinct)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["kip-320", "kip-279"])
 def test_records_are_committed_and_replicas_converge(variant: str) -> None:
     system = REPLICATION.system(variant, {"max_records": 1, "log_size": 1})

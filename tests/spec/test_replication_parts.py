@@ -91,6 +91,7 @@ def test_truncation_under_kip_320_is_what_the_exchange_of_epochs_finds() -> None
     assert diverging > 50
 
 
+@pytest.mark.slow
 def test_a_truncation_moves_the_high_watermark_as_after_truncation_does() -> None:
     lowered = 0
     for s, after, _, follower in truncations():

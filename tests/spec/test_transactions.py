@@ -132,6 +132,7 @@ def test_every_version_is_explored_at_the_default_bounds(variant: str) -> None:
     assert {violation.name for violation in verdict.violations} <= allowed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", [v.name for v in TRANSACTIONS.variants if v.violates])
 def test_every_variant_violates_what_it_declares(variant: str) -> None:
     declared = TRANSACTIONS.variant(variant).violates

@@ -64,6 +64,7 @@ def test_values_without_an_itf_form_are_refused() -> None:
         encode(1.5)
 
 
+@pytest.mark.slow
 def test_itf_py_reads_our_files(lost_record: dict[str, Any]) -> None:
     trace = itf_py.trace_from_json(lost_record)
     assert len(trace.states) == 9

@@ -75,6 +75,7 @@ def traces_of(model: Model[Any], states: int) -> Iterator[Any]:
             yield json.loads(json.dumps(to_itf(backend.way_to(state))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_traces_of_every_variant_are_valid(name: str) -> None:
     model = find_model(name)

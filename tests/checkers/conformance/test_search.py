@@ -83,6 +83,7 @@ def test_a_broker_without_describe_groups_is_compared(kspec: Kspec) -> None:
     assert len(json.loads(ran.out)["differences"]) >= 2
 
 
+@pytest.mark.slow
 def test_the_command_compares_a_broker(embedded: str, kspec: Kspec) -> None:
     ran = kspec("conform", "broker", embedded, "--histories", "4", "--coverage")
     assert ran.code == 0, ran.err

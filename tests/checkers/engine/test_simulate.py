@@ -21,6 +21,7 @@ from spec.replication import REPLICATION
 from traces.trace import between
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_walks() -> None:
     def walked(seed: int) -> tuple[object, ...]:
         v = simulate(REPLICATION.system(), Sampling(walks=20, seed=seed))
@@ -63,6 +64,7 @@ def test_walks_prefer_new_states() -> None:
     assert verdict.distinct > 3000
 
 
+@pytest.mark.slow
 def test_a_small_system_is_simulated_without_compiled_code() -> None:
     compiled: list[None] = []
     for system, few in ((examples.DIE_HARD.system(), 1000), (REPLICATION.system(), 10)):
@@ -117,6 +119,7 @@ def test_a_violating_walk_is_shrunk_to_a_violating_behaviour(seed: int) -> None:
     assert 9 <= violation.states <= 14, "the shortest that there is has 9"
 
 
+@pytest.mark.slow
 def test_a_long_walk_to_the_solution_is_shrunk_to_a_shortest_one() -> None:
     for seed in range(5):
         verdict = simulate(examples.DIE_HARD.system(), Sampling(walks=1000, seed=seed))

@@ -282,6 +282,7 @@ def test_the_random_models_are_not_all_too_large_or_trivial() -> None:
     assert sum(20 < size < 1_500 for size in sizes) >= 8
 
 
+@pytest.mark.slow
 def test_keys_do_not_affect_representatives(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without keys all orders are tried, and the same representatives are found."""
     system = TWO_PHASE_COMMIT.system(bounds={"managers": 4})
@@ -346,6 +347,7 @@ def test_counts_do_not_depend_on_workers() -> None:
     assert traces[0] == traces[1]
 
 
+@pytest.mark.slow
 def test_auto_counts_orbits_whichever_engine_it_chooses() -> None:
     for managers, engine in ((2, "reference"), (5, "learned")):
         system = TWO_PHASE_COMMIT.system(bounds={"managers": managers})

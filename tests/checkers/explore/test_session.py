@@ -119,6 +119,7 @@ def test_a_blocked_move_and_a_wrong_number_are_refused() -> None:
         visited.move(visited.first, "leader_appends", 7)
 
 
+@pytest.mark.slow
 def test_a_walk_is_repeated_by_its_seed_and_ends_where_a_property_fails() -> None:
     visited = Session(DIE_HARD.system())
     one, again = (visited.walk(visited.first, 500, 3) for _ in range(2))

@@ -83,6 +83,7 @@ def test_a_cover_of_a_model_takes_every_step_with_the_fewest_steps(model: str) -
     assert sum(map(len, traces)) == fewest_steps(graph)
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(0, 7), max_size=4, unique=True), min_size=8, max_size=8))
 def test_a_cover_of_any_graph_takes_every_step_with_the_fewest_steps(
     ways: list[list[int]],

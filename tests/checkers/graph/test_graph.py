@@ -59,6 +59,7 @@ def both(system: System[Any]) -> Graph[Any]:
     return learned
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "variant", "bounds", "states"),
     [
@@ -179,6 +180,7 @@ def test_an_exception_in_a_rule_is_raised(make: Callable[[System[Any]], Any]) ->
 # -- states, nearest first -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_states_are_found_nearest_first_and_level_by_level() -> None:
     system = GROUP.system("eager", SMALL_GROUP)
     by_rules = list(states_of(system, by_rules=True))

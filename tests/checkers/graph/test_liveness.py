@@ -163,6 +163,7 @@ def test_compiled_passes_give_the_same_verdict(monkeypatch: pytest.MonkeyPatch) 
         assert again.liveness == verdict.liveness
 
 
+@pytest.mark.slow
 def test_a_search_that_is_given_up_reports_a_fair_lasso(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lasso, "MOST_WORK", -1)
     for seed in range(120):

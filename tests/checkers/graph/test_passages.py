@@ -119,6 +119,7 @@ def test_the_random_systems_are_not_trivial() -> None:
     assert any(one.some_rules - one.rules.keys() for one in several)
 
 
+@pytest.mark.slow
 def test_every_loss_of_kip_101_elects_twice() -> None:
     model = find_model("replication")
     system = model.system("kip-101").with_properties(["StrongIsr"])

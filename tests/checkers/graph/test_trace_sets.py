@@ -48,6 +48,7 @@ def all_by_rules(system: System[Any], length: int) -> Iterator[tuple[Any, ...]]:
         yield from onward((state,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0, 1, 5])
 def test_all_traces_are_those_that_the_rules_allow(length: int) -> None:
     made = states_of(GRAPH, all_up_to(GRAPH, length, 10_000))

@@ -70,6 +70,7 @@ def test_more_states_than_allowed_are_an_error() -> None:
 # -- the states of a group --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_exactly_the_legal_transitions_of_a_group_occur() -> None:
     """In two small sets of bounds: with a static member that crashes, and with a failover."""
     systems = [GROUP.system(None, bounds) for bounds in GROUP.baseline.bounds[1:3]]

@@ -81,6 +81,7 @@ def test_a_stale_generation_that_is_answered_without_an_error_is_rejected() -> N
     assert [one.verdict for one in found].count("rejected") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_logs_of_real_consumers_are_accepted(version: str) -> None:
     found = verdicts("consumer-log", read(*clients(version)), "consumer")

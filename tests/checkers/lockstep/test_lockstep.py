@@ -191,6 +191,7 @@ def test_several_differences_are_collected_on_request() -> None:
     assert [len(difference.steps) for difference in found] == [1, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_difference_is_saved_as_a_trace_that_replays(tmp_path: Path) -> None:
     file = tmp_path / "story.itf.json"
     with pytest.raises(Differs) as differs:
@@ -218,6 +219,7 @@ class Partly(LocksAdapter):
         return state.holder
 
 
+@pytest.mark.slow
 def test_an_unmodelled_step_is_skipped_and_counted() -> None:
     compared = compare_everywhere(Partly(), SYSTEM)
     assert compared.differences == []
@@ -258,6 +260,7 @@ class NoSubject(Adapter[Any, list[int]]):
         return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [COUNTER, DIE_HARD])
 def test_a_walk_restarts_where_no_step_is_enabled(model: Any) -> None:
     compared = walk_in_step(NoSubject(), model.system(), FEW)

@@ -80,6 +80,7 @@ def refined(subject: str, model: str = "replication", settings: Any = SMALL) -> 
     return refine(Work(Named.of(model, find_system(model, None, settings)), subject))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("subject", ["kernel", f"{HERE}:FAULTLESS"])
 def test_a_correct_kernel_has_no_differences(subject: str) -> None:
     found = refined(subject)

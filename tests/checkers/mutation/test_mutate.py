@@ -48,6 +48,7 @@ def test_a_part_is_replaced_at_its_path() -> None:
         assert pattern(path) == ("views", "hw")
 
 
+@pytest.mark.slow
 def test_every_guard_but_limits_and_every_field_of_an_effect_has_a_mutant() -> None:
     system = REPLICATION.system("kip-320", {"brokers": 2})
     found = {m.name for m in mutants(system)}
@@ -120,6 +121,7 @@ def test_two_brokers_kill_all_but_four_mutants_of_kip_320(small_world: Report) -
     assert small_world.stale == []
 
 
+@pytest.mark.slow
 def test_a_killed_mutant_names_the_property(small_world: Report) -> None:
     killed = {o.mutant: o for o in small_world.having("killed")}
     guard = "every ISR member is in the leader's epoch"

@@ -175,6 +175,7 @@ def test_crlf_and_squeezed_blanks_read_the_same(each: dict[str, Any]) -> None:
             assert re.search(r"my group|shipping app|\t", squeezed)  # a blank within a cell
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", ["2.8.2", "4.1.0"])
 def test_the_beginning_of_a_file_has_no_other_rows(release: str) -> None:
     [text] = [e["output"] for e in outputs(ALL, without=("--offsets",)) if e["release"] == release]

@@ -89,6 +89,7 @@ def test_the_placement_oracle_answers_as_kafka_does() -> None:
     assert ask(oracle, "murmur2", key="MjE=") == -973932308  # "21", from Kafka's UtilsTest
 
 
+@pytest.mark.slow
 def test_the_assignors_oracle_answers_as_kafka_does() -> None:
     oracle = find_oracle("assignors")
     cases = json.loads((CASES / "assignors_racks.json").read_text("utf-8"))["cases"]

@@ -138,6 +138,7 @@ def compare(steps: list[dict[str, Any]], seen: Counter[str]) -> None:
     assert armed == useful
 
 
+@pytest.mark.slow
 def test_histories_and_deadlines_equal_those_of_the_coordinator() -> None:
     seen: Counter[str] = Counter()
     for number in range(40):

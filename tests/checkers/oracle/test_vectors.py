@@ -47,6 +47,7 @@ def test_a_larger_count_begins_with_the_same_vectors(name: str) -> None:
     assert list(vectors(name, 3, 6)) != first
 
 
+@pytest.mark.slow
 def test_histories_do_not_depend_on_the_hash_seed() -> None:
     code = "from checkers.oracle.vectors import document; print(document('group', 12, 1), end='')"
     seed = "1" if os.environ.get("PYTHONHASHSEED") == "2" else "2"

@@ -121,6 +121,7 @@ def test_swapped_lines_are_rejected() -> None:
     assert rejected_at(lines) == (place + 1, "events are in the order of their sequence")
 
 
+@pytest.mark.slow
 def test_a_session_does_not_expire_early() -> None:
     """The clients' session timeout is six seconds; the killed one is removed after it."""
     lines = load(TRACE)

@@ -43,6 +43,7 @@ def test_same_for_any_group(strategy: str, group: AssignorInput) -> None:
     both_agree(strategy, group)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", RACK_AWARE)
 @given(group=groups().flatmap(on_racks))
 @settings(max_examples=40)

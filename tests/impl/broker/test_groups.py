@@ -343,6 +343,7 @@ def test_the_offsets_topic_is_compacted(monkeypatch: pytest.MonkeyPatch) -> None
     assert scene.broker.groups.states()["readers"]["offsets"] == {"orders-0": 249}
 
 
+@pytest.mark.slow
 def test_clients_of_members_that_are_gone_are_forgotten(scene: Scene) -> None:
     for _ in range(1_100):
         member, _ = scene.member()

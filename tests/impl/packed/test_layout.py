@@ -25,6 +25,7 @@ def layouts(draw: st.DrawFn) -> Layout:
     )
 
 
+@pytest.mark.slow
 @given(layouts(), st.data())
 def test_unpacking_inverts_packing(words: Layout, data: st.DataObject) -> None:
     values = {

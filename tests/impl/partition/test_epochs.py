@@ -83,6 +83,7 @@ LOG_CHANGES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(LOG_CHANGES, max_size=12), st.integers(0, 4))
 def test_the_log_agrees_with_the_specification(
     changes: list[tuple[str, int, int]], at_most: int

@@ -141,6 +141,7 @@ OFFSETS = st.integers(-1, 12)
 HISTORIES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(
     HISTORIES, st.integers(-1, 8), OFFSETS, st.integers(0, 12), st.sampled_from([KIP_320, KIP_595])
 )

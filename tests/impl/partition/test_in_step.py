@@ -100,6 +100,7 @@ def every_edge(generation: Generation, **bounds: int) -> None:
     assert set(compared.left_out) <= LEFT_OUT[generation.name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generation", HELD_TO, ids=NAMES)
 def test_every_step_of_a_small_graph_agrees(generation: Generation) -> None:
     every_edge(generation, brokers=2, log_size=1, max_epoch=1)

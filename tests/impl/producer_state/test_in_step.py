@@ -28,6 +28,7 @@ def test_many_long_histories_agree() -> None:
     assert sum(live(dense(seed)).accepted for seed in range(800)) > 12_000
 
 
+@pytest.mark.slow
 @given(HISTORIES)
 @settings(max_examples=100, suppress_health_check=list(HealthCheck))
 def test_short_histories_agree(history: list[Any]) -> None:

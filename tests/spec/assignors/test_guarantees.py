@@ -30,6 +30,7 @@ def satisfies_all_guarantees(strategy: str, of: Round) -> None:
     assert not any(broken.values()), broken
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["range", "roundrobin"])
 @given(group=groups() | groups().flatmap(on_racks))
 @DERANDOMIZED
@@ -47,6 +48,7 @@ def all_subscribe(group: AssignorInput) -> bool:
     return all(member.topics for member in group.members.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["sticky", "cooperative-sticky"])
 @given(group=PLAIN.filter(all_subscribe))
 @DERANDOMIZED

@@ -120,6 +120,7 @@ def test_without_new_records_those_in_the_log_count_as_written_now() -> None:
     assert forever.changes() == {0}
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 50), st.integers(0, 50), st.one_of(st.none(), st.integers(0, 120)),
     st.fractions(0, 3, max_denominator=50), st.integers(-1, 60),

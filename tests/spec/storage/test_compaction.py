@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,6 +71,7 @@ def test_a_reader_from_the_beginning_knows_the_same(
     assert table(cleaned(log, cleanings)) == table(log)
 
 
+@pytest.mark.slow
 @given(logs(), CLEANINGS)
 def test_offsets_their_order_and_the_log_end_stay(
     log: tuple[Batch, ...], cleanings: list[tuple[int, int, bool]]
@@ -84,6 +86,7 @@ def test_offsets_their_order_and_the_log_end_stay(
     assert [batch.next_offset for batch in left][-1:] == [batch.next_offset for batch in log][-1:]
 
 
+@pytest.mark.slow
 @given(logs(), CLEANINGS, st.integers(0, 30))
 def test_a_reader_within_the_delete_horizon_misses_no_deletion(
     log: tuple[Batch, ...], cleanings: list[tuple[int, int, bool]], position: int
@@ -97,6 +100,7 @@ def test_a_reader_within_the_delete_horizon_misses_no_deletion(
     assert table([*known, *rest]) == table(log)
 
 
+@pytest.mark.slow
 @given(logs())
 def test_a_full_cleaning_leaves_one_record_of_each_key(log: tuple[Batch, ...]) -> None:
     after = cleaned(log, [(99, 0, False), (99, 100, False), (99, 100, False)])

@@ -90,6 +90,8 @@ def test_every_text_has_enough_contrast(
         assert {text: ratio for text, ratio in ratios.items() if ratio < 4.5} == {}
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_dark_and_light_differ(opened: Open, lost: Story) -> None:
     ground = "getComputedStyle(document.body).backgroundColor"
     light, dark = (opened(lost, scheme=s).evaluate(ground) for s in ("light", "dark"))

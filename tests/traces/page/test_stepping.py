@@ -100,6 +100,8 @@ def test_keys_step_and_stop_at_both_ends(opened: Open, lost: Story) -> None:
         assert number(shown) == expected, key
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_keys_step_while_a_disabled_button_has_the_focus(opened: Open, lost: Story) -> None:
     shown, last = opened(lost), len(lost.scenes)
     shown.focus("#last")
@@ -138,6 +140,8 @@ def test_a_click_shows_a_step_and_the_browser_can_go_back(opened: Open, lost: St
     expect(shown.locator("#counter")).to_contain_text("1 /")
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_the_slider_steps(opened: Open, lost: Story) -> None:
     shown = opened(lost)
     shown.focus("#slider")
@@ -245,6 +249,8 @@ def test_a_lasso_returns_to_its_loop(opened: Open, going_round: Story) -> None:
     assert number(shown) == 1
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_marks_at_one_offset_stay_readable(opened: Open, lost: Story) -> None:
     readable = """() => [...document.querySelectorAll('#drawing .log')].map(log => {
         const box = (element) => element.getBoundingClientRect();
@@ -261,6 +267,8 @@ def test_marks_at_one_offset_stay_readable(opened: Open, lost: Story) -> None:
         shown.keyboard.press("j")
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_a_mark_is_between_the_cells_it_divides(opened: Open, lost: Story) -> None:
     shown = opened(lost, f"#{len(lost.scenes)}")
     leader = shown.locator("[data-lane='broker 0']")
@@ -280,6 +288,8 @@ STRIP = """() => [...document.querySelectorAll('#timeline .band')].map(band => [
     Number(band.style.gridRow.split(' ')[0]), band.hash.slice(1), band.textContent])"""
 
 
+@pytest.mark.slow
+@pytest.mark.other_software
 def test_the_strip_has_a_segment_for_each_stay_in_a_state(opened: Open, rebalance: Story) -> None:
     expected = []
     for row, lane in enumerate(rebalance.scenes[0].lanes):

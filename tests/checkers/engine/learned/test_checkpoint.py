@@ -131,6 +131,7 @@ def test_states_are_repacked_when_values_outgrow_their_bits(
     assert repacked
 
 
+@pytest.mark.slow
 def test_large_levels_are_written_in_several_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def test_the_largest_supported_epoch_agrees_with_the_reference_engine(brokers: i
 WIDE = {"brokers": 5, "log_size": 4, "max_records": 4, "max_epoch": 5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["kip-320", "truncate-to-hw"])
 @pytest.mark.parametrize(
     "bounds",

@@ -123,6 +123,7 @@ def test_a_resumed_run_respects_limits(tmp_path: Path) -> None:
     assert resume(tmp_path, VIOLATED) == explore(VIOLATED)
 
 
+@pytest.mark.slow
 def test_reading_a_checkpoint_respects_the_memory_limit(copy: Path) -> None:
     assert resume(copy, max_memory=1)["stopped"] == "max-memory 1B"
     assert resume(copy) == explore(HOLDS)
@@ -183,6 +184,7 @@ def test_a_run_killed_at_any_moment_is_resumed(
         assert resume(folder, VIOLATED) == whole, folder.name
 
 
+@pytest.mark.slow
 def test_a_run_killed_before_its_first_level_starts_again(tmp_path: Path) -> None:
     (tmp_path / "manifest.json.tmp").write_text("{")
     assert resume(tmp_path) == explore(HOLDS)
@@ -234,6 +236,7 @@ def test_a_second_ctrl_c_ends_a_run_immediately(monkeypatch: pytest.MonkeyPatch)
 # -- the disk -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", [8, 60], ids=["early", "late"])
 def test_a_run_resumes_after_a_full_disk(
     write: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -340,6 +343,7 @@ def test_the_layout_version_depends_on_how_states_are_packed() -> None:
     assert layout_version(HOLDS, kernel_for(HOLDS)) in versions
 
 
+@pytest.mark.slow
 def test_properties_may_be_given_in_any_order(copy: Path) -> None:
     names = [p.name for p in HOLDS.properties]
     assert resume(copy, HOLDS.with_properties(names[::-1])) == explore(HOLDS)

@@ -30,6 +30,7 @@ assert wide_kernels, "a fixture"
 S = TypeVar("S")
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.integers(0, 12), st.integers(0, 300), st.integers(1, 300), st.integers(0, 2**32))
 def test_every_owner_reads_its_own_states(pieces: int, count: int, owners: int, seed: int) -> None:

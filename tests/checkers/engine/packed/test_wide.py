@@ -49,6 +49,7 @@ def test_it_agrees_with_the_reference_engine(
     assert stopped[0] == stopped[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_tables_grow(workers: int) -> None:
     """The table of a single worker grows five times."""

@@ -18,6 +18,7 @@ REPLICATION = find_model("replication")
 SHOWN = [p.name for p in REPLICATION.baseline.invariants if isinstance(p, Reachable)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symmetry", [False, True])
 @pytest.mark.parametrize("bounds", [{"brokers": 2}, {"brokers": 3, "max_epoch": 0}], ids=str)
 def test_witnesses_are_as_short_as_in_the_reference_engine(

@@ -40,6 +40,7 @@ def found(strategy: str, spoil: Spoil, **options: Any) -> list[Finding]:
     return list(search(spoiled(strategy, spoil), strategy, **options).findings)
 
 
+@pytest.mark.slow
 def test_a_correct_assignor_has_no_findings() -> None:
     for strategy in ASSIGNORS:
         searched = search(ASSIGNORS, strategy, max_examples=12, seed=5)
@@ -54,6 +55,7 @@ def lose_the_last(members: Mapping[str, Member], answer: Answer) -> None:
             got.pop()
 
 
+@pytest.mark.slow
 def test_a_dropped_partition_is_wrong_and_shown_in_the_smallest_group() -> None:
     (finding,) = found("range", lose_the_last)
     assert finding.disagreement.kind == "wrong"
@@ -63,6 +65,7 @@ def test_a_dropped_partition_is_wrong_and_shown_in_the_smallest_group() -> None:
     assert finding.group == AssignorInput({"a": 1}, {"m1": Member(["a"], instance_id="i1")})
 
 
+@pytest.mark.slow
 def test_two_faults_of_one_kind_differ_by_the_oddities_of_their_groups() -> None:
     def lose(members: Mapping[str, Member], answer: Answer) -> None:
         lose_the_last(members, answer)
@@ -73,6 +76,7 @@ def test_two_faults_of_one_kind_differ_by_the_oddities_of_their_groups() -> None
     assert sorted(odd) == [["partitions that are owned already"], ["static members"]]
 
 
+@pytest.mark.slow
 def test_another_list_order_is_different_unless_order_is_ignored() -> None:
     def reverse(_: Mapping[str, Member], answer: Answer) -> None:
         for got in answer.values():
@@ -84,6 +88,7 @@ def test_another_list_order_is_different_unless_order_is_ignored() -> None:
     assert found("range", reverse, any_order=True, max_examples=20) == []
 
 
+@pytest.mark.slow
 def test_a_valid_assignment_other_than_kafkas_is_different() -> None:
     target: Target = {"roundrobin": ASSIGNORS["range"]}
     kinds = {
@@ -99,6 +104,7 @@ def test_round_robin_without_regard_to_subscriptions_is_wrong() -> None:
     assert [f.disagreement.what for f in findings] == ["only_subscribers_own_partitions"]
 
 
+@pytest.mark.slow
 def test_a_crash_names_its_exception_and_line_and_each_line_is_a_finding() -> None:
     def fail(members: Mapping[str, Member], _: Answer) -> None:
         if len(members) > 2:
@@ -161,6 +167,7 @@ def test_output_and_logs_of_a_target_stay_out_of_the_report(
     assert caplog.records == []
 
 
+@pytest.mark.slow
 def test_the_same_seed_has_the_same_findings() -> None:
     first, again = (found("range", lose_the_last, max_examples=20) for _ in range(2))
     assert first == again
