@@ -16,7 +16,7 @@ from checkers.engine.learned.expander import Learned
 from checkers.engine.learned.frames import Frames
 from checkers.engine.learned.learning import Learning
 from checkers.engine.learned.plain import Codec
-from checkers.engine.learned.search import Learnable, warm_up_learning
+from checkers.engine.learned.search import Learnable, take_latest, warm_up_learning
 from checkers.engine.packed.expander import BATCH
 from checkers.engine.search import Counts
 from impl.packed.compiled import Words, made_ready
@@ -40,6 +40,7 @@ class Asking:
             self.learning = self.learned()
         self.book, self.tables = self.learning.book, self.learning.tables
         self.expander = Learned(self.learning)
+        self.checking = Checking(self.learning, everything=False)
         self.counted = Counts()
         self.frames = Frames(self.codec, self.book)
         self.last: tuple[Sequence[bytes], Words] = (
@@ -94,7 +95,8 @@ class Asking:
         if outgrown:
             self.counted.add(self.expander.take_counts())
             self.learning.repack()
-            self.expander = Learned(self.learning)
+            before, self.expander = self.expander, Learned(self.learning)
+            take_latest(self.expander, before)
         else:
             self.learning.refresh()
 
@@ -155,8 +157,10 @@ class Asking:
         return counts
 
     def check(self, rows: Words) -> None:
-        """Compare the learned answers for some states with those of the rules."""
-        checking = Checking(self.learning, everything=False)
+        """Compare the learned answers for some states with those of the rules, and those for the
+        states with the last values of components.
+        """
         learned = Learned(self.learning)
         for row in rows:
-            checking.check(learned, self.tables.columns_of(row[None]))
+            self.checking.check(learned, self.tables.columns_of(row[None]))
+        self.checking.check_latest(self.expander, lambda: None, least_growth=1)

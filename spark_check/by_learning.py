@@ -41,6 +41,8 @@ from spark_check.jobs import (
 
 TOGETHER = 4096
 """The most states in a row."""
+BYTES_TOGETHER = 1 << 28
+"""Rows with more bytes than these are sent at once: Arrow counts those of a column in 31 bits."""
 BITS = {DEADLOCK: DEADLOCK_BIT, FAILED: FAILED_BIT}
 
 
@@ -79,6 +81,7 @@ def in_rows(
 ) -> Iterator[pa.RecordBatch]:
     """States as rows: those of an owner or shard together, up to a limit."""
     columns: list[list[Any]] = [[] for _ in schema]
+    size = 0
     for number, states in groups:
         for begin in range(0, len(states), TOGETHER):
             some = states[begin : begin + TOGETHER]
@@ -86,9 +89,10 @@ def in_rows(
             row = number, b"".join(some), lengths, None
             for column, value in zip(columns, row, strict=False):
                 column.append(value)
-            if len(columns[0]) == ROWS_TOGETHER:
+            size += len(row[1])
+            if len(columns[0]) == ROWS_TOGETHER or size > BYTES_TOGETHER:
                 yield batch_of(columns, schema)
-                columns = [[] for _ in schema]
+                columns, size = [[] for _ in schema], 0
     if columns[0]:
         yield batch_of(columns, schema)
 
@@ -150,7 +154,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     found, mask = asking.answer(successors)
     counted = asking.take_counts()
     if not mask >> FAILED_BIT & 1:
-        asking.answer(lambda: asking.check(asking.rows_of(states[:: job.one_in])))
+        asking.answer(lambda: asking.check(asking.rows_of(states[:: job.one_in] + states[-1:])))
     expanded = clock()
     boxes: list[list[bytes]] = [[] for _ in range(job.owners)]
     for state in found:

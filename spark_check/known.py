@@ -32,6 +32,7 @@ from checkers.engine.memory import machine_bytes
 from checkers.engine.packed.codes import Coding
 from checkers.engine.packed.table import Table, insert
 from impl.packed.compiled import Words, is_ours_alone
+from spec.core import SpecError
 
 HEADER_BYTES = 1 << 21  # a huge page, so that every region begins with one
 MAGIC = 0x6B73706563
@@ -83,6 +84,7 @@ class Known:
         self.pieces: Any = pieces[: rows * coding.pieces].reshape(rows, coding.pieces)
         if not coding.pieces:
             self.pieces = np.empty((len(self.codes), 0), np.uint16)
+        self.codes = self.codes[: len(self.pieces)]
         if self.header[IS_OURS] != MAGIC:
             self.header[[LEVEL, BUCKETS]] = NONE, self.table.buckets
             self.header[IS_OURS] = MAGIC
@@ -122,6 +124,11 @@ class Known:
             table.count += new - last
             header[LAST], header[COUNT] = new, table.count
             if begin < len(codes):
+                if new == len(self.codes) or not table.can_grow:
+                    raise SpecError(
+                        f"an owner of states on this worker has {table.count:,} states, and its "
+                        "share of memory is full: use more partitions, or workers with more memory"
+                    )
                 table.grow()
                 header[BUCKETS] = table.buckets
         header[BUSY] = 0

@@ -175,7 +175,7 @@ class Records(pickle.Unpickler):
         if module.partition(".")[0] in PACKAGES and "." not in name:
             found = getattr(import_module(module), name, None)
             if isinstance(found, type) and (
-                attrs.has(found) or issubclass(found, enum.Enum | tuple)
+                attrs.has(found) or issubclass(found, enum.Enum | tuple | frozenset)
             ):
                 return found
         raise SpecError(

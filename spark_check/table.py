@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,9 +105,8 @@ def kernel_rows(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
 def rows_of_bytes(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
     """States as bytes, one column per field."""
     codec = Codec(by_kernel.system_of(job.model))
-    states = [codec.decode_state(s) for s in by_learning.read_level(job, index, range(SHARDS))]
-    rows = [variables(state) for state in states]
-    if rows:
+    states = by_learning.read_level(job, index, range(SHARDS))
+    while rows := [variables(codec.decode_state(state)) for state in islice(states, TOGETHER)]:
         texts = [[json.dumps(one[name], ensure_ascii=False) for one in rows] for name in rows[0]]
         yield len(rows), [pa.array(column, pa.string()) for column in texts]
 

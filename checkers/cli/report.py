@@ -160,6 +160,8 @@ def effort(verdict: Verdict) -> str:
     if verdict.stands_for is not None:
         counts = f"{verdict.distinct:,} distinct states up to symmetry, for {verdict.stands_for:,}"
     if "walks" in verdict.statistics:
+        if not verdict.statistics["remembered"]:
+            counts = f"at least {counts}"
         walks = verdict.statistics["walks"]
         walked = "1 walk" if walks == 1 else f"{walks:,} walks"
         if verdict.stopped_by:

@@ -16,7 +16,7 @@ from checkers.engine.options import Options
 from checkers.engine.search import FAILED, Backend, Counts, RuleFailed, Search
 from checkers.engine.symmetry import Checks, Symmetry
 from checkers.engine.verdict import DEADLOCK, Verdict
-from spec.core import Always, Blocked, Reachable, System
+from spec.core import Always, Blocked, Reachable, System, ordered
 from traces.trace import Trace, between
 
 __all__ = ["Reference", "RuleFailed", "explore"]
@@ -122,13 +122,14 @@ class Reference(Backend):
         for rule in self.system.rules:
             name, blocked = rule.name, counts.blocked[rule.name]
             for choice in rule.instances(state):
-                after = rule.attempt(state, choice)
+                after = rule.outcome(state, choice)
                 if type(after) is Blocked:
                     blocked[after.guard] += 1
                     continue
                 enabled += 1
                 counts.fired[name] += 1
                 if self.is_new(after):
+                    after = ordered(after, state)
                     came_from[after] = state
                     self.next.append(after)
                     counts.new[name] += 1

@@ -105,6 +105,9 @@ class Backend(ABC):
     workers = 1
     counts: Counts
     """Counts of the levels that were expanded."""
+    watch: Callable[[], None] = staticmethod(lambda: None)
+    """Called during long work; raises Stopped if the run was interrupted or needs too much
+    memory. The search sets it."""
 
     @abstractmethod
     def begin(self) -> int:
@@ -148,6 +151,9 @@ class Backend(ABC):
     def keep(self, *, complete: bool) -> None:  # noqa: B027 - most keep nothing
         """Write a complete level to the checkpoint, if any; called per level and at the end."""
 
+    def check_last(self) -> None:  # noqa: B027 - most have nothing to check
+        """Check a share of what has not been checked yet; called when the exploration ends."""
+
     @property
     def learned(self) -> int:
         """The number of learned paths, if the backend learns."""
@@ -188,7 +194,10 @@ class Search:
         self.started = time.perf_counter()
         self.reported = self.started
         self.learned = 0
+        self.queue = 0
+        """The number of states that are found but not expanded, as far as is known."""
         self.memory_asked = self.started
+        backend.watch = self.watch
 
     def run(self) -> Verdict:
         """Explore level by level until there are no new states or a limit is reached."""
@@ -231,6 +240,8 @@ class Search:
         else:
             self.complete = not self.stopped_by
         self.backend.keep(complete=False)
+        if self.stopped_by != INTERRUPTED:
+            self.backend.check_last()
 
     def expand_level(self) -> set[str]:
         """Expand the last level; returns its marks, even if a limit cuts it short."""
@@ -296,13 +307,19 @@ class Search:
 
     def go_on(self, queue: int) -> None:
         """Report progress, and raise Stopped if the run is to end now."""
-        now = time.perf_counter()
-        if self.options.on_progress and now - self.reported > PROGRESS_INTERVAL:
-            self.reported = now
-            self.options.on_progress(self.progress(queue, now - self.started))
+        self.queue = queue
         options = self.options
         if options.max_states and self.backend.distinct >= options.max_states:
             raise Stopped(options.limit("max_states"))
+        self.watch()
+
+    def watch(self) -> None:
+        """Report progress, and raise Stopped if the run must not go on, at any moment."""
+        now = time.perf_counter()
+        options = self.options
+        if options.on_progress and now - self.reported > PROGRESS_INTERVAL:
+            self.reported = now
+            options.on_progress(self.progress(self.queue, now - self.started))
         if now - self.memory_asked > 0.05:
             self.memory_asked = now
             if resident_bytes() > options.max_memory:

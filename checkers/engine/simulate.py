@@ -151,6 +151,13 @@ class Simulation(ABC):
     def distinct(self) -> int:
         """The number of states visited."""
 
+    @property
+    def has_remembered_all(self) -> bool:
+        """Whether every state visited is remembered; otherwise `distinct` is too small, and some
+        states count as new several times.
+        """
+        return True
+
     @abstractmethod
     def counts(self) -> Iterable[tuple[int, int, int]]:
         """For each label: how often it was taken, and how often that led to a new state."""
@@ -215,7 +222,7 @@ class Simulation(ABC):
                     "function of the state"
                 )
             if name not in (p.name for p in self.reachable):
-                self.violation = self.shrunk(trace, name)
+                self.find_shortest(trace, name)
                 return
             self.witnesses.setdefault(name, trace)
 
@@ -242,8 +249,11 @@ class Simulation(ABC):
 
     # -- shrinking ------------------------------------------------------------------------------
 
-    def shrunk(self, trace: Trace, name: str) -> Violation:
-        """The violation at the end of a walk, with its trace shrunk."""
+    def find_shortest(self, trace: Trace, name: str) -> None:
+        """Record the violation at the end of a walk, and then with shorter and shorter traces.
+
+        If it is interrupted, the last one stays.
+        """
         start, states = trace.states[0], trace.states
         rules = {rule.name: rule for rule in self.system.rules}
         steps: Sequence[Step] = [
@@ -252,12 +262,17 @@ class Simulation(ABC):
         ]
         if self.fault(states[-1]) is None:
             raise SpecError(f"{name} is not a function of the state")
+        self.violation = self.violation_after(start, steps, name)
         while True:
             shorter = shrink(steps, lambda fewer: self.retry(start, fewer, name))
             shorter = self.with_shortcuts(start, shorter)
             if len(shorter) >= len(steps):
                 break
             steps = shorter
+            self.violation = self.violation_after(start, steps, name)
+
+    def violation_after(self, start: Any, steps: Sequence[Step], name: str) -> Violation:
+        """The violation that these steps lead to."""
         found, where = self.fault(steps[-1][2] if steps else start) or (name, "")
         shortest = self.as_trace(start, steps, found, where)
         if found == DEADLOCK:
@@ -343,6 +358,7 @@ class Simulation(ABC):
                 "walks": len(self.lengths),
                 "finished": len(self.lengths) - self.unfinished,
                 "max_depth": self.sampling.max_depth,
+                "remembered": self.has_remembered_all,
                 "states_per_walk": {
                     "shortest": min(lengths),
                     "mean": round(sum(lengths) / len(lengths), 1),

@@ -30,7 +30,7 @@ from typing import Any, NewType, TypeAlias
 
 import attrs
 
-from spec.core import Always, Blocked, Reachable, SpecError, System
+from spec.core import Always, Blocked, OrderedSet, Reachable, SpecError, System
 from spec.core.schema import (
     Items,
     OneOf,
@@ -107,6 +107,11 @@ class Symmetry:
         orders = [factorial(sort.size) for sort in self.sorts]
         self.order = prod(orders)
         """The number of renamings."""
+        if self.order > MOST_RENAMINGS:
+            raise SpecError(
+                f"{system.model.name} has {self.order:,} renamings, and --symmetry tries "
+                f"{MOST_RENAMINGS:,} at the most: choose smaller bounds"
+            )
         self.exchanges = [*self.find_exchanges()]
         self.check_declaration(first)
 
@@ -121,11 +126,6 @@ class Symmetry:
                 raise SpecError(f"{name} lists a {sort.kind.__name__} twice")
             if sort.kind not in kinds:
                 raise SpecError(f"no field of {name}'s states is declared as {sort.kind.__name__}")
-        if self.order > MOST_RENAMINGS:
-            raise SpecError(
-                f"{name} has {self.order:,} renamings, and --symmetry tries {MOST_RENAMINGS:,} at "
-                "the most: choose smaller bounds"
-            )
         for renaming in self.exchanges:
             if {self.renamed(state, renaming) for state in first} != set(first):
                 raise self.fault("the set of initial states", renaming)
@@ -207,9 +207,9 @@ class Symmetry:
 
         def rename(value: Any, renaming: Renaming) -> Any:
             self.decided(value, of)
-            if type(value) is frozenset:
+            if isinstance(value, frozenset):
                 [member] = parts
-                return frozenset([member(one, renaming) for one in value]) if member else value
+                return OrderedSet([member(one, renaming) for one in value]) if member else value
             pairs = zip(value, parts, strict=True)
             return tuple([part if to is None else to(part, renaming) for part, to in pairs])
 

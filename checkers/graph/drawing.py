@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from itertools import pairwise
+from itertools import chain, count, pairwise, product
+from string import ascii_lowercase
 
 from checkers.graph.diagram import Arrow, Box, Diagram
 from checkers.graph.formats import label
@@ -199,12 +200,11 @@ class Drawing:
 
 
 def letters(diagram: Diagram) -> dict[str, str]:
-    """A letter, or two, for each rule of a diagram."""
+    """A letter, or several, for each rule of a diagram."""
     rules = sorted({name_of(rule) for arrow in diagram.arrows for rule in arrow.steps})
-    alphabet = "abcdefghijklmnopqrstuvwxyz"
+    lengths = (product(ascii_lowercase, repeat=length) for length in count(1))
     return {
-        rule: (alphabet[number // 26 - 1] if number >= 26 else "") + alphabet[number % 26]
-        for number, rule in enumerate(rules)
+        rule: "".join(some) for rule, some in zip(rules, chain.from_iterable(lengths), strict=False)
     }
 
 

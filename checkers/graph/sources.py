@@ -10,10 +10,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from checkers.engine.learned.book import RULE, Unfit
+from checkers.engine.learned.book import RULE, Unfit, bits_of
 from checkers.engine.learned.expander import Learned
 from checkers.engine.learned.search import Learnable
 from checkers.engine.packed.expander import FAILED_BIT, ByKernel, Expander
+from checkers.engine.packed.search import Repacked
 from checkers.graph.graph import BATCH, Key, Numbers, Source
 from impl.packed.compiled import Words
 from impl.packed.kernels import kernel_for
@@ -84,10 +85,6 @@ class Packed(Source[Any]):
 
     def learn(self) -> None:
         """Learn what the expander has missed, if there is anything."""
-
-
-class Repacked(Exception):
-    """States have other words than before."""
 
 
 class ByHand(Packed):
@@ -254,7 +251,7 @@ class ByLearning(Packed):
     # -- properties -----------------------------------------------------------------------------
 
     def judged(self, prop: Liveness[Any]) -> tuple[Numbers, Numbers]:
-        names = prop.name, f"{prop.name} is reached"
+        names = bits_of(prop)
         bodies = zip(names, (prop.begins, prop.reached), strict=True)
         asked = attrs.evolve(self.system, properties=tuple(Reachable(*body) for body in bodies))
         learning = self.learning

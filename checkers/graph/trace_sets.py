@@ -7,6 +7,8 @@ traces have the same numbers.
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Any, Protocol, TypeAlias
@@ -197,14 +199,17 @@ class Onward:
 def all_up_to(graph: Graph[Any], length: int, limit: int) -> TraceSet:
     """All traces of at most `length` steps; SpecError if there are more than the limit."""
     onward = traces_onward(graph, length)
-    total = int(onward[length][: graph.initial].sum())
-    if total > limit:
-        about = "" if total < EXACT else "about "
-        count = f"{total:,}" if total < EXACT else f"{float(total):.1e}"
+    counted = float(onward[length][: graph.initial].sum())
+    if counted > limit:
+        about = "" if counted < EXACT else "about "
+        count = f"{int(counted):,}" if counted < EXACT else f"{counted:.1e}"
+        if counted == math.inf:
+            about, count = "more than ", f"{sys.float_info.max:.1e}"
         raise SpecError(
             f"there are {about}{count} traces of up to {length} steps, "
             f"and --limit is {limit:,}: take fewer steps, or raise --limit"
         )
+    total = int(counted)
     pieces: list[Piece] = []
     todo: list[tuple[tuple[int, ...], int, int]]
     todo = [((), state, state) for state in reversed(range(graph.initial))]

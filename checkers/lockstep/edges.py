@@ -10,7 +10,7 @@ from checkers.engine.reference import Reference
 from checkers.engine.search import Search
 from checkers.lockstep.adapter import Adapter
 from checkers.lockstep.step import Compared, attempts, compare_loaded, compare_step
-from spec.core import System
+from spec.core import SpecError, System
 
 
 def compare_edges(
@@ -41,7 +41,9 @@ def compare_everywhere(
 ) -> Compared:
     """Take each step from each reachable state; the first difference has a shortest behaviour."""
     reference = Reference(system)
-    Search(system.with_properties(()), reference, Options(keep_going=True)).run()
+    verdict = Search(system.with_properties(()), reference, Options(keep_going=True)).run()
+    if verdict.stopped_by:
+        raise SpecError(f"not every state was explored, because of {verdict.stopped_by}")
     compared = compare_edges(adapter, system, reference.came_from, at_most=at_most)
     for index, difference in enumerate(compared.differences):
         way = reference.way_to(difference.states[0])

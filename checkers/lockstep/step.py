@@ -11,7 +11,7 @@ from typing import Any, Self
 import attrs
 
 from checkers.lockstep.adapter import Adapter, NotModelled
-from spec.core import Blocked, Limit, Rule, System, Taken
+from spec.core import Blocked, Limit, Rule, System, Taken, kind_of
 from traces.story import choice_text
 from traces.trace import Trace
 
@@ -138,10 +138,10 @@ def compare_step(
 
 def differing(expected: Any, found: Any, place: str) -> Iterator[str]:
     """The innermost parts in which two values differ."""
-    if expected == found and type(expected) is type(found):
+    if expected == found and kind_of(expected) is kind_of(found):
         return
     inside, other = parts(expected), parts(found)
-    if type(expected) is not type(found) or inside is None or other is None:
+    if kind_of(expected) is not kind_of(found) or inside is None or other is None:
         yield f"{place}: {shown(expected)} by the specification, {shown(found)} here"
         return
     any_shown = False

@@ -350,6 +350,11 @@ class Run:
         verdict = explore(system, Options(keep_going=True), learned)
         if verdict.stopped_by == INTERRUPTED:
             raise KeyboardInterrupt
+        if verdict.stopped_by:
+            raise SpecError(
+                f"{system.model.name} was not explored to its end ({verdict.stopped_by}): choose "
+                "smaller bounds"
+            )
         broken = {violation.name for violation in verdict.violations}
         holds = tuple(p for p in system.properties if p.name not in broken)
         kept = attrs.evolve(system, properties=holds)

@@ -63,6 +63,7 @@ from spec.core.rules import (
     present,
     rule,
 )
+from spec.core.sets import OrderedSet, ordered
 from spec.core.updates import appended, differing, evolve, kind_of, replaced
 
 __all__ = [
@@ -81,6 +82,7 @@ __all__ = [
     "Liveness",
     "Model",
     "NoBounds",
+    "OrderedSet",
     "Property",
     "Reachable",
     "Rule",
@@ -104,6 +106,7 @@ __all__ = [
     "leads_to",
     "limit",
     "look_up",
+    "ordered",
     "present",
     "reachable",
     "reachable_within",

@@ -13,6 +13,7 @@ from spec.core.errors import SpecError, look_up, place_to_blame
 from spec.core.liveness import Liveness
 from spec.core.properties import Property, Reachable
 from spec.core.rules import Blocked, Choice, Rule, S
+from spec.core.sets import ordered
 
 
 @attrs.frozen
@@ -183,7 +184,7 @@ class System(Generic[S]):
     def initial(self) -> list[S]:
         """The initial states, each once."""
         try:
-            return list(dict.fromkeys(self.model.initial(self.bounds)))
+            return list(map(ordered, dict.fromkeys(self.model.initial(self.bounds))))
         except SpecError:
             raise
         except Exception as error:

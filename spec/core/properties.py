@@ -12,6 +12,7 @@ import attrs
 from spec.core.errors import SpecError
 from spec.core.liveness import Liveness
 from spec.core.rules import Choice, S, assert_chooses, without_a_name
+from spec.core.sets import domain
 from spec.core.text import first_paragraph
 
 Claims: TypeAlias = Generator[tuple[str, bool], None, None]
@@ -34,7 +35,11 @@ class Always(Generic[S]):
 
     def instances(self, s: S) -> Iterator[Choice]:
         """Every combination of choices in this state, in a fixed order."""
-        return product(*[domain(s) for domain in self.choices.values()])
+        return product(*[domain(values(s)) for values in self.choices.values()])
+
+    def listed(self, s: S) -> Iterator[Choice]:
+        """The same, with frozensets as the functions of the choices return them."""
+        return product(*[values(s) for values in self.choices.values()])
 
     def failure(self, s: S) -> str | None:
         """The place where the property fails in this state, or None where it holds."""

@@ -11,6 +11,7 @@ from typing import Any, Concatenate, Generic, TypeAlias, TypeVar
 import attrs
 
 from spec.core.errors import SpecError
+from spec.core.sets import domain, ordered
 from spec.core.text import first_paragraph, guards_in_text
 
 S = TypeVar("S", bound=Hashable)
@@ -107,7 +108,11 @@ class Rule(Generic[S]):
 
     def instances(self, s: S) -> Iterator[Choice]:
         """Every combination of choices in this state, in a fixed order."""
-        return product(*[domain(s) for domain in self.choices.values()])
+        return product(*[domain(values(s)) for values in self.choices.values()])
+
+    def listed(self, s: S) -> Iterator[Choice]:
+        """The same, with frozensets as the functions of the choices return them."""
+        return product(*[values(s) for values in self.choices.values()])
 
     def attempt(
         self,
@@ -121,6 +126,18 @@ class Rule(Generic[S]):
 
         `beyond_limits` ignores limits, and budgets too unless `beyond_budgets` says otherwise.
         """
+        after = self.outcome(s, choice, beyond_limits=beyond_limits, beyond_budgets=beyond_budgets)
+        return after if type(after) is Blocked else ordered(after, s)
+
+    def outcome(
+        self,
+        s: S,
+        choice: Choice,
+        *,
+        beyond_limits: bool = False,
+        beyond_budgets: bool | None = None,
+    ) -> S | Blocked:
+        """The same, with frozensets as the rule returns them: not for a state to go on from."""
         budgets = beyond_limits if beyond_budgets is None else beyond_budgets
         step = self.body(s, *choice)
         if type(step) is GeneratorType:

@@ -20,6 +20,7 @@ from typing import Annotated, Any, NewType, TypeAlias
 import attrs
 
 from spec.core.errors import SpecError
+from spec.core.sets import OrderedSet
 
 
 @attrs.frozen(cache_hash=True)
@@ -215,7 +216,7 @@ def is_instance(value: Any, of: Type) -> bool:
     if isinstance(of, Product):
         return type(value) is tuple and len(value) == len(of.parts)
     if isinstance(of, Members):
-        return type(value) is frozenset
+        return type(value) in (frozenset, OrderedSet)
     if isinstance(of, Record):
         return isinstance(value, of.cls)
     if isinstance(of, Scalar):

@@ -190,10 +190,11 @@ def test_a_share_of_learned_answers_is_checked(
     check_learning: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared: list[Any] = []
-    monkeypatch.setattr(Checking, "compare", lambda self, state, *_: compared.append(state))
+    monkeypatch.setattr(Checking, "compare_steps", lambda self, *steps: compared.append(steps))
     options = Options(check_learning=check_learning)
     found = by_rules(odd_models.SHELF.system(), options, tmp_path / "run")
-    assert len(compared) == (found.distinct if check_learning else found.depth)
+    least = found.distinct if check_learning else found.depth
+    assert least <= len(compared) <= least + 2 * found.depth  # and the states with the last values
 
 
 @pytest.mark.slow

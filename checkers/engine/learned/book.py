@@ -18,7 +18,18 @@ from checkers.engine.learned import recipes, standins, walk
 from checkers.engine.learned.plainly import asks_for_types
 from checkers.engine.learned.standins import ROOT, Items, Place, Trace, Unread, Untraceable
 from checkers.engine.learned.values import Uncompared, Values, is_plain, uncompared
-from spec.core import Always, Blocked, Choice, Limit, Reachable, Rule, SpecError, System
+from spec.core import (
+    Always,
+    Blocked,
+    Choice,
+    Limit,
+    Liveness,
+    Property,
+    Reachable,
+    Rule,
+    SpecError,
+    System,
+)
 
 RULE, RULE_CHOICES, BEYOND, PROPERTY, PROPERTY_CHOICES, FINAL = range(6)
 
@@ -117,6 +128,8 @@ class Book:
         """By instance that lists choices: the largest number of instances that it has listed."""
         self.writes: list[tuple[int, int, int]] = []
         """Component, recipe, and the component that the recipe starts from."""
+        self.widest = 0
+        """The largest number of components that one step writes by recipes."""
         self.effects: list[list[tuple[int, int]]] = []
         """By effect: the components that receive a constant value, and the value."""
         self.effect_numbers: dict[Any, tuple[int, int, int]] = {}
@@ -254,7 +267,8 @@ class Book:
             if isinstance(p, Always | Reachable)
         ]
         for p in system.properties:
-            self.bit(p.name)
+            for name in bits_of(p):
+                self.bit(name)
         return rules, properties, self.instance(FINAL, system.model)
 
     def bit(self, name: str) -> int:
@@ -328,9 +342,16 @@ class Book:
                     state = self.whole_state(trace)
                 else:
                     state = self.standin(trace)
-                return trace.reads, self.leaf_of(instance, trace, state)
+                leaf = self.leaf_of(instance, trace, state)
+                if trace.has_iterated and not self.agrees(instance, leaf):
+                    raise OrderMatters
+                return trace.reads, leaf
             except (Unfit, Uncompared):
                 raise
+            except OrderMatters:
+                self.plainer[instance.name] = "it depends on the order of a set that it makes"
+                instance.follow = WHOLE_STATE
+                raise Plainer(number) from None
             except Exception as error:
                 if instance.follow == WHOLE_STATE:
                     return trace.reads, self.leaf((walk.MARK, walk.FAILED_BIT, 0, 0, 0))
@@ -340,6 +361,27 @@ class Book:
                 self.plainer[instance.name] = f"{type(error).__name__}: {error}"
                 instance.follow += 1
                 raise Plainer(number) from None
+            finally:
+                trace.end()
+
+    def agrees(self, instance: Instance, leaf: int) -> bool:
+        """Whether an instance has the same result on the state itself."""
+        trace = Trace(self.values, self.new_probe, self.whole_state, deep=False, has_standins=False)
+        state = self.state_of(self.row)
+        if self.leaves[leaf][0] != walk.STEP:
+            return self.leaf_of(instance, trace, state) == leaf
+        after = self.ask(instance, state)
+        return type(after) is not Blocked and self.row_of(after) == self.row_after(leaf)
+
+    def row_after(self, leaf: int) -> list[int]:
+        """The row of the successor that a leaf describes."""
+        _, effect, begin, end, _ = self.leaves[leaf]
+        row = [*self.row]
+        for k, new in self.effects[effect]:
+            row[k] = new
+        for k, recipe, base in self.writes[begin:end]:
+            row[k] = self.apply(recipe, self.row[base])
+        return row
 
     def raises_anyway(self, instance: Instance) -> bool:
         """Whether an instance raises on the state itself."""
@@ -354,15 +396,15 @@ class Book:
         """The result of an instance for a state."""
         kind, asked = instance.kind, instance.asked
         if kind == RULE:
-            return asked.attempt(state, instance.choice)
+            return asked.outcome(state, instance.choice)
         if kind == RULE_CHOICES:
-            return list(asked.instances(state))
+            return list(asked.listed(state))
         if kind == BEYOND:
-            return isinstance(asked.attempt(state, instance.choice, beyond_limits=True), Blocked)
+            return isinstance(asked.outcome(state, instance.choice, beyond_limits=True), Blocked)
         if kind == FINAL:
             return asked.final is not None and bool(asked.final(state))
         if kind == PROPERTY_CHOICES:
-            return list(asked.instances(state))
+            return list(asked.listed(state))
         if isinstance(asked, Always):
             return asked.failure_of(state, instance.choice) is None
         return bool(asked.body(state))
@@ -420,6 +462,7 @@ class Book:
         if numbers is None:
             begin = len(self.writes)
             self.writes += writes
+            self.widest = max(self.widest, len(writes))
             numbers = self.effect_numbers[key] = len(self.effects), begin, len(self.writes)
             self.effects.append(constants + [(k, -1) for k, _, _ in writes])
         number = self.rule_numbers.setdefault(rule.name, len(self.rule_numbers))
@@ -501,6 +544,17 @@ class Book:
         found = self.id_of(to, number)
         self.seconds += time.perf_counter() - begun
         return found
+
+
+def bits_of(prop: Property[Any]) -> tuple[str, ...]:
+    """The names under which a property has bits in masks."""
+    if isinstance(prop, Liveness):
+        return prop.name, f"{prop.name} is reached"
+    return (prop.name,)
+
+
+class OrderMatters(Exception):
+    """An instance has another result on the state itself than on a stand-in."""
 
 
 class Plainer(Exception):

@@ -1,9 +1,14 @@
-"""Check learned results against the rules: a share of the states in every run, or all."""
+"""Check what was learned against the rules: a share of the states in every run, or all.
+
+Of each level that is worth it, the first and the last state are checked, and one state in many.
+Tables could be wrong from some number on, so the states with the last values numbered are checked
+as well: one for each component, now and then during the run, and again when it ends. A check
+compares successors, guards and marks, and so what was said of properties.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -17,33 +22,36 @@ from checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
 from checkers.engine.packed.worker import Worker
 from checkers.engine.search import Counts, add
 from checkers.engine.symmetry import FIRST, Checks
-from checkers.engine.verdict import DEADLOCK
 from impl.packed.compiled import Words
 from spec.core import Always, Blocked, Reachable, System
 
 ONE_IN = 20_000
 """One state in this many is checked, and up to symmetry the first of each level as well."""
 BY_LEVEL = 20
-"""The first state of a level is checked until this many are checked. In models with thin levels,
-checking one state of each took a third of the time."""
+"""The first and the last state of a level are checked until this many are checked."""
+LATE = 500
+"""Afterwards the last state of a level is checked if this many states have passed since the last
+check. In models with thin levels, checking one state of each took a third of the time."""
+GROWTH = 1.25
+"""The state with the last value of a component is checked when the component has this many times
+as many values as at the last such check."""
 
 
 @attrs.frozen
-class Answers:
-    """All results for one state."""
+class Steps:
+    """All results of the rules for one state."""
 
-    steps: Mapping[tuple[str, Any], Any]
+    after: Mapping[tuple[str, Any], Any]
     """By rule and choices: the state that it leads to."""
     blocked: Mapping[str, Mapping[str, int]]
     """By rule: how often each guard blocks it."""
-    marks: frozenset[str]
-    """The properties that it violates or shows, and DEADLOCK."""
+    is_deadlock: bool
     at_edge: bool
     """Whether limits alone block every rule."""
 
 
-def by_rules(system: System[Any], state: Any, *, properties: Collection[str]) -> Answers:
-    """The results of the rules and the properties."""
+def steps_by_rules(system: System[Any], state: Any) -> Steps:
+    """The results of the rules."""
     steps = {}
     blocked: dict[str, dict[str, int]] = {}
     for rule in system.rules:
@@ -53,22 +61,25 @@ def by_rules(system: System[Any], state: Any, *, properties: Collection[str]) ->
                 add(blocked.setdefault(rule.name, {}), {after.guard: 1})
             else:
                 steps[rule.name, choice] = after
-    marks = set()
-    for prop in system.properties:
-        if prop.name not in properties:
-            continue
-        violated = isinstance(prop, Always) and prop.failure(state) is not None
-        if violated or (isinstance(prop, Reachable) and prop.body(state)):
-            marks.add(prop.name)
     ends = not steps and not system.is_final(state)
+    deadlock = False
     if ends:
         try:
             deadlock = system.is_deadlock(state)
         except Exception:  # beyond its limits a rule need not be fit for a state
             deadlock = False
-        if deadlock:
-            marks.add(DEADLOCK)
-    return Answers(steps, blocked, frozenset(marks), ends and DEADLOCK not in marks)
+    return Steps(steps, blocked, deadlock, ends and not deadlock)
+
+
+def marks_by_properties(system: System[Any], state: Any, names: Collection[str]) -> set[str]:
+    """Those of these properties that a state violates or witnesses."""
+    marks = set()
+    for prop in system.properties:
+        if prop.name in names:
+            violated = isinstance(prop, Always) and prop.failure(state) is not None
+            if violated or (isinstance(prop, Reachable) and prop.body(state)):
+                marks.add(prop.name)
+    return marks
 
 
 class Checking:
@@ -84,20 +95,44 @@ class Checking:
         self.checked = 0
         self.passed = 0
         """States in the levels that are done, of which a share was checked."""
+        self.unchecked = 0
+        """States since the last that was checked."""
+        self.checked_values = [0] * len(learning.book.components)
+        """By component: how many values it had when the state with the last one was checked."""
 
-    def check_level(self, worker: Worker, level: int) -> None:
+    def check_level(self, worker: Worker, level: int, watch: Callable[[], None]) -> None:
         """Check a share of a worker's states of a level; Impure if an answer differs."""
         learned = Learned(self.learning)
         for words in self.share(worker, level):
+            watch()
             self.check(learned, words)
+        self.check_latest(worker.expander, watch)
+
+    def check_latest(
+        self, expander: Any, watch: Callable[[], None], least_growth: float = GROWTH
+    ) -> None:
+        """Check the states with the last values of components, of those asked about."""
+        wanted: dict[tuple[int, ...], None] = {}
+        for k, number in enumerate(expander.latest.tolist()):
+            if number >= self.checked_values[k] * least_growth:
+                self.checked_values[k] = number + 1
+                wanted[tuple(expander.latest_rows[k].tolist())] = None
+        learned = Learned(self.learning)
+        for row in wanted:
+            watch()
+            self.check(learned, self.learning.tables.columns_of(np.array([row], np.int64)))
 
     def check(self, learned: Learned, words: Words) -> None:
-        """Check a state, given as a column of words."""
-        found, properties = self.by_learning(learned, words)
-        if found is not None:
-            self.checked += 1
-            state = self.learning.state(words[:, 0].tolist())
-            self.compare(state, found, by_rules(self.system, state, properties=properties))
+        """Check what was learned of a state, given as a column of words."""
+        names, marks = self.marks_by_learning(learned, words)
+        steps = self.steps_by_learning(learned, words)
+        if steps is None and not names:
+            return
+        self.checked += 1
+        state = self.learning.state(words[:, 0].tolist())
+        self.compare_marks(marks, marks_by_properties(self.system, state, names))
+        if steps is not None:
+            self.compare_steps(steps, steps_by_rules(self.system, state))
             if self.symmetry:
                 self.symmetry.check(state)
 
@@ -109,33 +144,52 @@ class Checking:
     def share(self, worker: Worker, level: int) -> Iterator[Words]:
         """The words of the states that are to be checked, each as a column."""
         words: Words = np.empty((len(worker.coding.widths), 1), np.int64)
-        first = 0 if self.symmetry is None and self.checked >= BY_LEVEL else self.first
+        is_early = self.checked < BY_LEVEL
+        first = self.first if self.symmetry is not None or is_early else 0
+        count = sum(chunk.count for chunk in worker.levels[level])
+        self.unchecked += count
+        last = count - (is_early or self.unchecked >= LATE)
         begin = 0
         for chunk in worker.levels[level]:
             end = begin + chunk.count
             rest = max(begin, first)
             rest += -(self.passed + rest) % self.one_in
-            for index in chain(range(begin, min(first, end)), range(rest, end, self.one_in)):
+            some = {*range(begin, min(first, end)), *range(rest, end, self.one_in)}
+            some |= {*range(max(begin, last), end)}
+            if some:
+                self.unchecked = 0
+            for index in sorted(some):
                 decode(chunk.codes, chunk.pieces, index - begin, 1, worker.coding, words)
                 yield words
             begin = end
         self.passed += begin
 
-    def by_learning(self, learned: Learned, words: Words) -> tuple[Answers | None, Sequence[str]]:
-        """What was learned says, and of which properties.
+    def marks_by_learning(
+        self, learned: Learned, words: Words
+    ) -> tuple[Sequence[str], frozenset[str]]:
+        """The properties whose marks were learned for a state, and those that it has.
 
-        Nothing is known of a state where a rule raises, or one that was expanded before a rule
-        was found to need a plainer way, so that what was learned of it is void. The properties
-        are not known where all were answered before, or where one raises.
+        None are known where all were answered before, or where one raises.
         """
         learning = self.learning
         learned.mark(words, 0, 1)
         mask = int(learned.masks[0])
-        known = not len(learned.lost) and not mask >> FAILED_BIT & 1
-        properties = learning.asked_names if known else ()
+        if len(learned.lost) or mask >> FAILED_BIT & 1:
+            return (), frozenset()
+        names = learning.asked_names
+        return names, frozenset(p for p in names if mask >> learning.bits[p] & 1)
+
+    def steps_by_learning(self, learned: Learned, words: Words) -> Steps | None:
+        """What was learned of the steps of a state.
+
+        Nothing is known of a state where a rule raises, one that was not expanded, or one that was
+        expanded before a rule was found to need a plainer way, so that what was learned is void.
+        """
+        learning = self.learning
         _, successors = learned.expand(words, 0, 1)
-        if len(learned.lost) or int(learned.masks[0]) >> FAILED_BIT & 1:
-            return None, ()
+        mask = int(learned.masks[0])
+        if len(learned.lost) or mask >> FAILED_BIT & 1:
+            return None
         counts: Counts = learned.take_counts()
         steps = {}
         for n in range(successors):
@@ -143,17 +197,19 @@ class Checking:
             instance = learning.book.instances[label]
             after = learning.state(learned.successors[:, n].tolist())
             steps[instance.asked.name, instance.choice] = after
-        marks = {p for p in properties if mask >> learning.bits[p] & 1}
-        if int(learned.masks[0]) >> DEADLOCK_BIT & 1:
-            marks.add(DEADLOCK)
-        at_edge = counts.edge_of_bounds > 0
-        return Answers(steps, counts.blocked, frozenset(marks), at_edge), properties
+        is_deadlock = bool(mask >> DEADLOCK_BIT & 1)
+        return Steps(steps, counts.blocked, is_deadlock, counts.edge_of_bounds > 0)
 
-    def compare(self, state: Any, learned: Answers, found: Answers) -> None:
-        """Raise Impure, which names the first rule or property whose results differ."""
+    def compare_marks(self, learned: Collection[str], found: Collection[str]) -> None:
+        """Raise Impure, which names the first property whose marks differ."""
+        for name in sorted({*learned} ^ {*found}):
+            raise impure(f"property {name}", {}, name in learned, name in found)
+
+    def compare_steps(self, learned: Steps, found: Steps) -> None:
+        """Raise Impure, which names the first rule whose results differ."""
         for rule in self.system.rules:
-            here = {c: s for (name, c), s in found.steps.items() if name == rule.name}
-            there = {c: s for (name, c), s in learned.steps.items() if name == rule.name}
+            here = {c: s for (name, c), s in found.after.items() if name == rule.name}
+            there = {c: s for (name, c), s in learned.after.items() if name == rule.name}
             for choice in [*here, *(c for c in there if c not in here)]:
                 if here.get(choice) != there.get(choice):
                     chosen = dict(zip(rule.choices, choice, strict=True))
@@ -161,9 +217,8 @@ class Checking:
             guards = found.blocked.get(rule.name, {}), learned.blocked.get(rule.name, {})
             if guards[0] != guards[1]:
                 raise impure(f"rule {rule.name}", {}, *(f"blocked by {g}" for g in guards[::-1]))
-        for name in sorted(found.marks ^ learned.marks):
-            what = "a deadlock" if name == DEADLOCK else f"property {name}"
-            raise impure(what, {}, name in learned.marks, name in found.marks)
+        if found.is_deadlock != learned.is_deadlock:
+            raise impure("a deadlock", {}, learned.is_deadlock, found.is_deadlock)
         if found.at_edge != learned.at_edge:
             raise impure("the edge of the bounds", {}, learned.at_edge, found.at_edge)
 

@@ -19,6 +19,7 @@ from checkers.engine.learned.book import (
     RULE_CHOICES,
     Book,
     Instance,
+    bits_of,
 )
 from checkers.engine.learned.encode import Array, resolved, within, without_gaps
 from checkers.engine.learned.keys import Keys
@@ -83,7 +84,7 @@ class Decoder:
         self.book = book = Book(self.keys.system, about["fields"])
         check([[c.field, c.index] for c in book.components] == about["components"])
         check(self.keys.sources.fingerprint_of(book.apart) == about["state_apart"])
-        asked = [p.name for p in self.keys.system.properties]
+        asked = [name for p in self.keys.system.properties for name in bits_of(p)]
         check(len({*about["marks"], *asked}) <= walk.FINAL_BIT)  # more would not have enough bits
         self.take_classes()
         self.take_values()
@@ -314,6 +315,7 @@ class Decoder:
         for (number, begin, end), some in zip(effects.tolist(), pieces, strict=True):
             given = [(k, new) for k, new in some]
             made = book.writes[begin:end]
+            book.widest = max(book.widest, len(made))
             effect = given + [(k, -1) for k, _, _ in made]
             if len({k for k, _ in effect}) != len(effect):
                 raise Unusable

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from checkers.engine.learned import walk
+from checkers.engine.learned.tables import MOST_IN_TREES, TooMany
 from checkers.engine.packed.expander import ALL_KNOWN, BATCH, Expander
 from checkers.engine.search import Counts
 from impl.packed.compiled import Words
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 MISSES = 1 << 14
 """The number of recorded misses at which a batch ends early."""
+MOST_USES = 1 << 30
+"""The uses of a shortened list are counted in 32 bits, and are collected before they overflow."""
 
 
 class Learned(Expander):
@@ -40,18 +43,24 @@ class Learned(Expander):
         self.short_used: Words = np.zeros(1, np.int64)
         self.short_at: Any = np.zeros(0, np.int32)
         self.version = -1
+        self.uses = 0
+        """How many states were expanded since the uses of these lists were counted."""
+        self.latest: Words = np.full(len(learning.book.components), -1, np.int64)
+        """By component: the last value in a state that was asked about."""
+        self.latest_rows: Words = np.zeros((len(self.latest), len(self.latest)), np.int64)
+        """By component: the first such state, as a row."""
         self.fired: Words = np.zeros(64, np.int64)
         self.blocked: Words = np.zeros(64, np.int64)
         self.ends: Words = np.zeros(1, np.int64)
 
-    def make_room(self, most: int) -> None:
-        """Make room for the results of one state."""
+    def make_room(self, most: int, most_misses: int) -> None:
+        """Make room for the results and the misses of states."""
         if walk.BLOCK * most > self.room:
             self.room = 2 * walk.BLOCK * most
             self.successors = np.empty((len(self.successors), self.room), np.int64)
             self.origins = np.empty(self.room, np.int64)
-        if 4 * walk.BLOCK * most > len(self.misses):
-            self.misses = np.empty((4 * walk.BLOCK * most, 5), np.int64)
+        if 2 * walk.BLOCK * most_misses > len(self.misses):
+            self.misses = np.empty((2 * walk.BLOCK * most_misses, 5), np.int64)
         book = self.learning.book
         if len(self.fired) < len(book.rule_numbers):
             self.fired = grown(self.fired, 2 * len(book.rule_numbers))
@@ -60,7 +69,7 @@ class Learned(Expander):
 
     def expand(self, words: Words, begin: int, end: int) -> tuple[int, int]:
         learning = self.learning
-        self.make_room(learning.most_steps)
+        self.make_room(learning.most_steps, learning.most_misses)
         self.begin_short()
         self.count[0] = 0
         stop, successors, lost = walk.expand(
@@ -68,7 +77,9 @@ class Learned(Expander):
             self.short, self.short_used, self.short_at, learning.short_begin,
             self.successors, self.origins, self.masks, self.fired, self.blocked, self.ends,
             self.misses.reshape(-1), self.count, self.lost_places, learning.most_steps,
+            learning.most_misses, self.latest, self.latest_rows,
         )  # fmt: skip
+        self.uses += stop - begin
         np.add.at(self.blocked, learning.always_blocked, stop - begin - lost)
         self.note_misses(words, lost)
         if self.up_to_symmetry:
@@ -78,26 +89,32 @@ class Learned(Expander):
     def begin_short(self) -> None:
         """Make room for shortened lists, and drop those that are void."""
         learning, used = self.learning, int(self.short_used[0])
-        if self.version == learning.version and used < len(self.short) // 2:
+        is_current = self.version == learning.version
+        if is_current and used < len(self.short) // 2 and self.uses < MOST_USES:
             return
         walk.count_blocks(self.short, used, self.blocked)
+        self.uses = 0
         if self.version != learning.version:
             self.version = learning.version
             self.short_used[0] = 0
             self.short_at = np.full(int(learning.tables.component_count.sum()), -1, np.int32)
         least = 64 * learning.most_short
         if used >= len(self.short) // 2 or len(self.short) < 2 * least:
-            larger = np.zeros(2 * max(len(self.short), least), np.int32)
+            size = 2 * max(len(self.short), least)
+            if size > MOST_IN_TREES:
+                raise TooMany("numbers in lists of what remains to be asked", MOST_IN_TREES)
+            larger = np.zeros(size, np.int32)
             larger[: len(self.short)] = self.short
             self.short = larger
 
     def mark(self, words: Words, begin: int, end: int) -> int:
         learning = self.learning
-        self.make_room(learning.most_marks)
+        self.make_room(learning.most_marks, learning.most_marks)
         self.count[0] = 0
         stop, lost = walk.mark(
             words, begin, end, *learning.layout_arrays, *learning.mark_arrays,
             self.masks, self.misses.reshape(-1), self.count, self.lost_places, learning.most_marks,
+            self.latest, self.latest_rows,
         )  # fmt: skip
         self.note_misses(words, lost)
         return int(stop)

@@ -14,7 +14,7 @@ import attrs
 from checkers.engine.learned.source import Sources, environment
 from spec.core import Always, Reachable, Rule, System
 
-FORMAT = 1
+FORMAT = 2
 NOT_ASKED = ("name", "within")
 """Fields of properties that do not affect an answer."""
 

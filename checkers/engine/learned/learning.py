@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -69,6 +69,7 @@ class Learning:
         )  # fmt: skip
         self.most_steps = t.most(self.rules)
         self.most_marks = t.most(self.properties)
+        self.most_misses = t.most_misses(self.rules)
         self.orbit_arrays = self.orbits.arrays if self.orbits else None
 
     def ask_for(self, names: Collection[str]) -> None:
@@ -143,13 +144,18 @@ class Learning:
         """By property: its bit in masks."""
         return self.book.marks
 
-    def learn(self, missed: Sequence[tuple[Words, Words]]) -> bool:
-        """Learn what was missed; whether states need more bits now."""
+    def learn(
+        self, missed: Sequence[tuple[Words, Words]], watch: Callable[[], None] = lambda: None
+    ) -> bool:
+        """Learn what was missed; whether states need more bits now.
+
+        Calls `watch` after each run of a rule; it raises an exception to end the run of the engine.
+        """
         if not missed:
             return self.tables.is_outgrown
         misses = np.concatenate([some for some, _ in missed])
         rows = np.concatenate([rows for _, rows in missed])
-        self.tables.learn(misses, rows)
+        self.tables.learn(misses, rows, watch)
         if self.orbits:
             self.orbits.close()
             self.tables.sync()

@@ -26,10 +26,13 @@ from checkers.engine.packed.checkpoint import AS_BYTES, Manifest
 from checkers.engine.packed.codes import SHARDS, Coding, coding_for, decode, encoded
 from checkers.engine.packed.keep import Form, Keeper, keeping, run_as_kept
 from checkers.engine.packed.keep import opened as opened_manifest
-from checkers.engine.packed.worker import Chunk, Worker, own
+from checkers.engine.packed.search import take_states
+from checkers.engine.packed.worker import Chunk
 from impl.packed.compiled import Words
 from spec.core import Always, Reachable, SpecError, System
 
+MOST_BYTES = (1 << 32) - 1
+"""The length of a state is a number of 32 bits."""
 IN_A_FILE = 1 << 19
 """The number of states encoded together: each takes some hundred bytes."""
 
@@ -93,7 +96,7 @@ class StatesAsBytes(Form):
                 if (numbers.max(axis=0) >= tables.packing.room).any():
                     return False
                 codes, highs = encoded(tables.columns_of(numbers), backend.coding)
-                backend.of_all(partial(take_own, codes=codes, highs=highs, of=len(backend.all)))
+                backend.of_all(partial(take_states, codes=codes, highs=highs, of=len(backend.all)))
         return True
 
 
@@ -127,12 +130,6 @@ def opened(system: System[Any], options: Options) -> Iterator[LearnedLevels]:
         yield LearnedLevels(options.checkpoint, manifest)
 
 
-def take_own(worker: Worker, codes: Words, highs: Words, of: int) -> None:
-    """Give a worker its own states among some."""
-    codes, highs = codes.copy(), highs.copy()
-    worker.take_in(codes, highs, own(codes, highs, len(codes), worker.index, of))
-
-
 def tables_of(
     chunks: Sequence[Chunk], coding: Coding, packing: Packing, written: Written
 ) -> Iterator[tuple[pa.Table, int]]:
@@ -158,6 +155,8 @@ def together(chunks: Sequence[Chunk]) -> Iterator[Chunk]:
 
 def as_blocks(shards: Words, lengths: Words, content: Any) -> pa.Table:
     """States in the order of their shards as rows, one row per shard that is not empty."""
+    if lengths.max(initial=0) > MOST_BYTES:
+        raise SpecError(f"a state takes more than {MOST_BYTES:,} bytes in a checkpoint")
     first = np.flatnonzero(np.diff(shards, prepend=-1))
     places = np.append(first, len(shards))
     ends = np.concatenate([[0], np.cumsum(lengths)])

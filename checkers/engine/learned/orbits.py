@@ -280,7 +280,7 @@ def mark_of(value: Any) -> int:
         for part in value:
             mark = mix(mark, mark_of(part))
         return mark
-    if kind is frozenset:
+    if isinstance(value, frozenset):
         return mix(len(value), sum(mix(3, mark_of(one)) for one in value))
     if is_plain(kind):
         mark = 0

@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 
 from checkers.engine.learned.values import is_plain
-from spec.core import SpecError, System
+from spec.core import OrderedSet, SpecError, System
 from spec.core.schema import names_of
 
 COUNT = struct.Struct("<I")
@@ -88,7 +88,7 @@ class Codec:
             return (b"s" if kind is str else b"b") + COUNT.pack(len(content)) + content
         if kind is tuple:
             return b"t" + COUNT.pack(len(value)) + b"".join(map(self.encode, value))
-        if kind is frozenset:
+        if kind is frozenset or kind is OrderedSet:
             return b"f" + COUNT.pack(len(value)) + b"".join(sorted(map(self.encode, value)))
         if kind is type(self.bounds) and value == self.bounds:
             return b"B"
@@ -186,7 +186,7 @@ class Codec:
         at += COUNT.size
         if kind in (b"t", b"f"):
             items, at = self.decode_many(content, at, count)
-            return (tuple(items) if kind == b"t" else frozenset(items)), at
+            return (tuple(items) if kind == b"t" else OrderedSet(items)), at
         inside, at = content[at : at + count], at + count
         if len(inside) != count:
             raise ValueError("they are truncated")

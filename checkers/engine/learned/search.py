@@ -24,7 +24,13 @@ from checkers.engine.packed.behaviour import behaviour
 from checkers.engine.packed.checkpoint import CheckpointError
 from checkers.engine.packed.codes import Coding, coding_for, decode, encoded
 from checkers.engine.packed.expander import BATCH, Expander
-from checkers.engine.packed.search import Packed, assert_pyarrow, send_states, warm_up
+from checkers.engine.packed.search import (
+    Packed,
+    Repacked,
+    assert_pyarrow,
+    send_states,
+    warm_up,
+)
 from checkers.engine.packed.worker import Memory, Worker, own
 from checkers.engine.search import FAILED, RuleFailed, Search
 from checkers.engine.symmetry import Symmetry
@@ -172,7 +178,7 @@ class ByLearning(Packed):
         missed = self.take_missed()
         if not missed:
             return False
-        if self.learning.learn(missed):
+        if self.learning.learn(missed, self.watch):
             self.repack(self.level + 1)
             self.begin_expanding()
         for worker in self.all:
@@ -192,7 +198,10 @@ class ByLearning(Packed):
         missed = self.take_missed()
         if not missed:
             return False
-        assert not self.learning.learn(missed), "a level that is expanded has no new successors"
+        if self.learning.learn(missed):
+            # the last level was not expanded to its end: its other states have new successors
+            self.repack(len(self.all[0].levels))
+            raise Repacked
         return True
 
     def repack(self, levels: int) -> None:
@@ -201,6 +210,8 @@ class ByLearning(Packed):
         old_coding, old_layout = self.coding, learning.layout_arrays
         learning.repack()
         self.create_workers(coding_for(learning.tables.packing.widths))
+        for worker, before in zip(self.all, old, strict=True):
+            take_latest(worker.expander, before.expander)
         new_layout = learning.layout_arrays
         for level in range(levels):
             for worker in self.all:
@@ -211,12 +222,18 @@ class ByLearning(Packed):
             )  # fmt: skip
             self.of_all(move)
 
-    def end_of_expanding(self) -> set[str]:
-        shown = super().end_of_expanding()
+    def expand(self, go_on: Callable[[int], None]) -> set[str]:
+        shown = super().expand(go_on)
         if FAILED not in shown:
             for worker in self.all:
-                self.checking.check_level(worker, self.level)
+                self.checking.check_level(worker, self.level, self.watch)
         return shown
+
+    def check_last(self) -> None:
+        if self.learning.tables.is_outgrown:
+            return  # learning was stopped, and what was learned last has no place in states yet
+        for worker in self.all:
+            self.checking.check_latest(worker.expander, self.watch, least_growth=1)
 
     def as_trace(self, way: list[tuple[int, ...]], mark: str) -> Trace:
         if not self.symmetry:
@@ -264,6 +281,11 @@ def most_paths(book: Book) -> list[tuple[str, int]]:
         if instance.asked is not None:
             paths[instance.name] += instance.paths
     return [(name, count) for name, count in paths.most_common(MOST_PATHS) if count]
+
+
+def take_latest(expander: Any, before: Any) -> None:
+    """Go on from the states with the last values that another expander has noted."""
+    expander.latest, expander.latest_rows = before.latest, before.latest_rows
 
 
 def move_level(

@@ -74,6 +74,10 @@ class ByLearning(Simulation):
     def distinct(self) -> int:
         return int(self.used[0])
 
+    @property
+    def has_remembered_all(self) -> bool:
+        return self.distinct < MOST_VISITED
+
     def counts(self) -> Iterable[tuple[int, int, int]]:
         labels = np.flatnonzero(self.taken_times)
         times, new = self.taken_times[labels], self.new_times[labels]

@@ -136,7 +136,7 @@ class Sources:
             return f"{cls.__name__} {thing!r}", [], False
         if cls is tuple or cls is list:
             return cls.__name__, list(thing), cls is list
-        if cls is frozenset or cls is set:
+        if isinstance(thing, frozenset) or cls is set:
             return f"{cls.__name__} {sorted(map(self.digest, thing))}", [], False
         if cls is dict or cls is types.MappingProxyType:
             return "dict", [part for item in thing.items() for part in item], True

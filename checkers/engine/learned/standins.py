@@ -5,6 +5,12 @@ read in the trace of the run. Scalars are not replaced. Parts that are copied by
 and `+` of tuples, or by `|` and `-` of frozensets are not read: the copy is a stand-in, too, and in
 the end it becomes a recipe for the new value.
 
+A stand-in that is hashed is **settled**: all of it is read, and from then on it behaves as the
+value, so nothing more is read of it. A helper that keeps its results by its arguments, such as one
+with `functools.cache`, therefore reads the same whether it finds a result or computes it. Such a
+helper keeps the stand-in longer than the run lasts; so that no later call finds it, a stand-in of a
+run that is over equals nothing but itself.
+
 A place is a component of the state and a path inside it. A **probe** is a question about a place:
 the shape of its value (a scalar itself, the class of a record, or the length of a tuple), the whole
 value, the size of a frozenset, whether it has a member, whether it equals a value.
@@ -22,15 +28,29 @@ import attrs
 from checkers.engine.learned.recipes import Recipe, settled
 from checkers.engine.learned.values import RECORD, TUPLE, Shape, Values, is_plain, uncompared
 from checkers.engine.learned.walk import EQUALS, HAS, SHAPE, SIZE, WHOLE
+from spec.core import OrderedSet, SpecError
 
 ROOT = -1
 """The component of the place of the whole state."""
+
+SETS = frozenset({frozenset, OrderedSet})
 
 ATOMS = frozenset({int, str, bool, type(None), float, bytes, complex})
 
 
 class Untraceable(Exception):
     """A rule made an object that may contain a stand-in; it must run on a plainer one."""
+
+
+class Outlived(SpecError):
+    """A stand-in is read after its run."""
+
+    def __init__(self) -> None:
+        """Say what keeps it."""
+        super().__init__(
+            "a rule or a property, or a helper of theirs, keeps a part of a state and uses it in "
+            "another state: it is not a function of the state"
+        )
 
 
 class Place:
@@ -66,8 +86,8 @@ class Trace:
     """The reads of one run, in order: pairs of the number of a probe and its answer."""
 
     __slots__ = (
-        "deep", "has_standins", "kinds", "new_probe", "objects", "reads", "seen", "shapes",
-        "values", "whole_state",
+        "deep", "has_iterated", "has_standins", "is_over", "kinds", "new_probe", "objects", "reads",
+        "seen", "shapes", "values", "whole_state",
     )  # fmt: skip
 
     def __init__(
@@ -87,11 +107,22 @@ class Trace:
         """Whether parts of components are read by themselves."""
         self.has_standins = has_standins
         """Whether the run is on a stand-in, and not on the state itself."""
+        self.has_iterated = False
+        """Whether the run has iterated over a frozenset. It may have made a set of the members,
+        whose own order depends on what it was made of: a stand-in, or the frozenset itself."""
+        self.is_over = False
+        """Whether the run has ended: its stand-ins must not be used any more."""
         self.reads: list[int] = []
         self.seen: set[int] = set()
 
+    def end(self) -> None:
+        """End the run. Stand-ins that somebody keeps need little memory from now on."""
+        self.is_over, self.reads, self.seen = True, [], set()
+
     def note(self, place: Place, what: int, of: int, answer: int) -> None:
         """Record a read."""
+        if self.is_over:
+            raise Outlived
         key = what if of < 0 else (what, of)
         probe = place.probes.get(key)
         if probe is None:
@@ -105,6 +136,8 @@ class Trace:
         """The scalar at a place, or a stand-in for the value there."""
         if place.standin_by is self:
             return place.standin
+        if self.is_over:
+            raise Outlived
         if not self.deep:
             return self.whole(place, number)
         shape = self.shapes[number]
@@ -210,6 +243,7 @@ def new_standin(cls: type, about: About, changes: dict[str, Any] | None) -> Any:
     fill = object.__setattr__
     fill(made, "_kspec_about", about)
     fill(made, "_kspec_changes", changes)
+    fill(made, "_kspec_value", None)
     return made
 
 
@@ -253,7 +287,7 @@ def standin_class(of: type) -> type:
         )
 
     space: dict[str, Any] = {
-        "__slots__": ("_kspec_about", "_kspec_changes"),
+        "__slots__": ("_kspec_about", "_kspec_changes", "_kspec_value"),
         "__attrs_attrs__": fields,
         "__module__": of.__module__,
         "__qualname__": of.__qualname__,
@@ -263,7 +297,7 @@ def standin_class(of: type) -> type:
         "__getattr__": get,
         "__eq__": equals,
         "__ne__": lambda self, other: not equals(self, other),
-        "__hash__": lambda self: hash(real(self)),
+        "__hash__": lambda self: hash(settle(self)),
         "__replace__": lambda self, **changes: evolved(self, changes),
         "_kspec_evolve": evolved,
         "_kspec_differing": staticmethod(differing_fields),
@@ -293,6 +327,9 @@ class UnreadField:
 
 def evolved(origin: Any, changes: dict[str, Any]) -> Any:
     """A stand-in for the same record with some fields changed, given by their aliases."""
+    if origin._kspec_value is not None:
+        changed: Any = attrs.evolve(origin._kspec_value, **changes)
+        return changed
     trace, place, shape, parts, apart = origin._kspec_about
     named = {}
     for alias, value in changes.items():
@@ -323,8 +360,12 @@ def equals(one: Any, other: Any) -> bool:
     """Whether a stand-in equals a value; if the value has no stand-in in it, that is one read."""
     if one is other:
         return True
+    if trace_of(one).is_over:
+        return False
     if is_standin(other):
-        return bool(real(one) == real(other))
+        return not trace_of(other).is_over and bool(real(one) == real(other))
+    if is_settled(one):
+        return bool(real(one) == other)
     place, number = untouched(one)
     if place is None or not is_known(other):
         return bool(real(one) == real(other))
@@ -340,7 +381,7 @@ def is_known(value: Any) -> bool:
     """Whether a value contains no stand-in: an atom, or a tuple or frozenset of atoms."""
     if type(value) in ATOMS or isinstance(value, Enum):
         return True
-    if type(value) in (tuple, frozenset):
+    if type(value) in (tuple, frozenset, OrderedSet):
         return all(is_known(part) for part in value)
     return False
 
@@ -456,6 +497,9 @@ class Items:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, tuple):
             return False
+        other_is_over = is_standin(other) and trace_of(other).is_over
+        if self.trace.is_over or other_is_over:
+            return id(self) == id(other)
         if self.origin is not None and is_known(other):
             return equals(self, other)
         if len(self) != len(other):
@@ -478,7 +522,7 @@ class Items:
         return tuple(self) >= tuple(other)
 
     def __hash__(self) -> int:
-        return hash(real(self))
+        return hash(settle(self))
 
     def __repr__(self) -> str:
         return repr(real(self))
@@ -504,7 +548,7 @@ NO_MEMBERS: Mapping[int, int] = {}
 class Members:
     """A stand-in for a frozenset: one of the state, with some members more and some less."""
 
-    __slots__ = ("less", "more", "origin", "trace")
+    __slots__ = ("less", "more", "origin", "trace", "value")
     _kspec_of = frozenset
     __class__ = property(lambda self: frozenset)  # for isinstance
 
@@ -522,9 +566,13 @@ class Members:
         least number of their equals."""
         self.less = less
         """The least numbers of those removed, before any is added."""
+        self.value: Any = None
+        """The frozenset itself, once this is settled."""
 
     def __contains__(self, wanted: object) -> bool:
         hash(wanted)
+        if self.value is not None:
+            return real(wanted) in self.value
         values = self.trace.values
         same = values.same[number_of(self.trace, wanted)]
         if same in self.more:
@@ -537,7 +585,7 @@ class Members:
         return answer
 
     def __len__(self) -> int:
-        if self.more or self.less:
+        if self.more or self.less or self.value is not None:
             return len(real(self))
         place, number = self.origin
         size = len(self.trace.values.parts[number])
@@ -547,7 +595,7 @@ class Members:
     def __bool__(self) -> bool:
         if self.more:
             return True
-        if self.less:
+        if self.less or self.value is not None:
             return bool(real(self))
         values = self.trace.values
         place, number = self.origin
@@ -557,6 +605,7 @@ class Members:
         return not answer
 
     def __iter__(self) -> Iterator[Any]:
+        self.trace.has_iterated = True
         return iter(real(self))
 
     def numbers(self, others: Any) -> dict[int, int]:
@@ -568,10 +617,12 @@ class Members:
     def __or__(self, other: Any) -> Any:
         if not isinstance(other, set | frozenset):
             return NotImplemented
+        if self.value is not None:
+            return self.value | real(other)
         return Members(self.trace, self.origin, {**self.numbers(other), **self.more}, self.less)
 
     def __ror__(self, other: Any) -> Any:
-        if type(other) is not frozenset:
+        if type(other) not in SETS or self.value is not None:
             return other | real(self)  # a set, which has no hash
         added = self.numbers(other)
         return Members(self.trace, self.origin, {**self.more, **added}, self.less | added.keys())
@@ -579,6 +630,8 @@ class Members:
     def __sub__(self, other: Any) -> Any:
         if not isinstance(other, set | frozenset):
             return NotImplemented
+        if self.value is not None:
+            return self.value - real(other)
         gone = self.numbers(other)
         more = {same: number for same, number in self.more.items() if same not in gone}
         return Members(self.trace, self.origin, more, self.less | gone.keys())
@@ -596,9 +649,10 @@ class Members:
         return made
 
     def __rsub__(self, other: Any) -> Any:
-        if type(other) is not frozenset:
+        if type(other) not in SETS:
             return other - real(self)
-        return frozenset(member for member in other if member not in self)
+        members = [member for member in other if member not in self]
+        return frozenset(members) if any(map(is_standin, members)) else OrderedSet(members)
 
     def __and__(self, other: Any) -> Any:
         return real(self) & real(other)
@@ -616,9 +670,9 @@ class Members:
         if not isinstance(other, Set):
             return False
         kind: type = type(other)
-        if kind is not Members and not (self.more or self.less) and is_known(other):
+        if kind is Members or self.more or self.less or is_known(other):
             return equals(self, other)
-        return bool(real(self) == real(other))
+        return not self.trace.is_over and bool(real(self) == other)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -644,7 +698,7 @@ class Members:
         return real(self) > real(other)
 
     def __hash__(self) -> int:
-        return hash(real(self))
+        return hash(settle(self))
 
     def __repr__(self) -> str:
         return repr(real(self))
@@ -675,9 +729,33 @@ def trace_of(standin: Any) -> Trace:
     return cast(Trace, standin.trace)
 
 
+def is_settled(standin: Any) -> bool:
+    """Whether all of a stand-in was read, so that it behaves as the value."""
+    if type(standin) is Items:
+        return False  # its items are values, which says the same
+    return (standin.value if type(standin) is Members else standin._kspec_value) is not None
+
+
+def settle(standin: Any) -> Any:
+    """Read all of a stand-in, and have it behave as the value from now on; returns the value."""
+    value, cls = real(standin), type(standin)
+    if cls is Items:
+        standin.items, standin.origin = list(value), None
+    elif cls is Members:
+        standin.value = value
+    elif standin._kspec_value is None:
+        put = object.__setattr__
+        put(standin, "_kspec_value", value)
+        for field in attrs.fields(type(value)):
+            put(standin, field.name, getattr(value, field.name))
+    return value
+
+
 def real(value: Any) -> Any:
     """The value that a stand-in represents; all parts needed to make it count as read."""
     if is_standin(value):
+        if is_settled(value):
+            return value.value if type(value) is Members else value._kspec_value
         trace = trace_of(value)
         if type(value) in STANDINS and value._kspec_about[1].component == ROOT:
             return whole_root(trace, value)
@@ -718,7 +796,11 @@ def recipe_of(trace: Trace, value: Any) -> Recipe:
         if value.origin is not None:
             return ("copy", *value.origin)
         return tuple_recipe(trace, value.items)
+    if cls in STANDINS and value._kspec_value is not None:
+        return values.number(value._kspec_value)
     if cls is Members:
+        if value.value is not None:
+            return values.number(value.value)
         place, number = value.origin
         if value.more or value.less:
             return ("set", place, number, frozenset(value.more.values()), frozenset(value.less))
@@ -743,7 +825,7 @@ def recipe_of(trace: Trace, value: Any) -> Recipe:
         return values.by_identity[id(value)]
     if cls is tuple:
         return tuple_recipe(trace, value)
-    if cls is frozenset:
+    if cls in SETS:
         return values.set_of(tuple(sorted({number_of(trace, part) for part in value})))
     if is_plain(cls):
         shape = values.shape(cls)

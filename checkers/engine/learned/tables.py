@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
 import attrs
@@ -15,12 +15,38 @@ from checkers.engine.learned.book import (
     Plainer,
 )
 from checkers.engine.packed.codes import CODE_BITS
+from checkers.engine.search import Stopped
 from impl.packed.compiled import Words
 from impl.packed.layout import WORD_BITS
+from spec.core import SpecError
+
+MOST = 1 << 30
+"""The most values, probes, instances and so on: with 24 GB there is memory for a tenth of them.
+Hash keys of answers (`walk.answer_number`) have 30 bits for a probe."""
+MOST_IN_TREES = 1 << 31
+"""The most numbers in all trees: an address is a number of 32 bits with a sign."""
+
+
+class TooMany(SpecError):
+    """A number is too large for the tables."""
+
+    def __init__(self, what: str, limit: int) -> None:
+        """Name the limit."""
+        super().__init__(
+            f"the learned engine has room for {limit:,} {what}, and this run needs more: use "
+            "smaller bounds, or --engine reference"
+        )
+
+
+def assert_fits(numbers: Words, kind: Any) -> None:
+    """Raise TooMany if an array of this kind cannot hold the numbers."""
+    about = np.iinfo(kind)
+    if numbers.size and (numbers.min() < about.min or numbers.max() > about.max):
+        raise TooMany("numbers in a table", int(about.max) + 1)
 
 
 class Row:
-    """An array that grows at its end."""
+    """An array that grows at its end. A number that does not fit is an error, and never cut."""
 
     def __init__(self, width: int = 0, kind: Any = np.int64, fill: int = 0) -> None:
         self.fill = fill
@@ -39,6 +65,9 @@ class Row:
     def extend(self, items: Any) -> None:
         """Add items at the end."""
         if len(items):
+            if getattr(items, "dtype", None) != self.array.dtype:
+                items = np.asarray(items, np.int64)
+                assert_fits(items, self.array.dtype)
             self.reserve(self.count + len(items))
             self.array[self.count : self.count + len(items)] = items
             self.count += len(items)
@@ -131,7 +160,7 @@ class Tables:
         self.local = Row()
         """By probe: its number among those of its component."""
         self.probe_count = [0] * len(book.components)
-        self.answers = Row(kind=np.int16, fill=-1)
+        self.answers = Row(kind=np.int32, fill=-1)
         self.answers_at: Words = np.zeros(len(book.components), np.int64)
         self.stride: Words = np.zeros(len(book.components), np.int64)
         self.answers_room = [0] * len(book.components)
@@ -164,6 +193,7 @@ class Tables:
 
     def sync(self) -> None:
         """Add what was learned since the last time."""
+        self.assert_room()
         self.take_values()
         self.take_probes()
         self.take_runs()
@@ -174,6 +204,21 @@ class Tables:
         while self.recipes.at.count < len(book.recipes):
             self.recipes.have(self.recipes.at.count, 1)
         self.take_effects()
+
+    def assert_room(self) -> None:
+        """Raise TooMany if something has more numbers than the tables have room for."""
+        book = self.book
+        counted: dict[str, Sized] = {
+            "values": book.values.kinds,
+            "questions about values": book.probes,
+            "instances of rules and properties": book.instances,
+            "outcomes": book.leaves,
+            "effects": book.effects,
+            "recipes": book.recipes,
+        }
+        for what, some in counted.items():
+            if len(some) > MOST:
+                raise TooMany(what, MOST)
 
     def take_values(self) -> None:
         """Add values, and the local numbers of components."""
@@ -208,19 +253,18 @@ class Tables:
         """Add probes, with their answers for every value of their components."""
         book = self.book
         numbers = book.values.field_numbers
-        for component, what, of, path in book.probes[self.probes.count :]:
+        new = book.probes[self.probes.count :]
+        for component, what, of, path in new:
             begin = self.steps.count
-            self.steps.extend(
-                [(numbers.get(s, 1 << 20), 0) if type(s) is str else (-1, s) for s in path]
-            )
+            self.steps.extend([(numbers[s], 0) if type(s) is str else (-1, s) for s in path])
             self.probes.extend([(component, what, of, begin, self.steps.count)])
-            self.filled.extend([0])
             self.local.extend([self.probe_count[component]])
             self.probe_count[component] += 1
-            total = self.counts[-1]
-            self.counts = np.append(self.counts, total)
-            self.counts[-2] = 0
-            self.skipped = np.append(self.skipped, np.int8(0))
+        if new:
+            self.filled.extend([0] * len(new))
+            none: Words = np.zeros(len(new), np.int64)
+            self.counts = np.concatenate([self.counts[:-1], none, self.counts[-1:]])
+            self.skipped = np.append(self.skipped, none.astype(np.int8))
         for k, count in enumerate(self.component_count.tolist()):
             if self.probe_count[k] > self.stride[k] or count > self.answers_room[k]:
                 self.widen(k, count)
@@ -287,11 +331,18 @@ class Tables:
             if why == walk.AGAIN:
                 self.more_answers()
             elif why == walk.GROW:
-                self.tree.reserve(2 * len(self.tree.array))
+                self.grow_trees()
             elif why == walk.REBUILD:
                 self.start_over()
             elif why == walk.CONFLICT:
                 self.raise_conflict(self.added)
+
+    def grow_trees(self) -> None:
+        """Make room for larger trees."""
+        size = len(self.tree.array)
+        if size >= MOST_IN_TREES:
+            raise TooMany("numbers in decision trees", MOST_IN_TREES)
+        self.tree.reserve(min(2 * size, MOST_IN_TREES))
 
     def start_over(self) -> None:
         """Rebuild all trees from their paths."""
@@ -352,6 +403,10 @@ class Tables:
         longest = self.book.longest
         return 16 + sum(1 + longest.get(root, 0) for root in roots)
 
+    def most_misses(self, roots: Sequence[int]) -> int:
+        """The largest number of misses of one state: paths, or else results of recipes."""
+        return self.most(roots) * max(2, self.book.widest)
+
     @property
     def bytes(self) -> int:
         """The size of the arrays."""
@@ -363,9 +418,24 @@ class Tables:
 
     # -- learning -------------------------------------------------------------------------------
 
-    def learn(self, misses: Words, rows: Words) -> None:
-        """Learn what was missed: rows of `misses`, each with the row of its state."""
-        book, self.is_settled = self.book, False
+    def learn(self, misses: Words, rows: Words, watch: Callable[[], None]) -> None:
+        """Learn what was missed: rows of `misses`, each with the row of its state.
+
+        Calls `watch` after each run; it raises an exception to end the run of the engine.
+        """
+        self.is_settled = False
+        try:
+            self.run_missed(misses, rows, watch)
+        except Stopped:
+            self.sync()
+            self.is_settled = True
+            raise
+        self.sync()
+        self.is_settled = True
+
+    def run_missed(self, misses: Words, rows: Words, watch: Callable[[], None]) -> None:
+        """Run what was missed."""
+        book = self.book
         paths = misses[:, 0] == walk.MISSED_PATH
         if paths.any():
             some = np.flatnonzero(paths)
@@ -379,6 +449,7 @@ class Tables:
                         self.forget(plainer.instance)
                     else:
                         break
+                watch()
         if not paths.all():
             wanted = np.unique(misses[~paths][:, 1:3], axis=0).tolist()
             for recipe, old in wanted:
@@ -387,8 +458,7 @@ class Tables:
                     recipe, max(old + 1, int(self.component_count[book.recipes[recipe][0]]))
                 )
                 self.recipes.content.array[int(self.recipes.at.array[recipe]) + old] = new
-        self.sync()
-        self.is_settled = True
+                watch()
 
     def forget(self, number: int) -> None:
         """Drop what was learned about an instance, which runs on a plainer stand-in from now on."""

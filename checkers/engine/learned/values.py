@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from checkers.engine.learned.plainly import asks_for_types
-from spec.core import SpecError
+from spec.core import OrderedSet, SpecError, ordered
 
 
 class Uncompared(SpecError):
@@ -99,6 +99,8 @@ class Values:
         self.same: list[int] = []
         """The least number of a value that is equal (1 and True are two values, and equal)."""
         self.apart: list[tuple[Any, ...]] = []
+        self.has_sets: list[bool] = []
+        """Whether a value is or contains a frozenset, and is built with ordered ones."""
         self.objects: list[Any] = []
         """The objects, or UNBUILT."""
         self.by_identity: dict[int, int] = {}
@@ -126,7 +128,7 @@ class Values:
                 return found
         if cls is tuple:
             return self.tuple_of(tuple([self.number(part) for part in value]), value)
-        if cls is frozenset:
+        if cls is OrderedSet or cls is frozenset:
             return self.set_of(tuple(sorted([self.number(part) for part in value])), value)
         if is_plain(cls):
             shape = self.shape(cls)
@@ -140,7 +142,7 @@ class Values:
             if isinstance(value, tuple) and getattr(cls, "__eq__", None) is tuple.__eq__:
                 # a named tuple equals a tuple of the same parts
                 equal = TUPLE, tuple([self.same[self.number(part)] for part in value])
-            found = self.add(key, SCALAR, (), len(self.kinds), equal, (), value)
+            found = self.add(key, SCALAR, (), len(self.kinds), equal, (), ordered(value))
         return found
 
     def tuple_of(self, parts: tuple[int, ...], value: Any = None) -> int:
@@ -157,6 +159,8 @@ class Values:
 
     def set_of(self, parts: tuple[int, ...], value: Any = None) -> int:
         """The number of a frozenset with these parts, in ascending order."""
+        if type(value) is not OrderedSet:
+            value = None
         key = SET, parts
         found = self.numbers.get(key)
         if found is None:
@@ -200,6 +204,10 @@ class Values:
         self.shapes.append(shape)
         self.same.append(same)
         self.apart.append(apart)
+        has_sets = kind == SET or any(self.has_sets[part] for part in parts)
+        self.has_sets.append(has_sets)
+        if has_sets and type(value) is not OrderedSet:
+            value = UNBUILT
         self.objects.append(value)
         if value is not UNBUILT:
             self.by_identity[id(value)] = number
@@ -238,14 +246,14 @@ class Values:
     # -- values ---------------------------------------------------------------------------------
 
     def value(self, number: int) -> Any:
-        """The value of a number: always the same object, so sets keep their order."""
+        """The value of a number, always the same object; its sets are ordered."""
         value = self.objects[number]
         if value is UNBUILT:
             kind, parts = self.kinds[number], [self.value(part) for part in self.parts[number]]
             if kind == TUPLE:
                 value = tuple(parts)
             elif kind == SET:
-                value = frozenset(parts)
+                value = OrderedSet(parts)
             else:
                 shape = self.shape_of(number)
                 fields = dict(zip(shape.aliases, parts, strict=True))

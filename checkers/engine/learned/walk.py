@@ -318,15 +318,27 @@ def count_blocks(short, used, blocked):
 
 
 @compiled
+def note_latest(ids, latest, latest_rows):
+    """Note a state, as a row, that has the latest value of a component so far."""
+    for k in range(len(latest)):
+        if ids[k] > latest[k]:
+            latest[k] = ids[k]
+            for z in range(len(latest)):
+                latest_rows[k, z] = ids[z]
+
+
+@compiled
 def mark(
     words, begin, end, at_word, at_shift, at_mask, roots, root_at, tree_, answers_, answers_at,
-    stride, leaves_, lists_, masks, misses_, miss_count, missed, most,
+    stride, leaves_, lists_, masks, misses_, miss_count, missed, most, latest, latest_rows,
 ):  # fmt: skip
     """The mask of what each of a range of states marks; how far it came, and how many it missed.
 
     A state that is missed has the mask 0.
     """
     rows_ = np.empty(len(at_word), np.int64)
+    ids_ = np.empty(len(at_word), np.int64)
+    ids = pointer_to(ids_)
     rows = pointer_to(rows_)
     tree = pointer_to(tree_)
     answers = pointer_to(answers_)
@@ -338,12 +350,17 @@ def mark(
     lost = 0
     stop = end
     for i in range(begin, end):
-        if nmiss + 2 * most > len(misses_) // 5:
+        if nmiss + most > len(misses_) // 5:
             stop = i
             break
+        is_latest = False
         for k in range(len(at_word)):
             number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+            ids[k] = number
+            is_latest |= number > latest[k]
             rows[k] = answers_at[k] + number * stride[k]
+        if is_latest:
+            note_latest(ids, latest, latest_rows)
         before = nmiss
         mask = 0
         for x in range(len(roots)):
@@ -369,7 +386,7 @@ def mark(
             mask = 0
         masks[i] = mask
     miss_count[0] = nmiss
-    return stop, lost + 0 * len(rows_)
+    return stop, lost + 0 * (len(rows_) + len(ids_))
 
 
 @compiled
@@ -378,10 +395,13 @@ def expand(
     root_at, tree_, answers_, answers_at, stride, leaves_, lists_, writes_, keep_, put_,
     recipe_at_, recipe_room_, recipe_table_, short_, short_used, short_at, short_begin,
     successors, origins, masks, fired, blocked, ends, misses_, miss_count, missed, most,
+    most_misses, latest, latest_rows,
 ):  # fmt: skip
     """Write the successors of a range of states, of those of which everything is known.
 
     Answers how far it came, how many successors there are, and how many states it missed.
+    A state has at most `most` instances and `most_misses` misses: there is always room for those
+    of a block. The state with the `latest` value of each component is noted.
     `groups` has, for each component that instances ask about first, the component and where
     they stand in `group`; `others` are asked one by one.
     `masks` says which have failed, or are deadlocks. `fired` counts by rule, `blocked` by guard
@@ -426,17 +446,21 @@ def expand(
                 break
         if short_used[0] + BLOCK * most_short > len(short_):
             break
-        if nmiss + 2 * BLOCK * most > len(misses_) // 5:
+        if nmiss + BLOCK * most_misses > len(misses_) // 5:
             last_of_block = min(end, stop + 1)
-            if nmiss + 2 * most > len(misses_) // 5:
+            if nmiss + most_misses > len(misses_) // 5:
                 break
         # First what each state of a block comes to, and the memory that its successors take.
         count = 0
         for i in range(first_of_block, last_of_block):
+            is_latest = False
             for k in range(len(at_word)):
                 number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
                 ids[k] = number
+                is_latest |= number > latest[k]
                 rows[k] = answers_at[k] + number * stride[k]
+            if is_latest:
+                note_latest(ids, latest, latest_rows)
             before = nmiss
             state_at[i - first_of_block] = count
             limits = 0

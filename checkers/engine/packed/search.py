@@ -15,7 +15,7 @@ from checkers.engine.memory import resident_bytes
 from checkers.engine.options import NOT_WRITTEN, Options
 from checkers.engine.packed.codes import Coding, encoded
 from checkers.engine.packed.expander import BATCH, DEADLOCK_BIT, FAILED_BIT, Expander, bits_of_marks
-from checkers.engine.packed.worker import Found, Memory, Worker, send
+from checkers.engine.packed.worker import Found, Memory, Worker, own, send
 from checkers.engine.search import FAILED, Backend, Counts, Stopped
 from checkers.engine.verdict import DEADLOCK
 from impl.packed.compiled import Words
@@ -27,8 +27,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+TOGETHER = 1 << 16
+"""The number of initial states that are encoded together."""
 THIN = 2 * BATCH
 """For smaller levels, starting threads takes longer than they save."""
+
+
+class Repacked(Exception):
+    """States have other words than before, so a search among them begins again."""
 
 
 def assert_pyarrow() -> None:
@@ -45,6 +51,7 @@ def warm_up(expander: Expander, coding: Coding) -> None:
     worker.begin_level()
     send_states(worker, [(0,) * len(coding.widths)])
     worker.round(0, [worker])
+    take_states(worker, *encoded(np.zeros((len(coding.widths), 1), np.int64), coding), 1)
     worker.ask_level(0)
     worker.mark()
     worker.ask_level(0)
@@ -55,13 +62,20 @@ def warm_up(expander: Expander, coding: Coding) -> None:
 
 
 def send_states(worker: Worker, states: Iterable[Sequence[int]]) -> None:
-    """Put packed states in a worker's outboxes, to be received in an even round."""
+    """Put a few packed states in a worker's outboxes, to be received in an even round."""
     codes, highs = encoded(np.array(list(states), np.int64).T.copy(), worker.coding)
     box = worker.outboxes[1]
-    send(
+    sent = send(
         codes, highs, 0, len(codes), worker.recent, worker.recent_highs,
         box.codes, box.highs, box.counts,
     )  # fmt: skip
+    assert sent == len(codes), "more states than an outbox has room for"
+
+
+def take_states(worker: Worker, codes: Words, highs: Words, of: int) -> None:
+    """Have a worker take its own states among some."""
+    codes, highs = codes.copy(), highs.copy()
+    worker.take_in(codes, highs, own(codes, highs, len(codes), worker.index, of))
 
 
 def cannot_keep(error: OSError) -> str:
@@ -168,8 +182,10 @@ class Packed(Backend):
         if self.take_kept_level() is None:
             for worker in self.all:
                 worker.begin_level()
-            send_states(self.all[0], self.initial())
-            self.of_all(partial(Worker.round, parity=0, senders=self.all))
+            words = np.array(self.initial(), np.int64).reshape(-1, len(self.coding.widths))
+            for begin in range(0, len(words), TOGETHER):
+                codes, highs = encoded(words[begin : begin + TOGETHER].T.copy(), self.coding)
+                self.of_all(partial(take_states, codes=codes, highs=highs, of=len(self.all)))
             self.parity = 0
         found = self.next_level()
         self.keep(complete=True)
@@ -248,6 +264,7 @@ class Packed(Backend):
         self.read_kept()
         for worker in self.all:
             for words in worker.states(self.level):
+                self.watch()
                 state = self.state(words)
                 for prop in props:
                     least = self.least.get(prop.name)
@@ -269,6 +286,14 @@ class Packed(Backend):
     def way_to(self, level: int, mark: str) -> list[tuple[int, ...]]:
         """The words of that behaviour's states."""
         self.read_kept()
+        while True:
+            try:
+                return self.find_way_to(level, mark)
+            except Repacked:
+                continue
+
+    def find_way_to(self, level: int, mark: str) -> list[tuple[int, ...]]:
+        """The same; Repacked if states got other words on the way."""
         found = self.least.get(mark)
         if found is None:
             found = self.least_marked(level, mark)

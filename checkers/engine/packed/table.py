@@ -119,7 +119,7 @@ def insert(
 def move(
     entry: int, bucket: int, least: int, slots: Words, buckets: int, to_buckets: int, inside: int
 ) -> int:
-    """Move an entry to its place in a larger table; returns the slot.
+    """Move an entry to its place in a larger table; returns the slot, or -1 if it is too far away.
 
     `least` is as in `spread`, for the entry's bucket.
     """
@@ -137,6 +137,8 @@ def move(
             used += int(look(slots, slot) != 0)
         if used < SLOTS:
             break
+        if entry & DISTANCE == DISTANCE:
+            return -1
         at += SLOTS
         entry += 1
     slots[at + used] = entry
@@ -152,8 +154,10 @@ def spread(
     inside: int,
     aside: Words,
     rest_aside: Words,
-) -> None:
+) -> bool:
     """Spread the entries over more buckets in place, last bucket first.
+
+    Returns False if an entry is further from home than its bits can say.
 
     The new place of an entry lies after its old one, where everything has been moved already,
     except for the first few buckets, which are set aside until the others are done. The least
@@ -177,6 +181,8 @@ def spread(
                 break
             slots[slot] = 0
             to = move(entry, bucket, least, slots, buckets, to_buckets, inside)
+            if to < 0:
+                return False
             for row in range(columns):
                 rest[to, row] = rest[slot, row]
         quotient -= step
@@ -190,14 +196,19 @@ def spread(
             bucket = slot // SLOTS
             least = ((bucket << 32) + buckets - 1) // buckets
             to = move(entry, bucket, least, slots, buckets, to_buckets, inside)
+            if to < 0:
+                return False
             for row in range(columns):
                 rest[to, row] = rest_aside[slot, row]
+    return True
 
 
 def reserve(size: int) -> Words:
     """Reserve addresses for this many bytes, or as many as possible; use takes memory."""
     pages = size // mmap.PAGESIZE
     while True:
+        if not pages:
+            raise MemoryError
         try:
             memory = mmap.mmap(-1, pages * mmap.PAGESIZE)
         except OSError:
@@ -226,6 +237,8 @@ class Table:
         rest = reserve(most_bytes * self.columns) if apart else np.empty(0, np.int64)
         slots = len(rest) // max(1, self.columns)
         self.rest = rest[: slots * self.columns].reshape(slots, self.columns)
+        if not self.has_room_for(self.buckets):
+            raise MemoryError
 
     @property
     def room(self) -> int:
@@ -250,14 +263,19 @@ class Table:
     @property
     def can_grow(self) -> bool:
         """Whether there are addresses for a larger table."""
+        return self.has_room_for(self.next_buckets)
+
+    def has_room_for(self, buckets: int) -> bool:
+        """Whether there are addresses for this many buckets, which a number of 31 bits counts."""
         room = min(len(self.slots), len(self.rest)) if self.columns else len(self.slots)
-        return (self.next_buckets + MARGIN) * SLOTS <= room
+        return (buckets + MARGIN) * SLOTS <= room and buckets < 1 << 31
 
     def grow(self) -> None:
         """Spread the entries over more buckets."""
         aside: Words = np.empty(FIRST_BUCKETS * SLOTS, np.int64)
         rest_aside: Words = np.empty((len(aside), self.columns), np.int64)
-        spread(
+        done = spread(
             self.slots, self.rest, self.buckets, self.next_buckets, self.inside, aside, rest_aside
         )
+        assert done, "a state of the table is too far from its home"
         self.buckets = self.next_buckets

@@ -1,0 +1,244 @@
+"""Sets of a state, which iterate in one order.
+
+Two equal frozensets may iterate in different orders: the order depends on how each was built, and
+for strings on the process. A rule that depends on it, such as one that takes `next(iter(members))`,
+would lead from equal states to different ones. So every frozenset in a state is an `OrderedSet`,
+which iterates in ascending order: numbers first, then strings, and records by class and fields.
+`System.initial` and `Rule.attempt` see to it, for every engine.
+
+What `|`, `&`, `-`, `^` and the methods of an ordered set return is ordered as well. A set that a
+rule builds in another way (`set(members)`, `{*members}`) is Python's own until it is in a state:
+use `sorted` to iterate over it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from enum import Enum
+from functools import cache
+from itertools import chain
+from operator import attrgetter, is_not
+from typing import Any, TypeVar
+
+import attrs
+
+from spec.core.errors import SpecError
+
+T = TypeVar("T")
+
+SIMPLE = frozenset({int, str})
+SCALARS = SIMPLE | {bool, type(None), float, bytes, complex}
+
+
+class OrderedSet(frozenset[T]):
+    """A frozenset that iterates in ascending order, whatever the types of its members."""
+
+    __slots__ = ("_in_order", "_is_settled")
+    _kspec_of = frozenset  # what `kind_of` says
+    _in_order: tuple[T, ...] | None
+    _is_settled: bool
+    """Whether equal sets have the same order inside as well, which Python gives to their copies:
+    `set(members).pop()` is then the same for all of them."""
+
+    def __new__(cls, members: Iterable[T] = ()) -> OrderedSet[T]:
+        """Sort the members."""
+        order = tuple(in_order(frozenset(members)))
+        made = super().__new__(cls, order)
+        made._in_order, made._is_settled = order, True
+        return made
+
+    def __iter__(self) -> Iterator[T]:
+        if self._in_order is None:
+            self._in_order = tuple(in_order(frozenset(self)))
+        return iter(self._in_order)
+
+    def __repr__(self) -> str:
+        return f"frozenset({{{', '.join(map(repr, self))}}})" if self else "frozenset()"
+
+    def __reduce__(self) -> Any:
+        return OrderedSet, (tuple(self),)
+
+
+def with_order(name: str) -> Callable[..., Any]:
+    """A method of frozenset that returns an ordered set, which is not sorted before it is used."""
+    plain, new = getattr(frozenset, name), frozenset.__new__
+
+    def method(self: Any, *others: Any) -> Any:
+        found = plain(self, *others)
+        if found is NotImplemented:
+            return found
+        made: Any = new(OrderedSet, found)
+        made._in_order, made._is_settled = None, False
+        return made
+
+    method.__name__, method.__doc__ = name, plain.__doc__
+    return method
+
+
+for operator in ("and", "or", "sub", "xor"):
+    for reflected in ("", "r"):
+        setattr(OrderedSet, f"__{reflected}{operator}__", with_order(f"__{reflected}{operator}__"))
+for named in ("copy", "difference", "intersection", "symmetric_difference", "union"):
+    setattr(OrderedSet, named, with_order(named))
+
+
+# -- the order ------------------------------------------------------------------------------------
+
+
+def in_order(members: frozenset[Any]) -> Iterable[Any]:
+    """The members in ascending order."""
+    if len(members) < 2:
+        return members
+    classes = set(map(type, members))
+    if len(classes) == 1 and classes <= SIMPLE:
+        return sorted(members)
+    keyed = {cls: flat_key(cls) for cls in classes}
+    if all(keyed.values()):
+        keys = {id(member): keyed[type(member)](member) for member in members}
+        if set(map(type, chain.from_iterable(keys.values()))) <= SIMPLE:
+            # A number and a string that would have to be compared always raise: any sort compares
+            # the neighbours in its result.
+            with suppress(TypeError):
+                return sorted(members, key=lambda member: keys[id(member)])
+    return sorted(members, key=key_of)
+
+
+@cache
+def flat_key(cls: Any) -> Any:
+    """A function that returns the class and the fields of a record; None for other classes."""
+    names = [field.name for field in attrs.fields(cls) if field.eq] if attrs.has(cls) else []
+    if not names:
+        return None
+    fields, name = attrgetter(*names), cls.__qualname__
+    if len(names) == 1:
+        return lambda record: (name, fields(record))
+    return lambda record: (name, *fields(record))
+
+
+def key_of(value: Any) -> tuple[Any, ...]:
+    """The place of a value among all values: equal for equal values."""
+    cls: Any = type(value)
+    if isinstance(value, frozenset):
+        return 6, len(value), tuple(sorted(map(key_of, value)))
+    if isinstance(value, int | float):
+        return 0, value
+    if isinstance(value, str):
+        return 1, str.__str__(value)
+    if value is None:
+        return (2,)
+    if isinstance(value, bytes):
+        return 3, value
+    if isinstance(value, Enum):
+        return 4, cls.__qualname__, places_of(cls).get(value.name, -1), repr(value)
+    if isinstance(value, tuple):
+        return 5, tuple(map(key_of, value))
+    names = parts_of(cls)
+    if names:
+        return 7, cls.__qualname__, tuple([key_of(getattr(value, name)) for name in names])
+    return 8, cls.__qualname__, repr(value)
+
+
+@cache
+def places_of(cls: Any) -> dict[str, int]:
+    """By name of a member of an enumeration: where it is defined."""
+    return {name: place for place, name in enumerate(cls.__members__)}
+
+
+# -- states ---------------------------------------------------------------------------------------
+
+
+def ordered(value: T, known: Any = None) -> T:
+    """An equal value whose frozensets, at any depth, are ordered.
+
+    What `known` consists of is ordered already, so parts identical to its own are not looked at.
+    Records keep their identity: their fields are replaced by equal values.
+    """
+    made: T = value if value is known else ordered_value(value, known)
+    return made
+
+
+def ordered_value(value: Any, known: Any) -> Any:
+    """The same for a value other than the known one."""
+    cls: Any = type(value)
+    if cls in SCALARS:
+        return value
+    if cls is frozenset or cls is OrderedSet:
+        return ordered_members(value, known)
+    if isinstance(value, tuple):
+        return ordered_items(value, known)
+    names = parts_of(cls)
+    if names:
+        if cls not in FROZEN:
+            assert_frozen(value, names[0])
+        is_like = type(known) is cls
+        for name in names:
+            part = getattr(value, name)
+            if type(part) in SCALARS:
+                continue
+            new = ordered(part, getattr(known, name) if is_like else None)
+            if new is not part:
+                object.__setattr__(value, name, new)
+    return value
+
+
+def ordered_members(members: frozenset[Any], known: Any) -> OrderedSet[Any]:
+    """An ordered set with ordered members; those of the known set are ordered already."""
+    new = frozenset.difference(members, known) if type(known) is OrderedSet else members
+    made = [ordered(member) for member in new]
+    if any(map(is_not, made, new)):
+        return OrderedSet([*made, *(member for member in members if member not in new)])
+    is_settled = type(members) is OrderedSet and members._is_settled
+    return members if is_settled else OrderedSet(members)  # type: ignore[return-value]
+
+
+def domain(values: Iterable[T]) -> Iterable[T]:
+    """The values that a function of choices lists, ordered."""
+    kind = type(values)
+    if kind is range or (kind is tuple and SCALARS.issuperset(map(type, values))):
+        return values
+    return map(ordered, values)
+
+
+def ordered_items(items: tuple[Any, ...], known: Any) -> tuple[Any, ...]:
+    """A tuple with ordered items."""
+    if SCALARS.issuperset(map(type, items)):
+        return items
+    is_like = isinstance(known, tuple) and len(known) == len(items)
+    before = known if is_like else (None,) * len(items)
+    made = [ordered(item, old) for item, old in zip(items, before, strict=True)]
+    if not any(map(is_not, made, items)):
+        return items
+    kind: Any = type(items)
+    return kind._make(made) if hasattr(kind, "_make") else tuple(made)
+
+
+@cache
+def parts_of(cls: Any) -> tuple[str, ...]:
+    """The fields by which records of an attrs class or a dataclass are compared."""
+    if attrs.has(cls):
+        return tuple(field.name for field in attrs.fields(cls) if field.eq)
+    if dataclasses.is_dataclass(cls):
+        return tuple(field.name for field in dataclasses.fields(cls) if field.compare)
+    return ()
+
+
+FROZEN: set[type] = set()
+"""The classes of records that are known to be frozen."""
+
+
+def assert_frozen(record: Any, name: str) -> None:
+    """Raise SpecError for a record with a field that can be assigned."""
+    cls = type(record)
+    try:
+        setattr(record, name, getattr(record, name))
+    except AttributeError:  # of attrs or dataclasses: the record is frozen
+        FROZEN.add(cls)
+        return
+    except Exception:  # noqa: S110 - it has a setter, which refuses this
+        pass
+    raise SpecError(
+        f"{cls.__name__} is part of a state and can be changed, so a rule could change a state "
+        "that was explored already: make it frozen, as with @attrs.frozen"
+    )
