@@ -78,7 +78,9 @@ class Reference(Backend):
         """Evaluate each property in the level's states until one state has the mark."""
         self.shown = {}
         left = [self.properties[name] for name in wanted]
-        for state in self.level:
+        for index, state in enumerate(self.level):
+            if index % 1024 == 1023:
+                self.watch()
             for prop in left:
                 try:
                     if isinstance(prop, Always):

@@ -46,6 +46,11 @@ from traces.trace import Trace
 PROGRESS_INTERVAL = 0.2
 """Minimum seconds between progress reports."""
 
+MARGIN = 1.1
+"""A run that was stopped may use this many times its memory to ask for the marks of the states that
+it has found.
+"""
+
 FAILED = "failed"
 """The mark of a state in which a rule or a property raises an exception."""
 
@@ -322,7 +327,8 @@ class Search:
             options.on_progress(self.progress(self.queue, now - self.started))
         if now - self.memory_asked > 0.05:
             self.memory_asked = now
-            if resident_bytes() > options.max_memory:
+            most = options.max_memory * (MARGIN if self.stopped_by else 1)
+            if resident_bytes() > most:
                 raise Stopped(options.limit("max_memory"))
         if self.interrupted():
             raise Stopped(INTERRUPTED)

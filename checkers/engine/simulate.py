@@ -26,7 +26,7 @@ import attrs
 from checkers.engine.interrupt import noted
 from checkers.engine.memory import resident_bytes
 from checkers.engine.options import INTERRUPTED, Options, Progress
-from checkers.engine.search import FAILED, failure_at
+from checkers.engine.search import FAILED, Stopped, failure_at
 from checkers.engine.verdict import (
     DEADLOCK,
     DEADLOCK_SAYS,
@@ -122,7 +122,7 @@ class Simulation(ABC):
         self.violation: Violation | None = None
         self.stopped_by = ""
         self.started = time.perf_counter()
-        self.reported = self.started
+        self.reported = self.memory_asked = self.started
 
     # -- where the states come from -------------------------------------------------------------
 
@@ -176,6 +176,8 @@ class Simulation(ABC):
                     if not interrupted():
                         raise
                     self.stopped_by = INTERRUPTED  # not lost on the way to the learned rules
+                except Stopped as stopped:
+                    self.stopped_by = str(stopped)
         except KeyboardInterrupt:
             self.stopped_by = INTERRUPTED
         return self.verdict()
@@ -320,17 +322,25 @@ class Simulation(ABC):
 
     def report_progress(self, depth: int) -> None:
         """Report progress, and end the run on Ctrl-C or at the limit on memory."""
-        if self.interrupted():
-            self.stopped_by = self.stopped_by or INTERRUPTED
+        try:
+            self.watch()
+        except Stopped as stopped:
+            self.stopped_by = self.stopped_by or str(stopped)
         now = time.perf_counter()
-        if now - self.reported < 0.2:
-            return
-        self.reported = now
-        if resident_bytes() > self.options.max_memory:
-            self.stopped_by = self.options.limit("max_memory")
-        if self.options.on_progress:
+        if self.options.on_progress and now - self.reported > 0.2:
+            self.reported = now
             left = self.sampling.walks - len(self.lengths)
             self.options.on_progress(Progress(depth, self.distinct, left, now - self.started))
+
+    def watch(self) -> None:
+        """Raise Stopped on Ctrl-C or at the limit on memory."""
+        if self.interrupted():
+            raise Stopped(INTERRUPTED)
+        now = time.perf_counter()
+        if now - self.memory_asked > 0.2:
+            self.memory_asked = now
+            if resident_bytes() > self.options.max_memory:
+                raise Stopped(self.options.limit("max_memory"))
 
     def verdict(self) -> Verdict:
         """The verdict: a violation is proof, its absence is not."""

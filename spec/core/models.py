@@ -184,7 +184,7 @@ class System(Generic[S]):
     def initial(self) -> list[S]:
         """The initial states, each once."""
         try:
-            return list(map(ordered, dict.fromkeys(self.model.initial(self.bounds))))
+            return list(dict.fromkeys(map(ordered, self.model.initial(self.bounds))))
         except SpecError:
             raise
         except Exception as error:

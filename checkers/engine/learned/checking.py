@@ -29,10 +29,10 @@ ONE_IN = 20_000
 """One state in this many is checked, and up to symmetry the first of each level as well."""
 BY_LEVEL = 20
 """The first and the last state of a level are checked until this many are checked."""
-LATE = 500
+LATE = 5_000
 """Afterwards the last state of a level is checked if this many states have passed since the last
 check. In models with thin levels, checking one state of each took a third of the time."""
-GROWTH = 1.25
+GROWTH = 4
 """The state with the last value of a component is checked when the component has this many times
 as many values as at the last such check."""
 

@@ -27,7 +27,9 @@ class Learning:
         system: System[Any],
         tables: Tables | None = None,
         symmetry: Symmetry | None = None,
+        watch: Callable[[], None] = lambda: None,
     ) -> None:
+        """Number the initial states; `watch` is called for each, and may raise an exception."""
         self.system = system
         self.symmetry = symmetry
         self.tables = tables or Tables(Book(system))
@@ -35,7 +37,10 @@ class Learning:
         self.rules, self.properties, self.final = self.book.roots_of(system)
         self.asked_names = [p.name for p in system.properties if isinstance(p, Always | Reachable)]
         """The properties that `mark` evaluates."""
-        self.initial = [self.book.row_of(state) for state in dict.fromkeys(system.initial())]
+        self.initial = []
+        for state in system.initial():
+            watch()
+            self.initial.append(self.book.row_of(state))
         self.tables.sync()
         self.orbits = OrbitTables(symmetry, self.book) if symmetry else None
         self.tables.sync()

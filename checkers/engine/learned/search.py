@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from checkers.engine.learned.keep import Keeping
 from checkers.engine.learned.learning import Learning
 from checkers.engine.learned.tables import Tables
 from checkers.engine.learned.walk import move_to_other_words
+from checkers.engine.memory import resident_bytes
 from checkers.engine.options import Options
 from checkers.engine.packed.behaviour import behaviour
 from checkers.engine.packed.checkpoint import CheckpointError
@@ -32,9 +34,9 @@ from checkers.engine.packed.search import (
     warm_up,
 )
 from checkers.engine.packed.worker import Memory, Worker, own
-from checkers.engine.search import FAILED, RuleFailed, Search
+from checkers.engine.search import FAILED, RuleFailed, Search, Stopped
 from checkers.engine.symmetry import Symmetry
-from checkers.engine.verdict import Verdict
+from checkers.engine.verdict import INCONCLUSIVE, RuleCount, Verdict
 from impl.packed.compiled import Words, made_ready
 from spec.core import System
 from traces.trace import Trace
@@ -65,7 +67,28 @@ def explore_by_learning(
                 return Search(system, backend, options).run()
 
         again = levels.begin_anew if levels else None
-        return by_learning(system, learned, explore, options.on_compiling, symmetry, again)
+        try:
+            return by_learning(
+                system, learned, explore, options.on_compiling, symmetry, again,
+                watch=within_memory(options),
+            )  # fmt: skip
+        except Stopped as stopped:  # before the search has begun
+            return Verdict(
+                system, ByLearning.engine, INCONCLUSIVE, str(stopped),
+                rules={rule.name: RuleCount(0) for rule in system.rules},
+                seconds={"explore": time.perf_counter() - begun},
+            )  # fmt: skip
+
+
+def within_memory(options: Options) -> Callable[[], None]:
+    """A function that raises Stopped when more memory is in use than a run may use."""
+    calls = count()
+
+    def watch() -> None:
+        if next(calls) % 4096 == 0 and resident_bytes() > options.max_memory:
+            raise Stopped(options.limit("max_memory"))
+
+    return watch
 
 
 def by_learning(
@@ -75,20 +98,23 @@ def by_learning(
     on_compiling: Callable[[], None] | None,
     symmetry: Symmetry | None = None,
     discarded: Callable[[], None] | None = None,
+    watch: Callable[[], None] = lambda: None,
 ) -> T:
     """Run something with what is learned of a system.
 
     It runs again if components do not fit, and if the cache turns out to be wrong; then
-    `discarded` is called first.
+    `discarded` is called first. `watch` is called for each initial state.
     """
     while True:
         try:
             with made_ready(f"learned{'-symmetry' * (symmetry is not None)}", on_compiling):
-                learning = learned.of(system, symmetry)
+                learning = learned.of(system, symmetry, watch)
                 warm_up_learning(learning)
             answer = run(learning)
         except Unfit as unfit:
             learned.take_apart(unfit.field)
+        except Stopped:
+            raise
         except (RuleFailed, CheckpointError):
             learned.keep()
             raise
@@ -339,13 +365,18 @@ class Learnable:
         """Whether to use the cache folder."""
         self.keeping: Keeping | None = None
 
-    def of(self, system: System[Any], symmetry: Symmetry | None = None) -> Learning:
-        """What is known of a system."""
+    def of(
+        self,
+        system: System[Any],
+        symmetry: Symmetry | None = None,
+        watch: Callable[[], None] = lambda: None,
+    ) -> Learning:
+        """What is known of a system, with its initial states; `watch` is called for each."""
         if self.tables is None and self.use_cache:
             self.tables = self.load(system)
         if self.tables is None:
             self.tables = Tables(Book(system, self.apart))
-        return Learning(system, self.tables, symmetry)
+        return Learning(system, self.tables, symmetry, watch)
 
     def load(self, system: System[Any]) -> Tables | None:
         """What earlier runs learned."""

@@ -195,7 +195,7 @@ class ByLearning(Simulation):
     def learn(self) -> bool:
         """Learn what was missed; whether states have other words now."""
         missed, self.expander.missed = self.expander.missed, []
-        if not missed or not self.learning.learn(missed):
+        if not missed or not self.learning.learn(missed, self.watch):
             return False
         rows = self.learning.tables.rows_of(self.words)
         self.learning.repack()

@@ -108,8 +108,8 @@ class Trace:
         self.has_standins = has_standins
         """Whether the run is on a stand-in, and not on the state itself."""
         self.has_iterated = False
-        """Whether the run has iterated over a frozenset. It may have made a set of the members,
-        whose own order depends on what it was made of: a stand-in, or the frozenset itself."""
+        """Whether the run has iterated over a frozenset of several members. It may have made a set
+        of them, whose own order depends on what it was made of: a stand-in, or the frozenset."""
         self.is_over = False
         """Whether the run has ended: its stand-ins must not be used any more."""
         self.reads: list[int] = []
@@ -605,8 +605,9 @@ class Members:
         return not answer
 
     def __iter__(self) -> Iterator[Any]:
-        self.trace.has_iterated = True
-        return iter(real(self))
+        members = real(self)
+        self.trace.has_iterated |= len(members) > 1
+        return iter(members)
 
     def numbers(self, others: Any) -> dict[int, int]:
         """The numbers of some members of another set, by the least number of their equals."""

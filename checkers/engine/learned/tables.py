@@ -254,13 +254,18 @@ class Tables:
         book = self.book
         numbers = book.values.field_numbers
         new = book.probes[self.probes.count :]
+        steps: list[tuple[int, Any]] = []
+        probes, local = [], []
         for component, what, of, path in new:
-            begin = self.steps.count
-            self.steps.extend([(numbers[s], 0) if type(s) is str else (-1, s) for s in path])
-            self.probes.extend([(component, what, of, begin, self.steps.count)])
-            self.local.extend([self.probe_count[component]])
+            begin = self.steps.count + len(steps)
+            steps += [(numbers[s], 0) if type(s) is str else (-1, s) for s in path]
+            probes.append((component, what, of, begin, self.steps.count + len(steps)))
+            local.append(self.probe_count[component])
             self.probe_count[component] += 1
         if new:
+            self.steps.extend(steps)
+            self.probes.extend(probes)
+            self.local.extend(local)
             self.filled.extend([0] * len(new))
             none: Words = np.zeros(len(new), np.int64)
             self.counts = np.concatenate([self.counts[:-1], none, self.counts[-1:]])
@@ -315,6 +320,7 @@ class Tables:
         new = len(book.instances) - self.root_at.count
         if new > 0:
             begin = int(self.sizes[0])
+            self.assert_addressable(begin + new)
             self.tree.count = begin
             self.tree.extend(np.full(new, walk.UNKNOWN))
             self.root_at.extend(range(begin, begin + new))
@@ -339,10 +345,13 @@ class Tables:
 
     def grow_trees(self) -> None:
         """Make room for larger trees."""
-        size = len(self.tree.array)
-        if size >= MOST_IN_TREES:
+        self.assert_addressable(2 * len(self.tree.array))
+        self.tree.reserve(2 * len(self.tree.array))
+
+    def assert_addressable(self, size: int) -> None:
+        """Raise TooMany if trees of this size have places without an address."""
+        if size > MOST_IN_TREES:
             raise TooMany("numbers in decision trees", MOST_IN_TREES)
-        self.tree.reserve(min(2 * size, MOST_IN_TREES))
 
     def start_over(self) -> None:
         """Rebuild all trees from their paths."""

@@ -1,9 +1,11 @@
 """The compiled part: paths become decision trees, and states are answered by walking them.
 
 A tree is laid out in one array. A node stands at an address: its component, its probe among
-those of the component, how many children there is room for, and the children, by the answer. A
-child is the address of a node, LEAF - n for leaf n, or UNKNOWN. The answers of all probes of a
-component for one value stand side by side in `answers`.
+those of the component, how many children there is room for, the probe, and the children, by the
+answer. A node with few children for many answers is **sparse** instead: its room is negative, and
+behind it stand the number of children, and a hash table of answers and of children. A child is the
+address of a node, LEAF - n for leaf n, or UNKNOWN. The answers of all probes of a component for one
+value stand side by side in `answers`.
 """
 
 from __future__ import annotations
@@ -46,6 +48,8 @@ BLOCK = 16
 LEAF_SIZE = 5
 NODE_SIZE = 4
 """Before the children of a node: component, probe among its own, room, and probe."""
+SPARSE = 16
+"""A node with room for this many times as many children as it has becomes sparse."""
 
 MISSED_PATH, MISSED_RECIPE = 0, 1
 
@@ -161,6 +165,85 @@ def fill_answers(
 
 
 @compiled
+def place_among(tree, node, answer):
+    """Where a sparse node has the child for an answer, or the place for it.
+
+    The answer stands before it, as far away as the node has room for children.
+    """
+    room = -np.int64(tree[node + 2])
+    first = node + NODE_SIZE + 1
+    at = (answer * 0x9E3779B1 >> 7) & (room - 1)
+    while tree[first + at] != UNKNOWN and tree[first + at] != answer:
+        at = (at + 1) & (room - 1)
+    return first + room + at
+
+
+@compiled
+def place_of_child(tree, node, answer):
+    """Where a node with room for it has the child for an answer; a sparse node notes the answer."""
+    room = np.int64(tree[node + 2])
+    if room > 0:
+        return node + NODE_SIZE + answer
+    place = place_among(tree, node, answer)
+    if tree[place + room] == UNKNOWN:
+        tree[place + room] = answer
+        tree[node + NODE_SIZE] += 1
+    return place
+
+
+@compiled
+def has_room_for(tree, node, answer):
+    """Whether a node has a place for the child for an answer."""
+    room = np.int64(tree[node + 2])
+    if room > 0:
+        return answer < room
+    place = place_among(tree, node, answer)
+    return tree[place + room] == answer or 2 * tree[node + NODE_SIZE] < -room
+
+
+@compiled
+def copy_with_room(tree, node, answer, to):
+    """Write a copy of a node, or of none, with room for a child for an answer; where it ends."""
+    room = np.int64(0)
+    begin = node + NODE_SIZE
+    if node >= 0:
+        room = np.int64(tree[node + 2])
+    if room < 0:
+        begin += 1
+    used = np.int64(0)
+    last = answer
+    for y in range(abs(room)):
+        if tree[begin + y] != UNKNOWN:
+            used += 1
+            last = max(last, np.int64(tree[begin + y]) if room < 0 else y)
+    size = np.int64(2)
+    while size <= last:
+        size *= 2
+    is_dense = size <= max(SPARSE * (used + 1), np.int64(64))
+    if is_dense:
+        end = to + NODE_SIZE + size
+        tree[to + 2] = size
+    else:
+        size = np.int64(4)
+        while size < 4 * (used + 1):
+            size *= 2
+        end = to + NODE_SIZE + 1 + 2 * size
+        tree[to + 2] = -size
+    for y in range(to + NODE_SIZE, end):
+        tree[y] = UNKNOWN
+    if not is_dense:
+        tree[to + NODE_SIZE] = 0
+    for y in range(abs(room)):
+        if tree[begin + y] != UNKNOWN:
+            if room > 0:
+                tree[place_of_child(tree, to, y)] = tree[begin + y]
+            else:
+                of = np.int64(tree[begin + y])
+                tree[place_of_child(tree, to, of)] = tree[begin - room + y]
+    return end
+
+
+@compiled
 def add_paths(
     runs, reads, first, last, keys, numbers, counts, probes, local, skipped, tree, sizes,
     root_at,
@@ -181,34 +264,23 @@ def add_paths(
                 continue
             if skipped[q]:
                 return REBUILD, r
-            if sizes[0] + 8 * p + 64 > len(tree):
-                return GROW, r
             node = np.int64(tree[at])
-            if node <= LEAF:
+            if node <= LEAF or (node != UNKNOWN and tree[node + 3] != q):
                 return CONFLICT, r
-            room = np.int64(0)
-            if node != UNKNOWN:
-                if tree[node + 3] != q:
-                    return CONFLICT, r
-                room = np.int64(tree[node + 2])
-            if p >= room:
-                larger = max(room, 2)
-                while larger <= p:
-                    larger *= 2
+            if node == UNKNOWN or not has_room_for(tree, node, np.int64(p)):
+                most = np.int64(p)
+                if node != UNKNOWN:
+                    most = max(most, abs(np.int64(tree[node + 2])))
+                if sizes[0] + 16 * most + 64 > len(tree):
+                    return GROW, r
                 to = sizes[0]
-                sizes[0] += NODE_SIZE + larger
                 tree[to] = probes[q, 0]
                 tree[to + 1] = local[q]
-                tree[to + 2] = larger
                 tree[to + 3] = q
-                for y in range(larger):
-                    child = UNKNOWN
-                    if y < room:
-                        child = tree[node + NODE_SIZE + y]
-                    tree[to + NODE_SIZE + y] = child
+                sizes[0] = copy_with_room(tree, node, np.int64(p), to)
                 tree[at] = to
                 node = to
-            at = node + NODE_SIZE + p
+            at = place_of_child(tree, node, np.int64(p))
         if tree[at] == UNKNOWN:
             tree[at] = LEAF - runs[r, 3]
         elif tree[at] != LEAF - runs[r, 3]:
@@ -235,8 +307,11 @@ def walk(node, instance, rows, tree, answers, misses, nmiss, i):
     while node >= 0:
         p = np.int64(answers[rows[tree[node]] + tree[node + 1]])
         following = np.int64(UNKNOWN)
-        if p >= 0 and p < tree[node + 2]:
-            following = np.int64(tree[node + NODE_SIZE + p])
+        if p >= 0:
+            if p < tree[node + 2]:
+                following = np.int64(tree[node + NODE_SIZE + p])
+            elif tree[node + 2] < 0:
+                following = np.int64(tree[place_among(tree, node, p)])
         if following == UNKNOWN:
             misses[nmiss * 5] = MISSED_PATH
             misses[nmiss * 5 + 1] = instance
@@ -273,8 +348,11 @@ def shorten(k, row, group, begin, end, root_at, tree, answers, leaves, short, us
         while node >= 0 and tree[node] == k:
             p = np.int64(answers[row + tree[node + 1]])
             following = np.int64(UNKNOWN)
-            if p >= 0 and p < tree[node + 2]:
-                following = np.int64(tree[node + NODE_SIZE + p])
+            if p >= 0:
+                if p < tree[node + 2]:
+                    following = np.int64(tree[node + NODE_SIZE + p])
+                elif tree[node + 2] < 0:
+                    following = np.int64(tree[place_among(tree, node, p)])
             if following == UNKNOWN:
                 break
             node = following

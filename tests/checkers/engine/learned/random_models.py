@@ -649,6 +649,12 @@ class SetOf(Type):
 
     def parts(self, g: Writer, at: str) -> list[tuple[str, Type, str]]:
         found: list[tuple[str, Type, str]] = [(f"len({at})", Int(min(self.of.size, 12) + 1), "")]
+        first = g.pick(
+            f"next(iter({at}))", f"tuple({at})[-1]", f"list({at} | {{{self.of.literal(g)}}})[0]",
+            f"set({at}).pop()", f"sorted({at}, key=lambda it: 0)[0]", f"[*{at}][0]",
+            f"list({{*{at}}})[-1]", f"max({at}, key=lambda it: it is None)",
+        )  # fmt: skip
+        found.append((first, self.of, f"bool({at})"))
         if self.of.sortable:
             found.append((f"{g.pick('min', 'max')}({at})", self.of, f"bool({at})"))
         else:
@@ -697,8 +703,9 @@ class Named(Type):
 class Writer:
     """Writes the text of one model."""
 
-    def __init__(self, seed: str) -> None:
+    def __init__(self, seed: str, *, with_helpers: bool = False) -> None:
         self.seed = seed
+        self.with_helpers = with_helpers
         self.random = Random(seed)
         self.lines: list[str] = []
         self.records: list[Record] = []
@@ -706,6 +713,8 @@ class Writer:
         self.names = 0
         self.env: Env = []
         self.has_s = False
+        self.helpers: list[tuple[str, Type, Type]] = []
+        """Functions that keep their results by their argument: name, argument and result."""
         self.careless = self.chance(0.06)
         """Whether the rules look at parts without asking first whether there are such."""
 
@@ -739,12 +748,19 @@ class Writer:
         for _ in range(depth):
             following = []
             for at, t, needs in last:
-                for path, part, condition in t.parts(self, at):
+                for path, part, condition in [*t.parts(self, at), *self.helped(t, at)]:
                     both = " and ".join(c for c in (needs, condition) if c)
                     following.append((path, part, both))
             found = found + following
             last = following
         return found
+
+    def helped(self, t: Type, at: str) -> list[tuple[str, Type, str]]:
+        """Calls of helpers with what is at a path."""
+        if "help" in at:
+            return []
+        calls = [(f"{name}({at})", to, "") for name, of, to in self.helpers if of is t]
+        return calls * 3
 
     def value(self, t: Type, env: Env, depth: int) -> str:
         """An expression of a type."""
@@ -878,7 +894,7 @@ class Writer:
             return self.random.choice(self.records)
         names = self.random.sample(["a", "b", "c", "d", "_e"], self.pick(1, 1, 2, 2, 3))
         made = Record(self.name("Rec"), [(n, self.type(depth)) for n in names])
-        odd = self.pick("converter", "validator", "post", "eq", "init", "getattr", "setattr")
+        odd = self.pick("converter", "validator", "post", "eq", "init", "getattr")
         made.odd = odd if self.chance(0.08) else ""
         if self.chance(0.12) and not made.odd:
             made.apart = ["same"]
@@ -902,9 +918,7 @@ class Writer:
             made.kw_only = True
         how = self.pick("attrs.frozen", "attrs.frozen", "attrs.define")
         if how == "attrs.define":
-            options += ["unsafe_hash=True"] if made.odd == "setattr" else ["frozen=True"]
-            if made.odd == "setattr" and self.chance(0.5):
-                options.append("on_setattr=attrs.setters.NO_OP")
+            options.append("frozen=True")
         self.lines += ["", "", f"@{how}({', '.join(options)})", f"class {made.name}:"]
         lines = []
         for position, (name, t) in enumerate(made.fields):
@@ -1025,7 +1039,7 @@ class Writer:
         sizes = self.pick((4, 60), (20, 300), (60, 1000), (100, 3000))
         for _ in range(300):
             del self.lines[begun:]
-            self.records, self.enums = [], []
+            self.records, self.enums, self.helpers = [], [], []
             state = self.state()
             least, most = sizes
             if least <= state.size <= most:
@@ -1034,6 +1048,9 @@ class Writer:
             self.write_class(state)
         self.state_type = state
         self.has_s = isinstance(state, Record) and state.constants
+        if self.with_helpers:
+            for _ in range(self.pick(1, 2, 2, 3)):
+                self.write_helper(state)
         rules = [self.write_rule(k) for k in range(self.pick(1, 2, 3, 4, 5, 6))]
         properties = [self.write_property(k) for k in range(self.pick(0, 1, 2, 3))]
         final = self.pick("None", "None", f"lambda s: {self.condition([('s', state)], 2)}")
@@ -1052,6 +1069,26 @@ class Writer:
             ")",
         ]  # fmt: skip
         return "\n".join(self.lines) + "\n"
+
+    def write_helper(self, state: Type) -> None:
+        """A function of a part of the state that keeps its results."""
+        of = self.random.choice([t for _, t, _ in self.paths([("s", state)])])
+        env: Env = [("it", of)]
+        to = self.pick(of, of, Bool(), self.random.choice(self.paths(env))[1])
+        text = self.condition(env, 2) if type(to) is Bool else self.value(to, env, 3)
+        if to is of and self.chance(0.5):
+            text = of.change(self, "it", env, 3)
+        name = self.name("help")
+        how = self.pick("functools.cache", "functools.lru_cache(maxsize=8)", "")
+        self.lines += ["", "", f"@{how}" if how else f"kept_{name} = {{}}", ""]
+        if how:
+            self.lines[-1:] = [f"def {name}(it):", f"    return {text}"]
+        else:
+            self.lines += [
+                f"def {name}(it):", f"    if it not in kept_{name}:",
+                f"        kept_{name}[it] = {text}", f"    return kept_{name}[it]",
+            ]  # fmt: skip
+        self.helpers.append((name, of, to))
 
     def domain(self, env: Env) -> tuple[str, Type]:
         """What a rule chooses from: an expression, and the type of the choices."""
@@ -1313,15 +1350,22 @@ Type.without_none = without_none  # type: ignore[attr-defined]
 
 
 def text_of(seed: int) -> str:
-    """The text of the model with this seed: of a few, the first with more than some states."""
-    for attempt in range(4):
-        text = Writer(f"{seed}-{attempt}").write()
-        few = Options(max_states=12, keep_going=True)
+    """The text of the model with this seed: of a few, the first with more than some states.
+
+    One in ten has helpers that keep their results, and more states.
+    """
+    with_helpers = seed % 10 == 9
+    least, attempts = (100, 40) if with_helpers else (12, 4)
+    for attempt in range(attempts):
+        text = Writer(f"{seed}-{attempt}", with_helpers=with_helpers).write()
+        few = Options(max_states=least, keep_going=True)
         try:
             verdict = explore(model_of(text, f"{seed}-{attempt}").system(), few)
         except SpecError:
+            if with_helpers:
+                continue
             return text
-        if verdict.distinct >= 12:
+        if verdict.distinct >= least:
             return text
     return text
 
