@@ -46,6 +46,9 @@ from traces.trace import Trace
 PROGRESS_INTERVAL = 0.2
 """Minimum seconds between progress reports."""
 
+MEMORY_INTERVAL = 0.05
+"""Minimum seconds between questions how much memory is in use."""
+
 MARGIN = 1.1
 """A run that was stopped may use this many times its memory to ask for the marks of the states that
 it has found.
@@ -325,7 +328,7 @@ class Search:
         if options.on_progress and now - self.reported > PROGRESS_INTERVAL:
             self.reported = now
             options.on_progress(self.progress(self.queue, now - self.started))
-        if now - self.memory_asked > 0.05:
+        if now - self.memory_asked >= MEMORY_INTERVAL:
             self.memory_asked = now
             most = options.max_memory * (MARGIN if self.stopped_by else 1)
             if resident_bytes() > most:

@@ -61,6 +61,9 @@ FEW_STATES = 1_000
 LEARNED_PROPERTIES = 59
 """The most properties that learned rules can evaluate."""
 
+MEMORY_INTERVAL = 0.2
+"""Minimum seconds between questions how much memory is in use."""
+
 BITS = (1 << 64) - 1
 
 
@@ -337,7 +340,7 @@ class Simulation(ABC):
         if self.interrupted():
             raise Stopped(INTERRUPTED)
         now = time.perf_counter()
-        if now - self.memory_asked > 0.2:
+        if now - self.memory_asked >= MEMORY_INTERVAL:
             self.memory_asked = now
             if resident_bytes() > self.options.max_memory:
                 raise Stopped(self.options.limit("max_memory"))

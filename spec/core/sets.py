@@ -28,6 +28,11 @@ from spec.core.errors import SpecError
 
 T = TypeVar("T")
 
+KEPT = (
+    "a rule or a property, or a helper of theirs, keeps a part of a state and uses it in another "
+    "state: it is not a function of the state"
+)
+
 SIMPLE = frozenset({int, str})
 SCALARS = SIMPLE | {bool, type(None), float, bytes, complex}
 
@@ -168,6 +173,8 @@ def ordered_value(value: Any, known: Any) -> Any:
         return ordered_members(value, known)
     if isinstance(value, tuple):
         return ordered_items(value, known)
+    if hasattr(cls, "_kspec_of"):  # a stand-in, which serves for one state
+        raise SpecError(KEPT)
     names = parts_of(cls)
     if names:
         if cls not in FROZEN:

@@ -29,6 +29,7 @@ from checkers.engine.learned.recipes import Recipe, settled
 from checkers.engine.learned.values import RECORD, TUPLE, Shape, Values, is_plain, uncompared
 from checkers.engine.learned.walk import EQUALS, HAS, SHAPE, SIZE, WHOLE
 from spec.core import OrderedSet, SpecError
+from spec.core.sets import KEPT
 
 ROOT = -1
 """The component of the place of the whole state."""
@@ -47,10 +48,7 @@ class Outlived(SpecError):
 
     def __init__(self) -> None:
         """Say what keeps it."""
-        super().__init__(
-            "a rule or a property, or a helper of theirs, keeps a part of a state and uses it in "
-            "another state: it is not a function of the state"
-        )
+        super().__init__(KEPT)
 
 
 class Place:

@@ -64,6 +64,7 @@ def test_packed_engines_stop_before_their_arrays_exceed_the_limit(
     # The limit then applies to the engine's arrays alone, whatever else this process holds.
     monkeypatch.setattr("checkers.engine.packed.search.resident_bytes", lambda: 0)
     monkeypatch.setattr("checkers.engine.search.resident_bytes", lambda: 0)
+    monkeypatch.setattr("checkers.engine.learned.search.resident_bytes", lambda: 0)
     system = REPLICATION.system(bounds={"max_epoch": 2})
     limit = 16 << 20
     verdict = run(system, Options(engine, max_memory=limit, workers=1))

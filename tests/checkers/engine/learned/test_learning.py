@@ -279,9 +279,9 @@ def test_a_nondeterministic_rule_is_reported_with_both_answers() -> None:
 
 def test_every_run_checks_a_share_of_the_answers() -> None:
     found = explore_by_learning(dials_of(turn), Options(workers=1))
-    assert found.statistics["learned"]["checked"] == found.depth
+    assert found.depth < found.statistics["learned"]["checked"] < 2 * found.depth
     every = explore_by_learning(dials_of(turn), Options(workers=1, check_learning=True))
-    assert every.statistics["learned"]["checked"] == every.distinct
+    assert every.distinct <= every.statistics["learned"]["checked"] < 2 * every.distinct
 
 
 def has_turned(dial: Dial) -> bool:
@@ -379,4 +379,4 @@ def test_an_uncompared_field_may_be_constant() -> None:
 def test_only_the_first_of_many_thin_levels_are_all_checked() -> None:
     found = explore_by_learning(examples.COUNTER.system(bounds={"top": 100}))
     assert found.depth == 101
-    assert found.statistics["learned"]["checked"] == BY_LEVEL
+    assert BY_LEVEL < found.statistics["learned"]["checked"] < 2 * BY_LEVEL

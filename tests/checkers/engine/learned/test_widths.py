@@ -150,6 +150,32 @@ def test_a_table_that_is_wrong_from_some_number_on_is_found(
     assert not found.violations, "what these checks are for"
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_last_value_of_each_component_is_checked(
+    workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where states are packed anew several times on the way."""
+    checked: list[tuple[int, ...]] = []
+    check = Checking.check
+
+    def noted(self: Checking, learned: Any, words: Any) -> None:
+        checked.append(tuple(self.learning.tables.rows_of(words)[0].tolist()))
+        check(self, learned, words)
+
+    @rule(by="a", k=lambda s: (1, 2))
+    def step(s: Count, k: int) -> Any:
+        yield limit("room"), s.n < 30
+        return evolve(s, n=s.n + k, m=(s.m * 3 + k) % 40 if s.n < 9 else s.m)
+
+    monkeypatch.setattr(Checking, "check", noted)
+    learned = Learnable()
+    system = system_of(lambda: iter([Count()]), [step])
+    explore_by_learning(system, Options(workers=workers), learned)
+    assert learned.tables is not None
+    last = [len(component.values) - 1 for component in learned.tables.book.components]
+    assert [max(column) for column in zip(*checked, strict=True)] == last
+
+
 # -- rules, choices, properties, components -------------------------------------------------------
 
 
