@@ -164,8 +164,8 @@ def test_the_last_value_of_each_component_is_checked(
 
     @rule(by="a", k=lambda s: (1, 2))
     def step(s: Count, k: int) -> Any:
-        yield limit("room"), s.n < 30
-        return evolve(s, n=s.n + k, m=(s.m * 3 + k) % 40 if s.n < 9 else s.m)
+        yield limit("room"), s.n < 300
+        return evolve(s, n=s.n + k, m=(s.m * 3 + k) % 40 if s.n < 9 else 1)
 
     monkeypatch.setattr(Checking, "check", noted)
     learned = Learnable()
@@ -342,6 +342,54 @@ def test_uses_of_a_shortened_list_are_collected(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(expander, "MOST_USES", 2)
     agree(system_of(lambda: iter([Count(), Count(m=0, n=7)]), [never, step]))
+
+
+def test_many_branches_of_few_answers_each() -> None:
+    """Nodes of trees are sparse where a value has few of all answers, and dense where it has many.
+
+    With room for each answer in each node, the second model would need 8 GB.
+    """
+
+    @always
+    def SumIsSmall(s: Count) -> bool:
+        return s.n + s.m < 4_000
+
+    @rule(by="a")
+    def stay(s: Count) -> Any:
+        yield "sum is even", (s.m + s.n) % 2 == 0
+        return s
+
+    for values in (lambda: (Count(i % 10, i * 97 % 3001) for i in range(2000)),
+                   lambda: (Count(i, -i) for i in range(1500))):  # fmt: skip
+        learned = Learnable()
+        system = system_of(values, [stay], SumIsSmall)
+        agree(system, workers=(1,))
+        explore_by_learning(system, Options(), learned)
+        assert learned.tables is not None
+        assert learned.tables.sizes[0] < 100_000
+
+
+@pytest.mark.slow
+def test_the_way_back_from_a_level_that_was_cut_short() -> None:
+    """It expands states that were not reached before, which have more values than there are bits
+    for.
+    """
+
+    @rule(by="a")
+    def copy(s: Number) -> Any:
+        yield "not done", s.y < 0
+        return evolve(s, y=s.x)
+
+    @always
+    def NotThree(s: Number) -> bool:
+        return s.y != 3
+
+    system = system_of(numbers(20_000, 0), [copy], NotThree)
+    found = explore_by_learning(system, Options(max_states=20_100, workers=1, keep_going=True))
+    assert found.stopped_by == "max-states 20100"
+    [violation] = found.violations
+    assert violation.trace is not None
+    assert [state.y for state in violation.trace.states] == [-1, 3]
 
 
 # -- tables ---------------------------------------------------------------------------------------
