@@ -248,8 +248,11 @@ class ByLearning(Packed):
             )  # fmt: skip
             self.of_all(move)
 
-    def expand(self, go_on: Callable[[int], None]) -> set[str]:
-        shown = super().expand(go_on)
+    def cut_short(self) -> set[str]:
+        return super().end_of_expanding()  # what was learned last may have no place in states yet
+
+    def end_of_expanding(self) -> set[str]:
+        shown = super().end_of_expanding()
         if FAILED not in shown:
             for worker in self.all:
                 self.checking.check_level(worker, self.level, self.watch)
