@@ -47,12 +47,11 @@ PROGRESS_INTERVAL = 0.2
 """Minimum seconds between progress reports."""
 
 MEMORY_INTERVAL = 0.05
-"""Minimum seconds between questions how much memory is in use."""
+"""Minimum seconds between memory checks."""
 
 MARGIN = 1.1
-"""A run that was stopped may use this many times its memory to ask for the marks of the states that
-it has found.
-"""
+"""A stopped run may exceed its memory limit by this factor while it evaluates the marks of the
+states found."""
 
 FAILED = "failed"
 """The mark of a state in which a rule or a property raises an exception."""
@@ -114,8 +113,8 @@ class Backend(ABC):
     counts: Counts
     """Counts of the levels that were expanded."""
     watch: Callable[[], None] = staticmethod(lambda: None)
-    """Called during long work; raises Stopped if the run was interrupted or needs too much
-    memory. The search sets it."""
+    """Called regularly during long work; raises Stopped on interruption or at the memory limit.
+    The search sets it."""
 
     @abstractmethod
     def begin(self) -> int:
@@ -160,7 +159,7 @@ class Backend(ABC):
         """Write a complete level to the checkpoint, if any; called per level and at the end."""
 
     def check_last(self) -> None:  # noqa: B027 - most have nothing to check
-        """Check a share of what has not been checked yet; called when the exploration ends."""
+        """Make the last checks, when the exploration ends."""
 
     @property
     def learned(self) -> int:
@@ -203,7 +202,7 @@ class Search:
         self.reported = self.started
         self.learned = 0
         self.queue = 0
-        """The number of states that are found but not expanded, as far as is known."""
+        """The number of states found but not expanded, as last reported."""
         self.memory_asked = self.started
         backend.watch = self.watch
 

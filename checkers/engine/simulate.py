@@ -62,7 +62,7 @@ LEARNED_PROPERTIES = 59
 """The most properties that learned rules can evaluate."""
 
 MEMORY_INTERVAL = 0.2
-"""Minimum seconds between questions how much memory is in use."""
+"""Minimum seconds between memory checks."""
 
 BITS = (1 << 64) - 1
 
@@ -156,8 +156,8 @@ class Simulation(ABC):
 
     @property
     def has_remembered_all(self) -> bool:
-        """Whether every state visited is remembered; otherwise `distinct` is too small, and some
-        states count as new several times.
+        """Whether every visited state is remembered. If not, `distinct` is a lower bound, and a
+        state may count as new more than once.
         """
         return True
 
@@ -255,9 +255,9 @@ class Simulation(ABC):
     # -- shrinking ------------------------------------------------------------------------------
 
     def find_shortest(self, trace: Trace, name: str) -> None:
-        """Record the violation at the end of a walk, and then with shorter and shorter traces.
+        """Record the violation at the end of a walk, then shorten its trace.
 
-        If it is interrupted, the last one stays.
+        If that is interrupted, the shortest trace so far is kept.
         """
         start, states = trace.states[0], trace.states
         rules = {rule.name: rule for rule in self.system.rules}
@@ -336,7 +336,7 @@ class Simulation(ABC):
             self.options.on_progress(Progress(depth, self.distinct, left, now - self.started))
 
     def watch(self) -> None:
-        """Raise Stopped on Ctrl-C or at the limit on memory."""
+        """Raise Stopped on Ctrl-C or at the memory limit."""
         if self.interrupted():
             raise Stopped(INTERRUPTED)
         now = time.perf_counter()

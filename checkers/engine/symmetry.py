@@ -109,8 +109,8 @@ class Symmetry:
         """The number of renamings."""
         if self.order > MOST_RENAMINGS:
             raise SpecError(
-                f"{system.model.name} has {self.order:,} renamings, and --symmetry tries "
-                f"{MOST_RENAMINGS:,} at the most: choose smaller bounds"
+                f"{system.model.name} has {self.order:,} renamings, and --symmetry tries at most "
+                f"{MOST_RENAMINGS:,}: choose smaller bounds"
             )
         self.exchanges = [*self.find_exchanges()]
         self.check_declaration(first)

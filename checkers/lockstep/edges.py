@@ -43,7 +43,9 @@ def compare_everywhere(
     reference = Reference(system)
     verdict = Search(system.with_properties(()), reference, Options(keep_going=True)).run()
     if verdict.stopped_by:
-        raise SpecError(f"not every state was explored, because of {verdict.stopped_by}")
+        raise SpecError(
+            f"the exploration stopped early ({verdict.stopped_by}): choose smaller bounds"
+        )
     compared = compare_edges(adapter, system, reference.came_from, at_most=at_most)
     for index, difference in enumerate(compared.differences):
         way = reference.way_to(difference.states[0])

@@ -352,8 +352,8 @@ class Run:
             raise KeyboardInterrupt
         if verdict.stopped_by:
             raise SpecError(
-                f"{system.model.name} was not explored to its end ({verdict.stopped_by}): choose "
-                "smaller bounds"
+                f"the exploration of {system.model.name} stopped early ({verdict.stopped_by}): "
+                "choose smaller bounds"
             )
         broken = {violation.name for violation in verdict.violations}
         holds = tuple(p for p in system.properties if p.name not in broken)

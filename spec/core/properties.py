@@ -38,7 +38,7 @@ class Always(Generic[S]):
         return product(*[domain(values(s)) for values in self.choices.values()])
 
     def listed(self, s: S) -> Iterator[Choice]:
-        """The same, with frozensets as the functions of the choices return them."""
+        """As `instances`, without ordering frozensets."""
         return product(*[values(s) for values in self.choices.values()])
 
     def failure(self, s: S) -> str | None:

@@ -111,7 +111,7 @@ class Rule(Generic[S]):
         return product(*[domain(values(s)) for values in self.choices.values()])
 
     def listed(self, s: S) -> Iterator[Choice]:
-        """The same, with frozensets as the functions of the choices return them."""
+        """As `instances`, without ordering frozensets."""
         return product(*[values(s) for values in self.choices.values()])
 
     def attempt(
@@ -137,7 +137,7 @@ class Rule(Generic[S]):
         beyond_limits: bool = False,
         beyond_budgets: bool | None = None,
     ) -> S | Blocked:
-        """The same, with frozensets as the rule returns them: not for a state to go on from."""
+        """As `attempt`, without ordering frozensets: do not explore the result as it is."""
         budgets = beyond_limits if beyond_budgets is None else beyond_budgets
         step = self.body(s, *choice)
         if type(step) is GeneratorType:

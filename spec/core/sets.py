@@ -1,14 +1,14 @@
-"""Sets of a state, which iterate in one order.
+"""Sets with one iteration order, for states.
 
 Two equal frozensets may iterate in different orders: the order depends on how each was built, and
 for strings on the process. A rule that depends on it, such as one that takes `next(iter(members))`,
 would lead from equal states to different ones. So every frozenset in a state is an `OrderedSet`,
-which iterates in ascending order: numbers first, then strings, and records by class and fields.
-`System.initial` and `Rule.attempt` see to it, for every engine.
+which iterates in ascending order (`key_of`). `System.initial`, `Rule.attempt` and the engines
+ensure this with `ordered`.
 
 What `|`, `&`, `-`, `^` and the methods of an ordered set return is ordered as well. A set that a
-rule builds in another way (`set(members)`, `{*members}`) is Python's own until it is in a state:
-use `sorted` to iterate over it.
+rule builds in another way (`set(members)`, `{*members}`) keeps Python's order until it becomes
+part of a state: use `sorted` to iterate over it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from spec.core.errors import SpecError
 T = TypeVar("T")
 
 KEPT = (
-    "a rule or a property, or a helper of theirs, keeps a part of a state and uses it in another "
-    "state: it is not a function of the state"
+    "a rule, a property or a helper keeps part of one state and uses it in another, so it is not a "
+    "function of the state"
 )
 
 SIMPLE = frozenset({int, str})
@@ -44,8 +44,8 @@ class OrderedSet(frozenset[T]):
     _kspec_of = frozenset  # what `kind_of` says
     _in_order: tuple[T, ...] | None
     _is_settled: bool
-    """Whether equal sets have the same order inside as well, which Python gives to their copies:
-    `set(members).pop()` is then the same for all of them."""
+    """Whether equal sets also have the same internal order, which a copy inherits:
+    `set(members).pop()` then gives the same member for equal sets."""
 
     def __new__(cls, members: Iterable[T] = ()) -> OrderedSet[T]:
         """Sort the members."""
@@ -67,7 +67,7 @@ class OrderedSet(frozenset[T]):
 
 
 def with_order(name: str) -> Callable[..., Any]:
-    """A method of frozenset that returns an ordered set, which is not sorted before it is used."""
+    """A method of frozenset whose result is an ordered set that is sorted on first use."""
     plain, new = getattr(frozenset, name), frozenset.__new__
 
     def method(self: Any, *others: Any) -> Any:
@@ -103,8 +103,8 @@ def in_order(members: frozenset[Any]) -> Iterable[Any]:
     if all(keyed.values()):
         keys = {id(member): keyed[type(member)](member) for member in members}
         if set(map(type, chain.from_iterable(keys.values()))) <= SIMPLE:
-            # A number and a string that would have to be compared always raise: any sort compares
-            # the neighbours in its result.
+            # Comparing a number with a string raises TypeError, and any sort compares neighbours
+            # of its result: so whether it raises does not depend on the order of the members.
             with suppress(TypeError):
                 return sorted(members, key=lambda member: keys[id(member)])
     return sorted(members, key=key_of)
@@ -123,7 +123,7 @@ def flat_key(cls: Any) -> Any:
 
 
 def key_of(value: Any) -> tuple[Any, ...]:
-    """The place of a value among all values: equal for equal values."""
+    """A sort key for any value; equal values have equal keys."""
     cls: Any = type(value)
     if isinstance(value, frozenset):
         return 6, len(value), tuple(sorted(map(key_of, value)))
@@ -147,7 +147,7 @@ def key_of(value: Any) -> tuple[Any, ...]:
 
 @cache
 def places_of(cls: Any) -> dict[str, int]:
-    """By name of a member of an enumeration: where it is defined."""
+    """The position of each member of an enumeration in its definition, by name."""
     return {name: place for place, name in enumerate(cls.__members__)}
 
 
@@ -157,8 +157,8 @@ def places_of(cls: Any) -> dict[str, int]:
 def ordered(value: T, known: Any = None) -> T:
     """An equal value whose frozensets, at any depth, are ordered.
 
-    What `known` consists of is ordered already, so parts identical to its own are not looked at.
-    Records keep their identity: their fields are replaced by equal values.
+    Parts that are identical to parts of `known` are skipped: they are ordered already. A record is
+    updated in place with equal values, and keeps its identity.
     """
     made: T = value if value is known else ordered_value(value, known)
     return made
@@ -201,7 +201,7 @@ def ordered_members(members: frozenset[Any], known: Any) -> OrderedSet[Any]:
 
 
 def domain(values: Iterable[T]) -> Iterable[T]:
-    """The values that a function of choices lists, ordered."""
+    """The values that a function of choices lists, each with ordered frozensets."""
     kind = type(values)
     if kind is range or (kind is tuple and SCALARS.issuperset(map(type, values))):
         return values
@@ -246,6 +246,6 @@ def assert_frozen(record: Any, name: str) -> None:
     except Exception:  # noqa: S110 - it has a setter, which refuses this
         pass
     raise SpecError(
-        f"{cls.__name__} is part of a state and can be changed, so a rule could change a state "
-        "that was explored already: make it frozen, as with @attrs.frozen"
+        f"class {cls.__name__} is part of a state but is mutable, so a rule could modify an "
+        "explored state: declare it with @attrs.frozen or @dataclass(frozen=True)"
     )

@@ -157,7 +157,9 @@ def test_a_mutable_class_is_rejected() -> None:
         n: int = 0
 
     for value in (Changing(), (Changed(),), Note(Changing())):
-        with pytest.raises(SpecError, match=r"Chang\w+ is part of a state and can be changed") as e:
+        with pytest.raises(
+            SpecError, match=r"class Chang\w+ is part of a state but is mutable"
+        ) as e:
             ordered(value)
         assert "\n" not in str(e.value)
 

@@ -349,7 +349,7 @@ class Book:
             except (Unfit, Uncompared):
                 raise
             except OrderMatters:
-                self.plainer[instance.name] = "it depends on the order of a set that it makes"
+                self.plainer[instance.name] = "it depends on the order of a set that it builds"
                 instance.follow = WHOLE_STATE
                 raise Plainer(number) from None
             except Exception as error:
@@ -365,7 +365,7 @@ class Book:
                 trace.end()
 
     def agrees(self, instance: Instance, leaf: int) -> bool:
-        """Whether an instance has the same result on the state itself."""
+        """Whether an instance gives the same result on the state itself."""
         trace = Trace(self.values, self.new_probe, self.whole_state, deep=False, has_standins=False)
         state = self.state_of(self.row)
         if self.leaves[leaf][0] != walk.STEP:
@@ -547,14 +547,14 @@ class Book:
 
 
 def bits_of(prop: Property[Any]) -> tuple[str, ...]:
-    """The names under which a property has bits in masks."""
+    """The names that stand for a property in masks."""
     if isinstance(prop, Liveness):
         return prop.name, f"{prop.name} is reached"
     return (prop.name,)
 
 
 class OrderMatters(Exception):
-    """An instance has another result on the state itself than on a stand-in."""
+    """The result of an instance differs between the stand-in and the state itself."""
 
 
 class Plainer(Exception):

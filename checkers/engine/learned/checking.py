@@ -1,9 +1,8 @@
-"""Check what was learned against the rules: a share of the states in every run, or all.
+"""Check learned answers against the rules, for a sample of states in every run, or for all.
 
-Of each level that is worth it, the first and the last state are checked, and one state in many.
-Tables could be wrong from some number on, so the states with the last values numbered are checked
-as well: one for each component, now and then during the run, and again when it ends. A check
-compares successors, guards and marks, and so what was said of properties.
+The sample holds the first and last states of early levels, one state in `ONE_IN`, and, for each
+component, a state with the value numbered last, because a table may be wrong only above some
+number. Each check compares successors, guards and marks.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from spec.core import Always, Blocked, Reachable, System
 ONE_IN = 20_000
 """One state in this many is checked, and up to symmetry the first of each level as well."""
 BY_LEVEL = 20
-"""The first and the last state of a level are checked until this many are checked."""
+"""The first and the last state of a level are checked until this many states have been checked."""
 LATE = 5_000
-"""Afterwards the last state of a level is checked if this many states have passed since the last
-check. In models with thin levels, checking one state of each took a third of the time."""
+"""After that, the last state of a level is checked if at least this many states have passed since
+the last check: in models with thin levels, one check per level took a third of the time."""
 GROWTH = 4
-"""The state with the last value of a component is checked when the component has this many times
-as many values as at the last such check."""
+"""A state with the last value of a component is checked again when the component has this many
+times as many values."""
 
 
 @attrs.frozen
@@ -111,7 +110,7 @@ class Checking:
     def check_latest(
         self, expander: Any, watch: Callable[[], None], least_growth: float = GROWTH
     ) -> None:
-        """Check the states with the last values of components, of those asked about."""
+        """Check the states with the last value of each component."""
         wanted: dict[tuple[int, ...], None] = {}
         for k, number in enumerate(expander.latest.tolist()):
             if number >= self.checked_values[k] * least_growth:
@@ -123,7 +122,7 @@ class Checking:
             self.check(learned, self.learning.tables.columns_of(np.array([row], np.int64)))
 
     def check(self, learned: Learned, words: Words) -> None:
-        """Check what was learned of a state, given as a column of words."""
+        """Compare the learned answers for a state, given as a column of words, with the rules."""
         names, marks = self.marks_by_learning(learned, words)
         steps = self.steps_by_learning(learned, words)
         if steps is None and not names:
@@ -232,7 +231,7 @@ def impure(what: str, chosen: Mapping[str, Any], learned: object, found: object)
     ]
     return Impure(
         f"{what}{choices} is not a function of the state: it answered {answers[0]} where "
-        f"everything it reads was equal, and answers {answers[1]} now"
+        f"everything that it reads was equal, and answers {answers[1]} now"
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 MISSES = 1 << 14
 """The number of recorded misses at which a batch ends early."""
 MOST_USES = 1 << 30
-"""The uses of a shortened list are counted in 32 bits, and are collected before they overflow."""
+"""Use counts of shortened lists have 32 bits; they are collected before they overflow."""
 
 
 class Learned(Expander):
@@ -44,11 +44,11 @@ class Learned(Expander):
         self.short_at: Any = np.zeros(0, np.int32)
         self.version = -1
         self.uses = 0
-        """How many states were expanded since the uses of these lists were counted."""
+        """States expanded since the use counts were collected."""
         self.latest: Words = np.full(len(learning.book.components), -1, np.int64)
-        """By component: the last value in a state that was asked about."""
+        """By component: the highest number of a value in a state seen so far."""
         self.latest_rows: Words = np.zeros((len(self.latest), len(self.latest)), np.int64)
-        """By component: the first such state, as a row."""
+        """By component: the first state with that value, as a row."""
         self.fired: Words = np.zeros(64, np.int64)
         self.blocked: Words = np.zeros(64, np.int64)
         self.ends: Words = np.zeros(1, np.int64)
@@ -102,7 +102,7 @@ class Learned(Expander):
         if used >= len(self.short) // 2 or len(self.short) < 2 * least:
             size = 2 * max(len(self.short), least)
             if size > MOST_IN_TREES:
-                raise TooMany("numbers in lists of what remains to be asked", MOST_IN_TREES)
+                raise TooMany("entries in shortened lists", MOST_IN_TREES)
             larger = np.zeros(size, np.int32)
             larger[: len(self.short)] = self.short
             self.short = larger

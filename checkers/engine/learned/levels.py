@@ -156,7 +156,9 @@ def together(chunks: Sequence[Chunk]) -> Iterator[Chunk]:
 def as_blocks(shards: Words, lengths: Words, content: Any) -> pa.Table:
     """States in the order of their shards as rows, one row per shard that is not empty."""
     if lengths.max(initial=0) > MOST_BYTES:
-        raise SpecError(f"a state takes more than {MOST_BYTES:,} bytes in a checkpoint")
+        raise SpecError(
+            f"a state takes more than {MOST_BYTES:,} bytes in a checkpoint: omit --checkpoint"
+        )
     first = np.flatnonzero(np.diff(shards, prepend=-1))
     places = np.append(first, len(shards))
     ends = np.concatenate([[0], np.cumsum(lengths)])

@@ -6,10 +6,9 @@ and `+` of tuples, or by `|` and `-` of frozensets are not read: the copy is a s
 the end it becomes a recipe for the new value.
 
 A stand-in that is hashed is **settled**: all of it is read, and from then on it behaves as the
-value, so nothing more is read of it. A helper that keeps its results by its arguments, such as one
-with `functools.cache`, therefore reads the same whether it finds a result or computes it. Such a
-helper keeps the stand-in longer than the run lasts; so that no later call finds it, a stand-in of a
-run that is over equals nothing but itself.
+value, so nothing more is read of it. A helper with `functools.cache` therefore reads the same on a
+hit as on a miss. Its cache outlives the run: a stand-in of a finished run equals only itself, so
+later lookups miss it.
 
 A place is a component of the state and a path inside it. A **probe** is a question about a place:
 the shape of its value (a scalar itself, the class of a record, or the length of a tuple), the whole
@@ -44,10 +43,10 @@ class Untraceable(Exception):
 
 
 class Outlived(SpecError):
-    """A stand-in is read after its run."""
+    """A stand-in is used after its run has ended."""
 
     def __init__(self) -> None:
-        """Say what keeps it."""
+        """Set the message."""
         super().__init__(KEPT)
 
 
@@ -729,9 +728,9 @@ def trace_of(standin: Any) -> Trace:
 
 
 def is_settled(standin: Any) -> bool:
-    """Whether all of a stand-in was read, so that it behaves as the value."""
+    """Whether a stand-in has been read in full and behaves as its value."""
     if type(standin) is Items:
-        return False  # its items are values, which says the same
+        return False  # its items are values then
     return (standin.value if type(standin) is Members else standin._kspec_value) is not None
 
 

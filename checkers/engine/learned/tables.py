@@ -21,19 +21,19 @@ from impl.packed.layout import WORD_BITS
 from spec.core import SpecError
 
 MOST = 1 << 30
-"""The most values, probes, instances and so on: with 24 GB there is memory for a tenth of them.
-Hash keys of answers (`walk.answer_number`) have 30 bits for a probe."""
+"""The maximum number of values, probes, instances and so on; 24 GB of memory holds about a tenth
+as many. Hash keys of answers (`walk.answer_number`) have 30 bits for a probe."""
 MOST_IN_TREES = 1 << 31
-"""The most numbers in all trees: an address is a number of 32 bits with a sign."""
+"""The maximum size of all trees: addresses are signed 32-bit integers."""
 
 
 class TooMany(SpecError):
-    """A number is too large for the tables."""
+    """A quantity exceeds the limit of the tables."""
 
     def __init__(self, what: str, limit: int) -> None:
-        """Name the limit."""
+        """State the limit."""
         super().__init__(
-            f"the learned engine has room for {limit:,} {what}, and this run needs more: use "
+            f"this run needs more than {limit:,} {what}, the limit of the learned engine: use "
             "smaller bounds, or --engine reference"
         )
 
@@ -42,11 +42,11 @@ def assert_fits(numbers: Words, kind: Any) -> None:
     """Raise TooMany if an array of this kind cannot hold the numbers."""
     about = np.iinfo(kind)
     if numbers.size and (numbers.min() < about.min or numbers.max() > about.max):
-        raise TooMany("numbers in a table", int(about.max) + 1)
+        raise TooMany("different numbers in a table", int(about.max) + 1)
 
 
 class Row:
-    """An array that grows at its end. A number that does not fit is an error, and never cut."""
+    """An array that grows at its end, and rejects numbers that do not fit."""
 
     def __init__(self, width: int = 0, kind: Any = np.int64, fill: int = 0) -> None:
         self.fill = fill
@@ -206,7 +206,7 @@ class Tables:
         self.take_effects()
 
     def assert_room(self) -> None:
-        """Raise TooMany if something has more numbers than the tables have room for."""
+        """Raise TooMany if a quantity exceeds its limit."""
         book = self.book
         counted: dict[str, Sized] = {
             "values": book.values.kinds,
@@ -349,9 +349,9 @@ class Tables:
         self.tree.reserve(2 * len(self.tree.array))
 
     def assert_addressable(self, size: int) -> None:
-        """Raise TooMany if trees of this size have places without an address."""
+        """Raise TooMany if trees of this size exceed the range of addresses."""
         if size > MOST_IN_TREES:
-            raise TooMany("numbers in decision trees", MOST_IN_TREES)
+            raise TooMany("entries in decision trees", MOST_IN_TREES)
 
     def start_over(self) -> None:
         """Rebuild all trees from their paths."""
@@ -413,7 +413,7 @@ class Tables:
         return 16 + sum(1 + longest.get(root, 0) for root in roots)
 
     def most_misses(self, roots: Sequence[int]) -> int:
-        """The largest number of misses of one state: paths, or else results of recipes."""
+        """An upper bound on the misses of one state: paths, or results of recipes."""
         return self.most(roots) * max(2, self.book.widest)
 
     @property

@@ -23,6 +23,7 @@ import numpy as np
 from checkers.engine.packed.codes import PIECE_BITS, PIECES, Pieces, high_rows, shifted
 from checkers.engine.packed.prefetch import prefetch_element
 from impl.packed.compiled import Words, compiled, look, lowest
+from spec.core import SpecError
 
 SLOTS = 8
 LINE = 64
@@ -119,7 +120,8 @@ def insert(
 def move(
     entry: int, bucket: int, least: int, slots: Words, buckets: int, to_buckets: int, inside: int
 ) -> int:
-    """Move an entry to its place in a larger table; returns the slot, or -1 if it is too far away.
+    """Move an entry to its place in a larger table; returns the slot, or -1 if its distance from
+    home does not fit.
 
     `least` is as in `spread`, for the entry's bucket.
     """
@@ -157,7 +159,7 @@ def spread(
 ) -> bool:
     """Spread the entries over more buckets in place, last bucket first.
 
-    Returns False if an entry is further from home than its bits can say.
+    Returns False if a distance from home does not fit.
 
     The new place of an entry lies after its old one, where everything has been moved already,
     except for the first few buckets, which are set aside until the others are done. The least
@@ -274,8 +276,11 @@ class Table:
         """Spread the entries over more buckets."""
         aside: Words = np.empty(FIRST_BUCKETS * SLOTS, np.int64)
         rest_aside: Words = np.empty((len(aside), self.columns), np.int64)
-        done = spread(
+        fits = spread(
             self.slots, self.rest, self.buckets, self.next_buckets, self.inside, aside, rest_aside
         )
-        assert done, "a state of the table is too far from its home"
+        if not fits:
+            raise SpecError(
+                "the table of states is too crowded: a state is more than 62 buckets from its home"
+            )
         self.buckets = self.next_buckets

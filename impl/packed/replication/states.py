@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from impl.packed.layout import Layout, LayoutError, layout
+from spec.core.sets import OrderedSet
 from spec.log import Log, Record
 from spec.replication.state import NO_EPOCH, NO_LEADER, Bounds, Broker, Cluster, LeaderAndIsr, View
 
@@ -56,7 +57,7 @@ def as_mask(brokers: frozenset[int]) -> int:
 
 def as_set(mask: int) -> frozenset[Broker]:
     """A mask of brokers as a set."""
-    return frozenset(Broker(b) for b in range(mask.bit_length()) if mask >> b & 1)
+    return OrderedSet(Broker(b) for b in range(mask.bit_length()) if mask >> b & 1)
 
 
 def pack(s: Cluster, words: Layout) -> tuple[int, ...]:

@@ -247,7 +247,7 @@ def test_a_rule_that_depends_on_the_order_of_a_copy_is_run_on_the_state() -> Non
     system = system_of(Members(), (join, choose))
     agree(system)
     found = explore_by_learning(system)
-    says = "it depends on the order of a set that it makes"
+    says = "it depends on the order of a set that it builds"
     assert found.statistics["learned"]["plainer"] == {"rule choose": says}
 
 

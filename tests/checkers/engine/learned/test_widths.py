@@ -402,7 +402,7 @@ def test_a_row_holds_what_fits_and_refuses_the_rest(kind: Any) -> None:
     row.extend([about.min, about.max - 1, about.max])
     assert row.array[: row.count].tolist() == [about.min, about.max - 1, about.max]
     for wrong in (about.max + 1, about.min - 1):
-        with pytest.raises(TooMany, match=f"room for {about.max + 1:,} numbers in a table"):
+        with pytest.raises(TooMany, match=f"more than {about.max + 1:,} different numbers"):
             row.extend([0, wrong])
         with pytest.raises(TooMany):
             row.extend(np.array([wrong], np.int64))
@@ -423,7 +423,9 @@ def test_more_values_than_there_are_numbers_are_refused(monkeypatch: pytest.Monk
     for most in (len(held.book.values.kinds), len(held.book.values.kinds) - 1):
         monkeypatch.setattr(tables, "MOST", most)
         if most < len(held.book.values.kinds):
-            with pytest.raises(TooMany, match="more: use smaller bounds, or --engine reference"):
+            with pytest.raises(
+                TooMany, match="of the learned engine: use smaller bounds, or --engine"
+            ):
                 held.sync()
         else:
             held.sync()
@@ -435,13 +437,13 @@ def test_trees_do_not_outgrow_their_addresses(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(tables, "MOST_IN_TREES", 2 * size)
     held.grow_trees()
     assert len(held.tree.array) == 2 * size
-    with pytest.raises(TooMany, match="numbers in decision trees"):
+    with pytest.raises(TooMany, match="entries in decision trees"):
         held.grow_trees()
 
 
 def test_lists_do_not_outgrow_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expander, "MOST_IN_TREES", 1)
-    with pytest.raises(SpecError, match="room for 1 numbers in lists"):
+    with pytest.raises(SpecError, match="more than 1 entries in shortened"):
         explore_by_learning(system_of(lambda: iter([Count()]), counting(1000)))
 
 
