@@ -126,8 +126,8 @@ class Known:
             if begin < len(codes):
                 if new == len(self.codes) or not table.can_grow:
                     raise SpecError(
-                        f"a Spark task owns {table.count:,} states, and its share of the worker's memory "
-                        "is full: use more partitions, or workers with more memory"
+                        f"a Spark task owns {table.count:,} states, and its share of the worker's "
+                        "memory is full: use more partitions, or workers with more memory"
                     )
                 table.grow()
                 header[BUCKETS] = table.buckets
