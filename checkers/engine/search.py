@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from checkers.engine.interrupt import noted
@@ -246,9 +247,10 @@ class Search:
                 self.backend.keep(complete=True)
         else:
             self.complete = not self.stopped_by
-        self.backend.keep(complete=False)
         if self.stopped_by != INTERRUPTED:
-            self.backend.check_last()
+            with suppress(Stopped):
+                self.backend.check_last()
+        self.backend.keep(complete=False)
 
     def expand_level(self) -> set[str]:
         """Expand the last level; returns its marks, even if a limit cuts it short."""

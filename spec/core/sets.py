@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from copy import copy
 from enum import Enum
 from functools import cache
 from itertools import chain
@@ -157,8 +158,7 @@ def places_of(cls: Any) -> dict[str, int]:
 def ordered(value: T, known: Any = None) -> T:
     """An equal value whose frozensets, at any depth, are ordered.
 
-    Parts that are identical to parts of `known` are skipped: they are ordered already. A record is
-    updated in place with equal values, and keeps its identity.
+    Parts that are identical to parts of `known` are skipped: they are ordered already.
     """
     made: T = value if value is known else ordered_value(value, known)
     return made
@@ -171,31 +171,36 @@ def ordered_value(value: Any, known: Any) -> Any:
         return value
     if cls is frozenset or cls is OrderedSet:
         return ordered_members(value, known)
-    if isinstance(value, tuple):
-        return ordered_items(value, known)
     if hasattr(cls, "_kspec_of"):  # a stand-in, which serves for one state
         raise SpecError(KEPT)
+    if isinstance(value, tuple):
+        return ordered_items(value, known)
     names = parts_of(cls)
     if names:
         if cls not in FROZEN:
             assert_frozen(value, names[0])
         is_like = type(known) is cls
+        made = value
         for name in names:
             part = getattr(value, name)
             if type(part) in SCALARS:
                 continue
             new = ordered(part, getattr(known, name) if is_like else None)
             if new is not part:
-                object.__setattr__(value, name, new)
+                if made is value:  # which may be a constant, or the result of a helper
+                    made = copy(value)
+                object.__setattr__(made, name, new)
+        return made
     return value
 
 
 def ordered_members(members: frozenset[Any], known: Any) -> OrderedSet[Any]:
     """An ordered set with ordered members; those of the known set are ordered already."""
-    new = frozenset.difference(members, known) if type(known) is OrderedSet else members
-    made = [ordered(member) for member in new]
-    if any(map(is_not, made, new)):
-        return OrderedSet([*made, *(member for member in members if member not in new)])
+    ids = set(map(id, known)) if type(known) is OrderedSet else ()
+    plain = tuple(frozenset.__iter__(members))
+    made = [member if id(member) in ids else ordered(member) for member in plain]
+    if any(map(is_not, made, plain)):
+        return OrderedSet(made)
     is_settled = type(members) is OrderedSet and members._is_settled
     return members if is_settled else OrderedSet(members)  # type: ignore[return-value]
 
@@ -217,8 +222,11 @@ def ordered_items(items: tuple[Any, ...], known: Any) -> tuple[Any, ...]:
     made = [ordered(item, old) for item, old in zip(items, before, strict=True)]
     if not any(map(is_not, made, items)):
         return items
-    kind: Any = type(items)
-    return kind._make(made) if hasattr(kind, "_make") else tuple(made)
+    new = tuple.__new__(type(items), made)
+    vars_of = getattr(items, "__dict__", None)
+    if vars_of:
+        new.__dict__.update(vars_of)
+    return new
 
 
 @cache

@@ -130,7 +130,8 @@ def test_sets_are_ordered_at_any_depth() -> None:
     raw = frozenset({16, 8, 0})
     note = Note(Note((raw, Pair(raw, 1))), Data(raw))
     made = ordered(note)
-    assert made is note
+    assert made == note
+    assert type(note.text.part) is frozenset, "it may be a constant of a rule"
     for found in (made.n.n[0], made.n.n[1].one, made.text.part):
         assert type(found) is OrderedSet
     assert type(made.n.n[1]) is Pair
@@ -138,6 +139,28 @@ def test_sets_are_ordered_at_any_depth() -> None:
     assert type(inner[0]) is OrderedSet
     new: Any = next(iter(ordered(OrderedSet([1]) | {(raw,)}, OrderedSet([1])) - {1}))
     assert type(new[0]) is OrderedSet
+
+
+class Sub(tuple[Any, ...]):
+    """A tuple with something more."""
+
+    @property
+    def top(self) -> Any:
+        return self[-1]
+
+
+def test_a_tuple_keeps_its_class() -> None:
+    some = Sub((frozenset({8, 0}), 1))
+    some.name = "a"  # type: ignore[attr-defined]
+    made = ordered(some)
+    assert (type(made), made.top, made.name) == (Sub, 1, "a")  # type: ignore[attr-defined]
+    assert type(made[0]) is OrderedSet
+
+
+def test_a_member_that_equals_a_known_one_is_ordered() -> None:
+    known = ordered(frozenset({Note(frozenset({8, 0}))}))
+    again: Any = ordered(frozenset({Note(frozenset({0, 8}))}), known)
+    assert type(next(iter(again)).n) is OrderedSet
 
 
 def test_what_has_no_set_stays_as_it_is() -> None:

@@ -22,7 +22,7 @@ from checkers.engine.packed.worker import Worker
 from checkers.engine.search import Counts, add
 from checkers.engine.symmetry import FIRST, Checks
 from impl.packed.compiled import Words
-from spec.core import Always, Blocked, Reachable, System
+from spec.core import Always, Blocked, Reachable, SpecError, System
 
 ONE_IN = 20_000
 """One state in this many is checked, and up to symmetry the first of each level as well."""
@@ -129,9 +129,19 @@ class Checking:
             return
         self.checked += 1
         state = self.learning.state(words[:, 0].tolist())
-        self.compare_marks(marks, marks_by_properties(self.system, state, names))
-        if steps is not None:
-            self.compare_steps(steps, steps_by_rules(self.system, state))
+        try:
+            found = marks_by_properties(self.system, state, names)
+            taken = None if steps is None else steps_by_rules(self.system, state)
+        except SpecError:
+            raise
+        except Exception as error:
+            raise Impure(
+                f"a rule or a property is not a function of the state: it raised {error!r}, and "
+                "did not where everything that it reads was equal"
+            ) from error
+        self.compare_marks(marks, found)
+        if steps is not None and taken is not None:
+            self.compare_steps(steps, taken)
             if self.symmetry:
                 self.symmetry.check(state)
 

@@ -14,6 +14,7 @@ from checkers.engine.learned.orbits import OrbitTables
 from checkers.engine.learned.representatives import representatives
 from checkers.engine.learned.tables import Tables
 from checkers.engine.learned.values import RECORD, SCALAR, SET, Values
+from checkers.engine.search import Stopped
 from checkers.engine.symmetry import Symmetry
 from impl.packed.compiled import Words
 from spec.core import Always, Reachable, System
@@ -160,13 +161,21 @@ class Learning:
             return self.tables.is_outgrown
         misses = np.concatenate([some for some, _ in missed])
         rows = np.concatenate([rows for _, rows in missed])
-        self.tables.learn(misses, rows, watch)
+        try:
+            self.tables.learn(misses, rows, watch)
+        except Stopped:
+            self.take_up()
+            raise
+        self.take_up()
+        return self.tables.is_outgrown
+
+    def take_up(self) -> None:
+        """Have compiled code use what was learned."""
         if self.orbits:
             self.orbits.close()
             self.tables.sync()
         self.ranks = []
         self.refresh()
-        return self.tables.is_outgrown
 
     def repack(self) -> None:
         """Widen the components that have outgrown their bits."""

@@ -249,7 +249,10 @@ class ByLearning(Packed):
             self.of_all(move)
 
     def cut_short(self) -> set[str]:
-        return super().end_of_expanding()  # what was learned last may have no place in states yet
+        shown = super().end_of_expanding()
+        if self.learning.tables.is_outgrown:
+            self.repack(len(self.all[0].levels))
+        return shown
 
     def end_of_expanding(self) -> set[str]:
         shown = super().end_of_expanding()
@@ -259,8 +262,6 @@ class ByLearning(Packed):
         return shown
 
     def check_last(self) -> None:
-        if self.learning.tables.is_outgrown:
-            return  # learning was stopped, and what was learned last has no place in states yet
         for worker in self.all:
             self.checking.check_latest(worker.expander, self.watch, least_growth=1)
 

@@ -27,7 +27,7 @@ import attrs
 from checkers.engine.learned.recipes import Recipe, settled
 from checkers.engine.learned.values import RECORD, TUPLE, Shape, Values, is_plain, uncompared
 from checkers.engine.learned.walk import EQUALS, HAS, SHAPE, SIZE, WHOLE
-from spec.core import OrderedSet, SpecError
+from spec.core import OrderedSet, SpecError, ordered
 from spec.core.sets import KEPT
 
 ROOT = -1
@@ -650,7 +650,8 @@ class Members:
         if type(other) not in SETS:
             return other - real(self)
         members = [member for member in other if member not in self]
-        return frozenset(members) if any(map(is_standin, members)) else OrderedSet(members)
+        made = frozenset(members)
+        return made if any(map(is_standin, members)) else ordered(made)
 
     def __and__(self, other: Any) -> Any:
         return real(self) & real(other)

@@ -159,7 +159,7 @@ class Values:
 
     def set_of(self, parts: tuple[int, ...], value: Any = None) -> int:
         """The number of a frozenset with these parts, in ascending order."""
-        if type(value) is not OrderedSet:
+        if not is_settled(value):
             value = None
         key = SET, parts
         found = self.numbers.get(key)
@@ -206,7 +206,7 @@ class Values:
         self.apart.append(apart)
         has_sets = kind == SET or any(self.has_sets[part] for part in parts)
         self.has_sets.append(has_sets)
-        if has_sets and type(value) is not OrderedSet:
+        if has_sets and not is_settled(value):
             value = UNBUILT
         self.objects.append(value)
         if value is not UNBUILT:
@@ -281,6 +281,11 @@ def uncompared(shape: Shape, one: tuple[Any, ...], other: tuple[Any, ...]) -> Un
     """The error for two records that are equal although these fields of theirs are not."""
     pairs = zip(shape.apart, one, other, strict=True)
     return Uncompared(shape.cls, next(name for name, a, b in pairs if a != b))
+
+
+def is_settled(value: Any) -> bool:
+    """Whether a value is a frozenset that equals every other one in its order as well."""
+    return type(value) is OrderedSet and value._is_settled
 
 
 class Unbuilt:

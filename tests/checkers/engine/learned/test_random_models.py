@@ -152,6 +152,84 @@ def add(s):
 
 RULES, INITIAL = [add], [State(frozenset())]
 """,
+    "a tuple that is a state, with a set that was changed": """
+@rule(by="x", k=lambda s: (0, 8, 16, 24, 3))
+def add(s, k):
+    yield limit("room"), s[1] < 4
+    return (s[0] | {k}, s[1] + 1, s[2])
+
+@rule(by="x")
+def remove(s):
+    yield "some", len(s[0]) > 1
+    yield limit("room"), s[1] < 5
+    return (s[0] - {max(s[0])}, s[1] + 1, s[2])
+
+@rule(by="x")
+def pick(s):
+    yield "some", len(s[0]) > 1 and s[2] < 0
+    return (s[0], s[1], set(s[0]).pop() * 100 + [*{*s[0]}][-1])
+
+RULES, INITIAL = [add, remove, pick], [(frozenset(), 0, -1)]
+""",
+    "members that equal others but for the order of their sets": """
+@attrs.frozen
+class Inner:
+    inner: frozenset
+
+@attrs.frozen
+class State:
+    some: frozenset = frozenset()
+    seen: tuple = ()
+    n: int = 0
+
+@rule(by="x", k=lambda s: ((0, 8), (8, 0), (16, 0)))
+def add(s, k):
+    yield limit("room"), s.n < 3
+    return evolve(s, some=frozenset([*s.some, Inner(frozenset(k))]), n=s.n + 1)
+
+@rule(by="x")
+def rebuild(s):
+    yield limit("room"), s.n < 4
+    made = frozenset(Inner(frozenset(reversed(list(one.inner)))) for one in s.some)
+    return evolve(s, some=made, n=s.n + 1)
+
+@rule(by="x")
+def look(s):
+    yield "some", bool(s.some) and not s.seen
+    return evolve(s, seen=tuple(tuple(one.inner) for one in s.some))
+
+RULES, INITIAL = [add, rebuild, look], [State()]
+""",
+    "a constant of a rule that becomes part of a state": """
+@attrs.frozen
+class Inner:
+    inner: frozenset
+
+@attrs.frozen
+class State:
+    record: Any = None
+    n: int = 0
+    picked: int = -1
+
+BASE = Inner(frozenset([8, 16, 0, 24]))
+
+@functools.cache
+def made(n):
+    return Inner(frozenset([8, 16, n]))
+
+@rule(by="x")
+def put(s):
+    yield limit("room"), s.n < 4
+    return evolve(s, record=BASE if s.n % 2 else made(s.n), n=s.n + 1)
+
+@rule(by="x")
+def pick(s):
+    yield limit("room"), s.n < 4
+    picked = next(iter(BASE.inner)) * 100 + next(iter(made(0).inner))
+    return evolve(s, picked=picked, n=s.n + 1)
+
+RULES, INITIAL = [put, pick], [State()]
+""",
     "a named tuple among tuples": """
 class Pair(NamedTuple):
     a: int
