@@ -88,7 +88,7 @@ def test_sigterm_ends_a_run_that_learns(engine: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "checkers", "check", str(file), "--engine", engine, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with process:
-        time.sleep(12)
+        time.sleep(6)
         assert process.poll() is None
         sent = time.monotonic()
         process.send_signal(signal.SIGTERM)

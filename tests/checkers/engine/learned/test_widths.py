@@ -97,10 +97,9 @@ def test_values_of_a_component(width: int, more: int) -> None:
 
 @pytest.mark.slow
 def test_values_of_a_component_in_every_form() -> None:
-    """200,000 values: of initial states and of successors, cold and with what was learned."""
-    top = 200_000
-    system = system_of(numbers(top, 65_536), [copying(65_536)], HighIsZero)
-    agree(system)
+    """Values of initial states and of successors, cold and with what was learned."""
+    agree(system_of(numbers(200_000, 65_536), [copying(65_536)], HighIsZero), workers=(2,))
+    top = 66_000
 
     @rule(by="a")
     def spread(s: Number) -> Any:
@@ -108,7 +107,7 @@ def test_values_of_a_component_in_every_form() -> None:
         return evolve(s, y=(s.x * 7 + 1) % top)
 
     system = system_of(numbers(top, 0), [spread], HighIsZero)
-    expected = agree(system)
+    expected = agree(system, workers=(1,))
     learned = Learnable()
     for _ in range(2):
         found = explore_by_learning(system, Options(keep_going=True), learned)
@@ -210,9 +209,9 @@ def test_rules(count: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [255, 256, 257, 65_535, 65_536, 65_537])
 def test_choices(count: int) -> None:
-    @rule(by="a", to=lambda s: range(1, count + 1))
+    @rule(by="a", to=lambda s: range(1, count + 1) if s.n == 0 else (0,))
     def go(s: Count, to: int) -> Any:
-        yield limit("room"), s.n == 0
+        yield limit("room"), to > 0
         return evolve(s, n=to)
 
     @reachable
@@ -221,7 +220,7 @@ def test_choices(count: int) -> None:
 
     found = agree(system_of(lambda: iter([Count()]), [go], Last), workers=(2,))
     assert found["fired"] == {"go": count}
-    assert found["blocked"] == {"go": {"room": count * count}}
+    assert found["blocked"] == {"go": {"room": count}}
     assert found["witnesses"] == {"Last": 2}
 
 
