@@ -27,6 +27,9 @@ from spec.core import Model, System, Variant, always, evolve, limit, rule
 from tests.checkers.engine.learned.agreement import summary
 
 EXPLODES = '''
+from itertools import count
+from pathlib import Path
+
 from attrs import evolve, frozen
 from spec.core import Model, Variant, always, rule
 
@@ -42,8 +45,12 @@ class S:
 @rule(by="x", n=lambda s: range(30), to=lambda s: range(30))
 def send(s, n, to):
     """Reads the whole set, so each set is a path of its own."""
+    if next(CALLS) == 4000:
+        (Path(__file__).parent / "begun").touch()
     yield "none is greater", sum(m.n for m in s.sent) < 100_000
     return evolve(s, sent=s.sent | {Sent(n, to)})
+
+CALLS = count()
 
 MODEL = Model(
     name="explodes", doc="Explodes.", initial=lambda b: [S()], properties=(),
@@ -88,8 +95,9 @@ def test_sigterm_ends_a_run_that_learns(engine: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "checkers", "check", str(file), "--engine", engine, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with process:
-        time.sleep(6)
-        assert process.poll() is None
+        while not (tmp_path / "begun").exists():
+            assert process.poll() is None
+            time.sleep(0.05)
         sent = time.monotonic()
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=1800)
