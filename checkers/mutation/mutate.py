@@ -22,7 +22,7 @@ import attrs
 from checkers.engine.learned.search import Learnable, explore_by_learning
 from checkers.engine.options import INTERRUPTED, Options
 from checkers.engine.search import RuleFailed
-from checkers.engine.verdict import Verdict
+from checkers.engine.verdict import BOUNDS, Verdict
 from checkers.graph.graph import from_learning, level_by_level
 from checkers.mutation.equivalent import equivalent_mutants
 from spec.core import (
@@ -350,7 +350,7 @@ class Run:
         verdict = explore(system, Options(keep_going=True), learned)
         if verdict.stopped_by == INTERRUPTED:
             raise KeyboardInterrupt
-        if verdict.stopped_by:
+        if verdict.stopped_by not in ("", BOUNDS):
             raise SpecError(
                 f"the exploration of {system.model.name} stopped early ({verdict.stopped_by}): "
                 "choose smaller bounds"
