@@ -28,9 +28,9 @@ from rich.table import Table
 
 from benchmarks.peers.kafka_java import HOW_TO_GET, KafkaJava, find_jar
 from benchmarks.picture import Line, log_log
-from checkers.groups.clients import kafka_python
-from impl.assignors import ASSIGNORS
-from spec.assignors import Member, kafka_order
+from kspec.field.groups.clients import kafka_python
+from kspec.impl.assignors import ASSIGNORS
+from kspec.spec.assignors import Member, kafka_order
 
 Asked = tuple[Mapping[str, int | None], dict[str, Member]]
 

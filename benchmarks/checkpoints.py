@@ -23,12 +23,12 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
-from checkers.engine.options import Options
-from checkers.engine.packed.blocks import as_rows, assert_whole, read_part, write_rows
-from checkers.engine.packed.by_kernel import explore_by_kernel
-from checkers.engine.packed.codes import SHARDS
-from impl.packed.compiled import Words
-from spec.replication import REPLICATION
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.blocks import as_rows, assert_whole, read_part, write_rows
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from kspec.checkers.engine.packed.codes import SHARDS
+from kspec.impl.packed.compiled import Words
+from kspec.spec.replication import REPLICATION
 
 BOUNDS = {"log_size": 3, "max_records": 3, "max_epoch": 2}
 PIECES = 1

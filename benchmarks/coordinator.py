@@ -22,8 +22,15 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from impl.coordinator import Deadlines, GroupCoordinator, Outcome
-from spec.messages import Heartbeat, JoinGroup, JoinGroupResponse, Protocol, Settings, SyncGroup
+from kspec.impl.coordinator import Deadlines, GroupCoordinator, Outcome
+from kspec.spec.messages import (
+    Heartbeat,
+    JoinGroup,
+    JoinGroupResponse,
+    Protocol,
+    Settings,
+    SyncGroup,
+)
 
 GROUP = "readers"
 PROTOCOLS = (Protocol("range", b"range"), Protocol("cooperative-sticky", b"sticky"))

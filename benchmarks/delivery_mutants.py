@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from checkers.models.find import find_model
-from checkers.mutation.mutate import mutate
+from kspec.checkers.models.find import find_model
+from kspec.checkers.mutation.mutate import mutate
 
 DELIVERY = find_model("delivery")
 

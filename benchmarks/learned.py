@@ -22,13 +22,13 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from checkers.engine.learned.search import ByLearning, Learnable, warm_up_learning
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from checkers.engine.search import Search
-from checkers.engine.verdict import Verdict
-from checkers.models.find import find_model
-from spec.core import System
+from kspec.checkers.engine.learned.search import ByLearning, Learnable, warm_up_learning
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.engine.search import Search
+from kspec.checkers.engine.verdict import Verdict
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import System
 
 CASES: Sequence[tuple[str, str | None, Mapping[str, int]]] = (
     ("replication", "kip-320", {"max_epoch": 2}),

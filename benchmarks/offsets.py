@@ -20,10 +20,10 @@ from pathlib import Path
 
 import attrs
 
-from checkers.logs.folders import find_partitions
-from checkers.offsets.partition import OffsetsPartition, read_partition
-from impl.storage.writer import SegmentWriter, encode_batch
-from spec.storage.coordinator_records import GROUP_RECORDS, CoordinatorRecord, write_record
+from kspec.field.disk.folders import find_partitions
+from kspec.field.offsets.partition import OffsetsPartition, read_partition
+from kspec.impl.storage.writer import SegmentWriter, encode_batch
+from kspec.spec.storage.coordinator_records import GROUP_RECORDS, CoordinatorRecord, write_record
 
 SEGMENT_BYTES = 100 * 2**20
 """`offsets.topic.segment.bytes`."""

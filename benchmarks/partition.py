@@ -13,7 +13,7 @@ import argparse
 import time
 import tracemalloc
 
-from impl.partition import Follower, Leader, Replica
+from kspec.impl.partition import Follower, Leader, Replica
 
 
 def lead(replica: Replica, epoch: int) -> Leader:

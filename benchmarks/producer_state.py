@@ -15,7 +15,7 @@ import tracemalloc
 
 import attrs
 
-from impl.producer_state import ProducerState, decode
+from kspec.impl.producer_state import ProducerState, decode
 
 RECORDS = 10
 """How many records a batch has."""

@@ -1,4 +1,4 @@
-"""Recordings of `impl.partition`: what the replicas of a partition report, step by step.
+"""Recordings of `kspec.impl.partition`: what the replicas of a partition report, step by step.
 
 Three replicas write, fetch, leave and join the ISR, and elect leaders, at random. A deposed leader
 goes on writing until it learns of the election, so that it truncates. Brokers learn of every
@@ -12,7 +12,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-from impl.partition import Follower, Leader, Replica, Settings
+from kspec.impl.partition import Follower, Leader, Replica, Settings
 
 Event: TypeAlias = dict[str, Any]
 Alteration: TypeAlias = Callable[[list[Event], int], None]

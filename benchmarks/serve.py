@@ -31,7 +31,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from impl.wire import decode_response, encode_request
+from kspec.impl.wire import decode_response, encode_request
 from tests.impl.broker.scene import batch, message
 from tests.real_broker import KAFKA, real_broker
 

@@ -20,11 +20,11 @@ from pathlib import Path
 
 import attrs
 
-from checkers.cli.main import run
-from checkers.logs.folders import with_directories
-from impl.storage.writer import SegmentWriter, encode_batch
-from spark_check.logs import audit_on_spark, find_below
-from spark_check.session import session
+from kspec.checkers.cli.main import run
+from kspec.field.disk.folders import with_directories
+from kspec.impl.storage.writer import SegmentWriter, encode_batch
+from kspec.spark_check.logs import audit_on_spark, find_below
+from kspec.spark_check.session import session
 
 BATCH = encode_batch([(1, b"key%05d" % number, b"v" * 1000) for number in range(16)])
 SEGMENT = 1 << 28

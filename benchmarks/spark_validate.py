@@ -23,9 +23,9 @@ from typing import Any
 import attrs
 
 from benchmarks.recorded_partitions import BROKERS, recordings
-from spark_check.session import session
-from spark_check.validate import files_in, verdicts_of
-from spark_check.verdicts import Question
+from kspec.spark_check.session import session
+from kspec.spark_check.validate import files_in, verdicts_of
+from kspec.spark_check.verdicts import Question
 
 HEADER = {"kspec_trace": 1, "mapping": "replica", "order": "total"}
 QUESTION = Question({"mapping": "replica"}, ("topic", "partition"))

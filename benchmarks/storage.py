@@ -24,10 +24,10 @@ from pathlib import Path
 
 import attrs
 
-from checkers.logs.audit import audit
-from checkers.logs.folders import find_partitions
-from impl.storage.segment import Segment
-from impl.storage.writer import SegmentWriter, encode_batch
+from kspec.field.disk.audit import audit
+from kspec.field.disk.folders import find_partitions
+from kspec.impl.storage.segment import Segment
+from kspec.impl.storage.writer import SegmentWriter, encode_batch
 
 SHAPES = {
     "100-byte records, 16 KiB batches": (150, 90),
@@ -112,7 +112,7 @@ def measure(megabytes: float, classpath: str | None) -> list[Figure]:
             folder = Path(root, f"shape-{number}")
             file = write_segment(folder, records, value, int(megabytes * 1e6))
             size = file.stat().st_size
-            for what, work in (("impl.storage", read), ("kspec log", check)):
+            for what, work in (("kspec.impl.storage", read), ("kspec log", check)):
                 figures.append(Figure(what, shape, size / 1e6, size / 1e9 / best(work, file)))
             if classpath and number == 0:
                 for what, options in (

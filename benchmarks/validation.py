@@ -18,10 +18,10 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from checkers.validation import Limits, Validation, from_objects, validate_recordings
-from checkers.validation.models import ModelMapping
-from spec.core import System
-from tests.checkers.validation.walks import system_of, thinned, trace, walk, whole
+from kspec.field.recorded import Limits, Validation, from_objects, validate_recordings
+from kspec.field.recorded.models import ModelMapping
+from kspec.spec.core import System
+from tests.field.recorded.walks import system_of, thinned, trace, walk, whole
 
 MODELS: Mapping[str, Mapping[str, int]] = {
     "group": {"consumers": 2, "crashes": 2, "failovers": 2, "generations": 6},

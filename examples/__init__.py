@@ -14,10 +14,10 @@ them; `docs/own-protocol.md` builds a model step by step.
 
 from __future__ import annotations
 
-from examples.corridor import CORRIDOR
-from examples.counter import COUNTER
-from examples.die_hard import DIE_HARD
-from examples.two_phase_commit import TWO_PHASE_COMMIT
-from examples.two_phase_lock import TWO_PHASE_LOCK
+from kspec.examples.corridor import CORRIDOR
+from kspec.examples.counter import COUNTER
+from kspec.examples.die_hard import DIE_HARD
+from kspec.examples.two_phase_commit import TWO_PHASE_COMMIT
+from kspec.examples.two_phase_lock import TWO_PHASE_LOCK
 
 __all__ = ["CORRIDOR", "COUNTER", "DIE_HARD", "TWO_PHASE_COMMIT", "TWO_PHASE_LOCK"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from spec.core import Model, Step, Variant, Violated, evolve, leads_to, rule
+from kspec.spec.core import Model, Step, Variant, Violated, evolve, leads_to, rule
 
 
 @attrs.frozen

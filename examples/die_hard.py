@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from spec.core import (
+from kspec.spec.core import (
     Claims,
     Model,
     Variant,

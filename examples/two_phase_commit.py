@@ -12,7 +12,7 @@ from typing import Annotated, NewType
 
 import attrs
 
-from spec.core import Claims, Model, Step, Variant, always, bound, constant, rule
+from kspec.spec.core import Claims, Model, Step, Variant, always, bound, constant, rule
 
 
 @attrs.frozen

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from spec.core import Model, Step, Variant, Violated, evolve, reachable, replaced, rule
+from kspec.spec.core import Model, Step, Variant, Violated, evolve, reachable, replaced, rule
 
 ROWS = ("accounts", "orders")
 

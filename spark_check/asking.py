@@ -1,6 +1,6 @@
 """What one process has learned of a model, and its answers for states as bytes.
 
-As in `checkers.engine.learned`, a state is a row of numbers here, one for each component.
+As in `kspec.checkers.engine.learned`, a state is a row of numbers here, one for each component.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from checkers.engine.learned.book import Unfit
-from checkers.engine.learned.checking import Checking
-from checkers.engine.learned.expander import Learned
-from checkers.engine.learned.frames import Frames
-from checkers.engine.learned.learning import Learning
-from checkers.engine.learned.plain import Codec
-from checkers.engine.learned.search import Learnable, take_latest, warm_up_learning
-from checkers.engine.packed.expander import BATCH
-from checkers.engine.search import Counts
-from impl.packed.compiled import Words, made_ready
-from spec.core import System
+from kspec.checkers.engine.learned.book import Unfit
+from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.expander import Learned
+from kspec.checkers.engine.learned.frames import Frames
+from kspec.checkers.engine.learned.learning import Learning
+from kspec.checkers.engine.learned.plain import Codec
+from kspec.checkers.engine.learned.search import Learnable, take_latest, warm_up_learning
+from kspec.checkers.engine.packed.expander import BATCH
+from kspec.checkers.engine.search import Counts
+from kspec.impl.packed.compiled import Words, made_ready
+from kspec.spec.core import System
 
 T = TypeVar("T")
 

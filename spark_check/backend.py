@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 import pyarrow as pa
 
-from checkers.engine.learned.checking import ONE_IN
-from checkers.engine.options import Options
-from checkers.engine.packed import checkpoint
-from checkers.engine.packed.behaviour import behaviour
-from checkers.engine.packed.checkpoint import Counterexample, Level, Manifest
-from checkers.engine.packed.search import Packed, cannot_keep
-from checkers.engine.search import FAILED, Backend, Counts, Stopped
-from checkers.engine.verdict import DEADLOCK
-from spark_check.errors import DISK_FULL
-from spark_check.jobs import Job, Model, Sought, files_beside, this_partition
-from spark_check.levels import folder_of, make_here, make_on_spark, parts_of
-from spark_check.session import session
-from spec.core import Reachable, System
-from traces.trace import Trace
+from kspec.checkers.engine.learned.checking import ONE_IN
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed import checkpoint
+from kspec.checkers.engine.packed.behaviour import behaviour
+from kspec.checkers.engine.packed.checkpoint import Counterexample, Level, Manifest
+from kspec.checkers.engine.packed.search import Packed, cannot_keep
+from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped
+from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.spark_check.errors import DISK_FULL
+from kspec.spark_check.jobs import Job, Model, Sought, files_beside, this_partition
+from kspec.spark_check.levels import folder_of, make_here, make_on_spark, parts_of
+from kspec.spark_check.session import session
+from kspec.spec.core import Reachable, System
+from kspec.traces.trace import Trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,18 +11,31 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.engine.packed.blocks import ROWS_TOGETHER, as_rows, as_states, assert_whole, read_part
-from checkers.engine.packed.codes import PIECE_BITS, PIECES, Coding, Pieces, coding_of
-from checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT, ByKernel
-from checkers.engine.packed.keep import run_of as run_of_kernel
-from checkers.engine.packed.search import warm_up
-from checkers.engine.packed.worker import Chunk, Memory, Worker, nothing_recent, send, shards_of
-from checkers.engine.search import FAILED
-from checkers.engine.verdict import DEADLOCK
-from impl.packed.compiled import Words, made_ready
-from impl.packed.kernel import Kernel
-from impl.packed.kernels import kernel_for
-from spark_check.jobs import (
+from kspec.checkers.engine.packed.blocks import (
+    ROWS_TOGETHER,
+    as_rows,
+    as_states,
+    assert_whole,
+    read_part,
+)
+from kspec.checkers.engine.packed.codes import PIECE_BITS, PIECES, Coding, Pieces, coding_of
+from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT, ByKernel
+from kspec.checkers.engine.packed.keep import run_of as run_of_kernel
+from kspec.checkers.engine.packed.search import warm_up
+from kspec.checkers.engine.packed.worker import (
+    Chunk,
+    Memory,
+    Worker,
+    nothing_recent,
+    send,
+    shards_of,
+)
+from kspec.checkers.engine.search import FAILED
+from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.impl.packed.compiled import Words, made_ready
+from kspec.impl.packed.kernel import Kernel
+from kspec.impl.packed.kernels import kernel_for
+from kspec.spark_check.jobs import (
     SENT,
     WRITTEN,
     Job,
@@ -32,8 +45,8 @@ from spark_check.jobs import (
     note_row,
     this_partition,
 )
-from spark_check.known import Known, known
-from spec.core import Reachable, SpecError, System
+from kspec.spark_check.known import Known, known
+from kspec.spec.core import Reachable, SpecError, System
 
 OUTBOX_BITS = 19
 """A task sends its candidates when it has about this many, as a power of two."""

@@ -18,17 +18,23 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.engine.learned.levels import bytes_in
-from checkers.engine.packed.blocks import ROWS_TOGETHER, SCHEMA, assert_whole, read_rows, write_rows
-from checkers.engine.packed.checkpoint import Part
-from checkers.engine.packed.codes import SHARDS
-from checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
-from checkers.engine.packed.worker import shards_of
-from checkers.engine.search import FAILED
-from checkers.engine.verdict import DEADLOCK
-from impl.packed.compiled import Words
-from spark_check.asking import Asking
-from spark_check.jobs import (
+from kspec.checkers.engine.learned.levels import bytes_in
+from kspec.checkers.engine.packed.blocks import (
+    ROWS_TOGETHER,
+    SCHEMA,
+    assert_whole,
+    read_rows,
+    write_rows,
+)
+from kspec.checkers.engine.packed.checkpoint import Part
+from kspec.checkers.engine.packed.codes import SHARDS
+from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
+from kspec.checkers.engine.packed.worker import shards_of
+from kspec.checkers.engine.search import FAILED
+from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.impl.packed.compiled import Words
+from kspec.spark_check.asking import Asking
+from kspec.spark_check.jobs import (
     SENT,
     WRITTEN,
     Job,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from spec.core import SpecError
+from kspec.spec.core import SpecError
 
 DISK_FULL = ("No space left on device", "Disk quota exceeded")
 

@@ -21,10 +21,10 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from checkers.validation.mapping import Event
-from checkers.validation.problems import Problems
-from checkers.validation.reading import MOST_LINE, Recording, from_lines, read_trace
-from spec.core import SpecError
+from kspec.field.recorded.mapping import Event
+from kspec.field.recorded.problems import Problems
+from kspec.field.recorded.reading import MOST_LINE, Recording, from_lines, read_trace
+from kspec.spec.core import SpecError
 
 HEADER, EVENT, PROBLEMS = 0, 1, 2
 """The kinds of rows; a header stands before the events of its trace."""
@@ -48,7 +48,7 @@ Row: TypeAlias = tuple[str, int, float | None, str, int, str, int]
 
 NO_TRACE, UNREADABLE = "event of no trace", "unreadable file"
 CLOCK = "clock went backwards"
-"""The kind of problem that `checkers.validation.reading` counts by node."""
+"""The kind of problem that `kspec.field.recorded.reading` counts by node."""
 
 TOGETHER = 4096
 """How many rows are sent together."""

@@ -20,18 +20,17 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 if __name__ == "__main__":
-    # As a script: the modules beside it are found by its folder, not by package.
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    del sys.path[0]  # the modules beside a script have common names
 
-from checkers.engine.options import Options
-from checkers.engine.search import Search
-from checkers.engine.verdict import Verdict
-from impl.packed.kernel import NoKernel
-from spark_check.needs import assert_can_begin
-from spec.core import Always, Reachable, SpecError, System
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.search import Search
+from kspec.checkers.engine.verdict import Verdict
+from kspec.impl.packed.kernel import NoKernel
+from kspec.spark_check.needs import assert_can_begin
+from kspec.spec.core import Always, Reachable, SpecError, System
 
 if TYPE_CHECKING:
-    from spark_check.backend import OnSpark
+    from kspec.spark_check.backend import OnSpark
 
 WORTH, WORTH_BY_LEARNING = 200_000, 20_000
 """Smaller levels are explored in the driver, as long as no earlier one was larger."""
@@ -57,11 +56,11 @@ def assert_can(system: System[Any]) -> None:
 @contextmanager
 def backend_for(system: System[Any], options: Options, worth: int | None) -> Iterator[OnSpark]:
     """The backend of a kernel if the model has one, and of learned rules otherwise."""
-    from checkers.engine.learned.levels import run_of
-    from checkers.engine.packed.by_kernel import packed_by_kernel
-    from checkers.engine.packed.keep import opened
-    from spark_check import by_kernel, by_learning
-    from spark_check.backend import OnSpark
+    from kspec.checkers.engine.learned.levels import run_of
+    from kspec.checkers.engine.packed.by_kernel import packed_by_kernel
+    from kspec.checkers.engine.packed.keep import opened
+    from kspec.spark_check import by_kernel, by_learning
+    from kspec.spark_check.backend import OnSpark
 
     with ExitStack() as stack:
         try:
@@ -95,7 +94,7 @@ def with_checkpoint(options: Options) -> Iterator[Options]:
 
 def main(arguments: Sequence[str]) -> None:
     """`kspec check` on Spark, as a script: `spark-submit spark_check/explore.py MODEL …`."""
-    from checkers.cli.main import main as kspec
+    from kspec.checkers.cli.main import main as kspec
 
     kspec(["check", *arguments, "--engine", "spark"])
 

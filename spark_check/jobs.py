@@ -18,11 +18,11 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from checkers.engine.learned.checking import ONE_IN
-from checkers.engine.packed.blocks import SCHEMA
-from checkers.engine.packed.checkpoint import Part
-from checkers.models.find import BUILT_IN, find_model
-from spec.core import SpecError, System
+from kspec.checkers.engine.learned.checking import ONE_IN
+from kspec.checkers.engine.packed.blocks import SCHEMA
+from kspec.checkers.engine.packed.checkpoint import Part
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.spec.core import SpecError, System
 
 SENT = pa.schema(
     [("owner", pa.int32()), ("codes", pa.binary()), ("highs", pa.binary()), ("note", pa.binary())]
@@ -58,7 +58,7 @@ class Model:
 
 def place_of(model: Any) -> str:
     """The name of a model of kspec's, or `module:name` of a model that a module defines."""
-    if model.name in BUILT_IN and model is find_model(model.name):
+    if model.name in registered_models() and model is find_model(model.name):
         return str(model.name)
     for name, module in list(sys.modules.items()):
         if name != "__main__":
@@ -73,7 +73,7 @@ def files_beside(place: str) -> list[Path]:
 
     They are sent to workers; a package must be installed on them, or sent by the user.
     """
-    if place in BUILT_IN:
+    if place in registered_models():
         return []
     name = place.partition(":")[0]
     own = getattr(sys.modules[name], "__file__", None)

@@ -28,11 +28,11 @@ from typing import Any
 
 import numpy as np
 
-from checkers.engine.memory import machine_bytes
-from checkers.engine.packed.codes import Coding
-from checkers.engine.packed.table import Table, insert
-from impl.packed.compiled import Words, is_ours_alone
-from spec.core import SpecError
+from kspec.checkers.engine.memory import machine_bytes
+from kspec.checkers.engine.packed.codes import Coding
+from kspec.checkers.engine.packed.table import Table, insert
+from kspec.impl.packed.compiled import Words, is_ours_alone
+from kspec.spec.core import SpecError
 
 HEADER_BYTES = 1 << 21  # a huge page, so that every region begins with one
 MAGIC = 0x6B73706563

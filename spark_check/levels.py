@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from checkers.engine.packed.blocks import write_rows
-from checkers.engine.packed.checkpoint import Part
-from spark_check.jobs import SENT, WRITTEN, Job
-from spec.core import SpecError
+from kspec.checkers.engine.packed.blocks import write_rows
+from kspec.checkers.engine.packed.checkpoint import Part
+from kspec.spark_check.jobs import SENT, WRITTEN, Job
+from kspec.spec.core import SpecError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

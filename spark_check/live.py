@@ -20,12 +20,11 @@ from typing import Any
 
 import attrs
 
-from checkers.start import PACKAGES
-from checkers.validation import BadEvent, Event, Frontier, Problems, TraceMapping, Validation
-from checkers.validation.checker import UNREAD, advance, begin, finish, skip
-from spark_check.events import HEADER, Row
-from spark_check.verdicts import Question, mapping_for
-from spec.core import SpecError
+from kspec.field.recorded import BadEvent, Event, Frontier, Problems, TraceMapping, Validation
+from kspec.field.recorded.checker import UNREAD, advance, begin, finish, skip
+from kspec.spark_check.events import HEADER, Row
+from kspec.spark_check.verdicts import Question, mapping_for
+from kspec.spec.core import SpecError
 
 CLOCKS = "events of several nodes were ordered by their clocks"
 """Why a rejection may be false where the order of nodes' events matters."""
@@ -172,7 +171,7 @@ class Records(pickle.Unpickler):
         """The class; SpecError for any other."""
         if module == "builtins" and name in ("set", "frozenset"):
             return super().find_class(module, name)
-        if module.partition(".")[0] in PACKAGES and "." not in name:
+        if module.partition(".")[0] == "kspec" and "." not in name:
             found = getattr(import_module(module), name, None)
             if isinstance(found, type) and (
                 attrs.has(found) or issubclass(found, enum.Enum | tuple | frozenset)

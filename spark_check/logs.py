@@ -19,23 +19,23 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import attrs
 import click
 
-if __name__ == "__main__":  # as a script: the modules beside it are not a package
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+if __name__ == "__main__":
+    del sys.path[0]  # the modules beside a script have common names
 
-from checkers.cli.options import FILE, json_option
-from checkers.cli.output import say, say_json, say_table
-from checkers.engine.verdict import EXIT_REJECTED
-from checkers.logs.folders import LogDirectory, PartitionFolder, is_partition, with_directories
-from checkers.logs.problems import Problem
-from spark_check.apart import cautiously, repeating
-from spark_check.session import session
-from spec.core import SpecError
+from kspec.checkers.cli.options import FILE, json_option
+from kspec.checkers.cli.output import say, say_json, say_table
+from kspec.checkers.engine.verdict import EXIT_REJECTED
+from kspec.field.disk.folders import LogDirectory, PartitionFolder, is_partition, with_directories
+from kspec.field.disk.problems import Problem
+from kspec.spark_check.apart import cautiously, repeating
+from kspec.spark_check.session import session
+from kspec.spec.core import SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from checkers.logs.audit import PartitionReport
+    from kspec.field.disk.audit import PartitionReport
 
 Row: TypeAlias = dict[str, Any]
 """A replica, as `kspec log --json` has it, with its cluster and node."""
@@ -136,8 +136,8 @@ def alone(folder: PartitionFolder) -> PartitionFolder:
 
 def audited(replicas: Replicas) -> list[Row]:
     """Audit the replicas of a partition, and compare them."""
-    from checkers.logs.audit import audit
-    from checkers.logs.replicas import compare_replicas
+    from kspec.field.disk.audit import audit
+    from kspec.field.disk.replicas import compare_replicas
 
     reports, rows = [], []
     for folder in replicas:
@@ -291,7 +291,7 @@ def print_summary(summary: dict[str, Any], out: str) -> None:
     say(f"Written: {out}, {summary['replicas']:,} replicas of {of}")
 
 
-@click.command(name="spark_check.logs")
+@click.command(name="kspec.spark_check.logs")
 @click.argument("folders", metavar="DIR…", nargs=-1, required=True, type=FILE)
 @click.option(
     "--out",
@@ -338,13 +338,13 @@ def out_place(out: str) -> str:
 
 def main() -> None:
     """Run the command as a script."""
-    from checkers.cli.main import main as run_command
+    from kspec.checkers.cli.main import main as run_command
 
-    run_command(None, logs, "spark_check.logs")
+    run_command(None, logs, "kspec.spark_check.logs")
 
 
 if __name__ == "__main__":
     # Workers import what they receive from a module; they do not have the script.
-    from spark_check.logs import main as main_of_module
+    from kspec.spark_check.logs import main as main_of_module
 
     main_of_module()

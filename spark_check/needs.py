@@ -13,7 +13,7 @@ import subprocess
 from typing import Any
 from urllib.parse import urlsplit
 
-from spec.core import SpecError
+from kspec.spec.core import SpecError
 
 OLDEST_JAVA = 17
 ANSWER_SECONDS = 5

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from spec.core import SpecError
+from kspec.spec.core import SpecError
 
 T = TypeVar("T")
 

@@ -10,15 +10,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-if __name__ == "__main__":  # as a script: the modules beside it are not a package
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+if __name__ == "__main__":
+    del sys.path[0]  # the modules beside a script have common names
 
-from checkers.lockstep.refine import Spread, Work, is_small, one_by_one
-from checkers.lockstep.step import Compared
-from spark_check.session import session
+from kspec.checkers.lockstep.refine import Spread, Work, is_small, one_by_one
+from kspec.checkers.lockstep.step import Compared
+from kspec.spark_check.session import session
 
 
 @contextmanager
@@ -42,13 +41,13 @@ def on_spark(master: str | None, app: str) -> Iterator[Spread]:
 
 def main() -> None:
     """Run `kspec refine` as a script."""
-    from checkers.cli.main import main as run_command
+    from kspec.checkers.cli.main import main as run_command
 
     run_command(["refine", *sys.argv[1:]])
 
 
 if __name__ == "__main__":
     # Workers import what they receive from a module; they do not have the script.
-    from spark_check.refine import main as main_of_module
+    from kspec.spark_check.refine import main as main_of_module
 
     main_of_module()

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from checkers.engine.memory import machine_bytes
-from spark_check.errors import one_line_errors
-from spark_check.needs import assert_can_begin, assert_pyspark
-from spark_check.patience import patience, within
-from spec.core import SpecError
+from kspec.checkers.engine.memory import machine_bytes
+from kspec.spark_check.errors import one_line_errors
+from kspec.spark_check.needs import assert_can_begin, assert_pyspark
+from kspec.spark_check.patience import patience, within
+from kspec.spec.core import SpecError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +51,7 @@ def session(
     without a master, all local cores are used.
     """
     pyspark = assert_pyspark()
-    from spark_check.workers import assert_workers
+    from kspec.spark_check.workers import assert_workers
 
     running = pyspark.SparkContext._active_spark_context
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ

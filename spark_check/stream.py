@@ -19,21 +19,27 @@ from urllib.parse import urlsplit
 
 import click
 
-if __name__ == "__main__":  # as a script: the modules beside it are not a package
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+if __name__ == "__main__":
+    del sys.path[0]  # the modules beside a script have common names
 
-from checkers.cli.options import json_option
-from checkers.cli.output import say_json
-from checkers.engine.verdict import EXIT_OK, EXIT_REJECTED
-from spark_check.session import session
-from spark_check.validate import TASKS_PER_CORE, events_of, print_summary, question_of, summary_of
-from spec.core import SpecError
+from kspec.checkers.cli.options import json_option
+from kspec.checkers.cli.output import say_json
+from kspec.checkers.engine.verdict import EXIT_OK, EXIT_REJECTED
+from kspec.spark_check.session import session
+from kspec.spark_check.validate import (
+    TASKS_PER_CORE,
+    events_of,
+    print_summary,
+    question_of,
+    summary_of,
+)
+from kspec.spec.core import SpecError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.state import GroupState
 
-    from spark_check.verdicts import Question
+    from kspec.spark_check.verdicts import Question
 
 STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -59,7 +65,7 @@ def events_of_topic(spark: SparkSession, broker: str, topic: str, by: Sequence[s
     """The events of a topic: each record's value is one."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from spark_check.events import ROW, record_rows
+    from kspec.spark_check.events import ROW, record_rows
 
     if not broker or not topic:
         raise SpecError("a topic is written as kafka://HOST:PORT/TOPIC")
@@ -79,7 +85,7 @@ def verdicts_of_stream(
     """A row for each trace that is rejected, or was idle; without `idle`, traces never end."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from spark_check.verdicts import VERDICT
+    from kspec.spark_check.verdicts import VERDICT
 
     return events.groupBy("trace").applyInPandasWithState(
         partial(step, question, delay, idle),
@@ -101,8 +107,8 @@ def step(
     """Add events to a trace, or end it if it was idle."""
     import pandas as pd
 
-    from spark_check.live import Live, end, from_bytes, take, to_bytes
-    from spark_check.verdicts import VERDICT, safely, with_problems
+    from kspec.spark_check.live import Live, end, from_bytes, take, to_bytes
+    from kspec.spark_check.verdicts import VERDICT, safely, with_problems
 
     (trace,) = key
     live = from_bytes(state.get[0]) if state.exists else Live(trace)
@@ -127,7 +133,7 @@ def step(
 # -- the command ----------------------------------------------------------------------------------
 
 
-@click.command(name="spark_check.stream")
+@click.command(name="kspec.spark_check.stream")
 @click.argument("model")
 @click.argument("source", metavar="DIR|kafka://HOST:PORT/TOPIC")
 @click.option("--out", required=True, metavar="FOLDER", help="The folder of verdicts and state.")
@@ -230,7 +236,7 @@ def read_verdicts(spark: SparkSession, place: str) -> DataFrame:
     """The verdicts so far; no rows if there are none."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from spark_check.verdicts import VERDICT
+    from kspec.spark_check.verdicts import VERDICT
 
     schema = from_arrow_schema(VERDICT)
     return spark.read.schema(schema).parquet(f"{place}/verdicts.parquet")
@@ -238,13 +244,13 @@ def read_verdicts(spark: SparkSession, place: str) -> DataFrame:
 
 def main() -> None:
     """Run the command as a script."""
-    from checkers.cli.main import main as run_command
+    from kspec.checkers.cli.main import main as run_command
 
-    run_command(None, stream, "spark_check.stream")
+    run_command(None, stream, "kspec.spark_check.stream")
 
 
 if __name__ == "__main__":
     # Workers import what they receive from a module; they do not have the script.
-    from spark_check.stream import main as main_of_module
+    from kspec.spark_check.stream import main as main_of_module
 
     main_of_module()

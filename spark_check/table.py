@@ -19,24 +19,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if __name__ == "__main__":
-    # As a script: the modules beside it are found by its folder, not by package.
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+    del sys.path[0]  # the modules beside a script have common names
 
 import numpy as np
 import pyarrow as pa
 
-from checkers.engine.learned import levels
-from checkers.engine.learned.plain import Codec
-from checkers.engine.packed import checkpoint
-from checkers.engine.packed.codes import SHARDS, decode
-from impl.packed.kernel import NoKernel
-from impl.packed.kernels import kernel_for
-from spark_check import by_kernel, by_learning
-from spark_check.jobs import Job, Model, this_partition
-from spark_check.session import session
-from spec.core import SpecError, System
-from spec.core.schema import names_of
-from traces.itf import variables
+from kspec.checkers.engine.learned import levels
+from kspec.checkers.engine.learned.plain import Codec
+from kspec.checkers.engine.packed import checkpoint
+from kspec.checkers.engine.packed.codes import SHARDS, decode
+from kspec.impl.packed.kernel import NoKernel
+from kspec.impl.packed.kernels import kernel_for
+from kspec.spark_check import by_kernel, by_learning
+from kspec.spark_check.jobs import Job, Model, this_partition
+from kspec.spark_check.session import session
+from kspec.spec.core import SpecError, System
+from kspec.spec.core.schema import names_of
+from kspec.traces.itf import variables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -129,7 +128,7 @@ def main(
     master: str | None,
 ) -> None:
     """Write all states in CHECKPOINT, from a run of MODEL, to OUT as Parquet."""
-    from checkers.cli.options import find_system
+    from kspec.checkers.cli.options import find_system
 
     try:
         system = find_system(model, variant, settings, properties)

@@ -10,19 +10,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-if __name__ == "__main__":  # as a script: the modules beside it are not a package
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+if __name__ == "__main__":
+    del sys.path[0]  # the modules beside a script have common names
 
-from checkers.graph.graph import Graph, Key, Numbers, from_kernel, taken
-from checkers.graph.trace_sets import Piece
-from checkers.models.named import Named
-from spark_check.session import session
-from spec.core import Taken
+from kspec.checkers.graph.graph import Graph, Key, Numbers, from_kernel, taken
+from kspec.checkers.graph.trace_sets import Piece
+from kspec.checkers.models.named import Named
+from kspec.spark_check.session import session
+from kspec.spec.core import Taken
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,19 +70,19 @@ class Shipped:
 
     def states(self, place: int) -> pa.Table:
         """The states of a range."""
-        from checkers.graph.vectors import state_rows
+        from kspec.checkers.graph.vectors import state_rows
 
         return state_rows(self.graph, *self.range(place))
 
     def steps(self, place: int) -> pa.Table:
         """The steps from the states of a range."""
-        from checkers.graph.vectors import step_rows
+        from kspec.checkers.graph.vectors import step_rows
 
         return step_rows(self.graph, *self.range(place))
 
     def traces(self, place: int) -> pa.Table:
         """The traces of a piece."""
-        from checkers.graph.vectors import trace_rows
+        from kspec.checkers.graph.vectors import trace_rows
 
         return trace_rows(self.pieces[place].rows(self.graph))
 
@@ -91,31 +90,38 @@ class Shipped:
         """The same as ITF documents, one per line."""
         import pyarrow as pa
 
-        from checkers.graph.vectors import documents
+        from kspec.checkers.graph.vectors import documents
 
         rows = self.pieces[place].rows(self.graph)
         return pa.table({"value": [text for _, text in documents(self.graph, rows)]})
 
     def range(self, place: int) -> tuple[int, int]:
         """The range of states with a number."""
-        from checkers.graph.vectors import TOGETHER
+        from kspec.checkers.graph.vectors import TOGETHER
 
         return place * TOGETHER, min((place + 1) * TOGETHER, len(self.keys))
 
 
 def write_on_spark(
-    master: str | None, folder: str, shipped: Shipped, itf: bool, about: dict[str, Any]
+    master: str | None,
+    folder: str,
+    name: Named,
+    graph: Graph[Any],
+    pieces: Sequence[Piece],
+    itf: bool,
+    about: dict[str, Any],
 ) -> None:
     """Write all tables with Spark, which never overwrites."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from checkers.graph.vectors import STATES, STEPS, TOGETHER, TRACES, as_text
+    from kspec.checkers.graph.vectors import STATES, STEPS, TOGETHER, TRACES, as_text
 
+    shipped = Shipped.of(name, graph, pieces)
     app = f"kspec traces {about['model']}, {about['variant']}"
     with session(master, app) as spark:
         context = spark.sparkContext
         sent = context.broadcast(shipped)
-        ranges, pieces = -(-len(shipped.keys) // TOGETHER), len(shipped.pieces)
+        ranges = -(-len(shipped.keys) // TOGETHER)
 
         def table(make: Callable[[Shipped, int], pa.Table], places: int, schema: Any) -> Any:
             def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -126,14 +132,14 @@ def write_on_spark(
             slices = max(1, min(places, 4 * context.defaultParallelism))
             return spark.range(places, numPartitions=slices).mapInArrow(rows, schema)
 
-        for name, make, places, schema in (
+        for kind, make, places, schema in (
             ("states", Shipped.states, ranges, STATES),
             ("steps", Shipped.steps, ranges, STEPS),
-            ("traces", Shipped.traces, pieces, TRACES),
+            ("traces", Shipped.traces, len(pieces), TRACES),
         ):
-            context.setJobDescription(f"{app}: {name}")
+            context.setJobDescription(f"{app}: {kind}")
             found = table(make, places, from_arrow_schema(schema))
-            found.write.parquet(f"{folder}/{name}.parquet")
+            found.write.parquet(f"{folder}/{kind}.parquet")
         if itf:
             context.setJobDescription(f"{app}: ITF")
             table(Shipped.itf, pieces, "value string").write.text(f"{folder}/itf")
@@ -144,13 +150,13 @@ def write_on_spark(
 
 def main() -> None:
     """Run `kspec traces` as a script."""
-    from checkers.cli.main import main as run_command
+    from kspec.checkers.cli.main import main as run_command
 
     run_command(["traces", *sys.argv[1:]])
 
 
 if __name__ == "__main__":
     # Workers import what they receive from a module; they do not have the script.
-    from spark_check.traces import main as main_of_module
+    from kspec.spark_check.traces import main as main_of_module
 
     main_of_module()

@@ -11,24 +11,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-if __name__ == "__main__":  # as a script: the modules beside it are not a package
-    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+if __name__ == "__main__":
+    del sys.path[0]  # the modules beside a script have common names
 
-from checkers.cli.options import json_option
-from checkers.cli.output import say, say_json
-from checkers.engine.verdict import EXIT_INCONCLUSIVE, EXIT_OK, EXIT_REJECTED
-from spark_check.logs import out_place
-from spark_check.session import session
+from kspec.checkers.cli.options import json_option
+from kspec.checkers.cli.output import say, say_json
+from kspec.checkers.engine.verdict import EXIT_INCONCLUSIVE, EXIT_OK, EXIT_REJECTED
+from kspec.spark_check.logs import out_place
+from kspec.spark_check.session import session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_check.verdicts import Question
+    from kspec.spark_check.verdicts import Question
 
 TASKS_PER_CORE = 8
 """Traces differ in length, and cores should finish together."""
@@ -51,14 +50,14 @@ def events_of(files: DataFrame, by: Sequence[str]) -> DataFrame:
     """The events of files."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from spark_check.events import ROW, event_rows
+    from kspec.spark_check.events import ROW, event_rows
 
     return files.mapInArrow(partial(event_rows, by), from_arrow_schema(ROW))
 
 
 def in_order(events: DataFrame) -> DataFrame:
     """The events of each trace in one partition, in order."""
-    from spark_check.events import ORDER
+    from kspec.spark_check.events import ORDER
 
     tasks = TASKS_PER_CORE * events.sparkSession.sparkContext.defaultParallelism
     return events.repartition(tasks, "trace").sortWithinPartitions(*ORDER)
@@ -68,7 +67,7 @@ def verdicts_of(files: DataFrame, question: Question) -> DataFrame:
     """A row for each trace; and for each file with lines that belong to none, without a verdict."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from spark_check.verdicts import VERDICT, verdicts_of_files, verdicts_of_rows
+    from kspec.spark_check.verdicts import VERDICT, verdicts_of_files, verdicts_of_rows
 
     schema = from_arrow_schema(VERDICT)
     if not question.by:
@@ -81,7 +80,7 @@ def write_rejected(files: DataFrame, question: Question, verdicts: DataFrame, ou
     """Write each rejected trace as a file that `kspec validate` reads, in a folder of its own."""
     from pyspark.sql import functions as f
 
-    from spark_check.verdicts import lines_of_rows
+    from kspec.spark_check.verdicts import lines_of_rows
 
     rejected = verdicts.where("verdict = 'rejected'").select("trace")
     events = events_of(files, question.by).join(f.broadcast(rejected), "trace", "left_semi")
@@ -112,7 +111,7 @@ def summary_of(verdicts: DataFrame) -> dict[str, Any]:
 # -- the command ----------------------------------------------------------------------------------
 
 
-@click.command(name="spark_check.validate")
+@click.command(name="kspec.spark_check.validate")
 @click.argument("model")
 @click.argument("folders", metavar="DIR…", nargs=-1, required=True)
 @click.option(
@@ -183,9 +182,9 @@ def question_of(
     most_hidden: int | None,
 ) -> Question:
     """What the command asks of each trace; SpecError if the model or an option is bad."""
-    from checkers.cli.validate import parsed
-    from checkers.validation.find import MAPPINGS, find_mapping
-    from spark_check.verdicts import Question
+    from kspec.field.cli.validate import parsed
+    from kspec.field.recorded.find import MAPPINGS, find_mapping
+    from kspec.spark_check.verdicts import Question
 
     options: dict[str, Any] = {"mapping": model}
     if variant:
@@ -225,13 +224,13 @@ def exit_code(summary: dict[str, Any]) -> int:
 
 def main() -> None:
     """Run the command as a script."""
-    from checkers.cli.main import main as run_command
+    from kspec.checkers.cli.main import main as run_command
 
-    run_command(None, validate, "spark_check.validate")
+    run_command(None, validate, "kspec.spark_check.validate")
 
 
 if __name__ == "__main__":
     # Workers import what they receive from a module; they do not have the script.
-    from spark_check.validate import main as main_of_module
+    from kspec.spark_check.validate import main as main_of_module
 
     main_of_module()

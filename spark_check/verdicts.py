@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, overload
 import attrs
 import pyarrow as pa
 
-from checkers.validation import (
+from kspec.field.recorded import (
     Event,
     Limits,
     Problems,
@@ -28,11 +28,11 @@ from checkers.validation import (
     read_trace,
     validate_recordings,
 )
-from checkers.validation.find import VERSION
-from checkers.validation.report import lines
-from checkers.validation.verdict import INCONCLUSIVE
-from spark_check.events import EVENT, HEADER, PROBLEMS, TOGETHER, Row, local
-from spec.core import SpecError
+from kspec.field.recorded.find import VERSION
+from kspec.field.recorded.report import lines
+from kspec.field.recorded.verdict import INCONCLUSIVE
+from kspec.spark_check.events import EVENT, HEADER, PROBLEMS, TOGETHER, Row, local
+from kspec.spec.core import SpecError
 
 VERDICT = pa.schema(
     [

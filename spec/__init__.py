@@ -39,6 +39,12 @@ from __future__ import annotations
 import importlib
 from types import ModuleType
 
+if __name__ == "spec":
+    # These modules are those of `kspec.spec`: there is one of each class, however it is imported.
+    from kspec.alias import stand_for
+
+    stand_for("spec", "kspec.spec")
+
 MODULES = (
     "assignors",
     "consumer",

@@ -3,7 +3,7 @@
 Arithmetic on settings, as Kafka's brokers apply them. For writing and reading, all replicas are in
 sync before the first failure, and a broker that failed does not come back. For keeping records,
 followers may lag, and a broker may come back at any time. The model `partition` agrees in every
-combination of the matrix (`checkers.advice.matrix`), as a test checks.
+combination of the matrix (`kspec.field.advice.matrix`), as a test checks.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The functions are about one partition at one moment; times are in milliseconds. Kafka: `Replica`
 and `Partition` (4.0.0).
 
-    >>> from spec.in_sync import Progress, after_fetch, is_caught_up
+    >>> from kspec.spec.in_sync import Progress, after_fetch, is_caught_up
     >>> slow = after_fetch(Progress(), offset=3, leader_end=5, now=1_000)
     >>> slow.caught_up, slow.end
     (0, 3)

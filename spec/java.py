@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from spec.core import Claims
-from spec.lemmas import INTEGER, false_neighbour, lemma
-from spec.vocabulary import TopicPartition
+from kspec.spec.core import Claims
+from kspec.spec.lemmas import INTEGER, false_neighbour, lemma
+from kspec.spec.vocabulary import TopicPartition
 
 INT_MIN = -(2**31)
 """The smallest `int`, the only one whose absolute value is not an `int`."""

@@ -26,8 +26,8 @@ from typing import Any
 
 import attrs
 
-from spec.core import Claims, SpecError
-from spec.core.text import first_paragraph, guards_in_text
+from kspec.spec.core import Claims, SpecError
+from kspec.spec.core.text import first_paragraph, guards_in_text
 
 
 @attrs.frozen

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import attrs
 
-from spec.core import appended
+from kspec.spec.core import appended
 
 
 class Record(NamedTuple):

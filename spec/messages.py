@@ -1,7 +1,7 @@
 """The requests, responses and records that group members and their coordinator exchange.
 
 Data only, no rules: the specification (`spec.coordinator`) and the fast coordinator
-(`impl.coordinator`) share these types. Subscriptions and assignments are opaque to the
+(`kspec.impl.coordinator`) share these types. Subscriptions and assignments are opaque to the
 coordinator: any hashable value here, bytes in Kafka. Field names follow Kafka's message schemas
 (`clients/src/main/resources/common/message`, tag 4.0.0).
 """
@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import attrs
 
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 NO_MEMBER_ID = ""
 """The member id of a client that has none yet. Kafka: `JoinGroupRequest.UNKNOWN_MEMBER_ID`."""

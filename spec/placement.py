@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from spec.core import Claims, SpecError
-from spec.java import INT_MIN, int32, string_hash
-from spec.lemmas import JAVA_INT, POSITIVE_JAVA_INT, false_neighbour, lemma
+from kspec.spec.core import Claims, SpecError
+from kspec.spec.java import INT_MIN, int32, string_hash
+from kspec.spec.lemmas import JAVA_INT, POSITIVE_JAVA_INT, false_neighbour, lemma
 
 OFFSETS_PARTITIONS = 50
 """`offsets.topic.num.partitions` and `transaction.state.log.num.partitions`, by default."""

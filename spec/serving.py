@@ -4,7 +4,7 @@ A fetch is limited by its *isolation*: followers read to the log's end, consumer
 watermark (HW), or to the last stable offset (LSO) with isolation.level=read_committed. A request
 that cannot be answered yet is parked in the *purgatory*, and tried again when something changes.
 
-    >>> from spec.serving import FetchIsolation, Offsets, readable
+    >>> from kspec.spec.serving import FetchIsolation, Offsets, readable
     >>> log = Offsets(start=2, end=9, hw=7, first_unstable=4)
     >>> readable(log, 3, FetchIsolation.HIGH_WATERMARK)
     range(3, 7)
@@ -25,8 +25,8 @@ from typing import TypeAlias
 
 import attrs
 
-from spec.leader_epochs import UNDEFINED, EpochEnd
-from spec.vocabulary import PartitionError
+from kspec.spec.leader_epochs import UNDEFINED, EpochEnd
+from kspec.spec.vocabulary import PartitionError
 
 # -- what a fetch may return ----------------------------------------------------------------------
 

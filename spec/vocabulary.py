@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 import attrs
 
-from spec.core import SpecError
+from kspec.spec.core import SpecError
 
 
 class TopicPartition(NamedTuple):

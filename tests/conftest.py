@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
-from checkers.models.find import FROM_FILES
+from kspec.checkers.models.find import FROM_FILES
 
 SEED = os.environ.get("KSPEC_SEED", "")
 

@@ -10,7 +10,14 @@ from collections.abc import Mapping
 
 import attrs
 
-from spec.transactions.variants import ALONE, FAILOVER, LATE_COMMIT, LATE_END, LATE_MARKER, ZOMBIE
+from kspec.spec.transactions.variants import (
+    ALONE,
+    FAILOVER,
+    LATE_COMMIT,
+    LATE_END,
+    LATE_MARKER,
+    ZOMBIE,
+)
 
 
 @attrs.frozen

@@ -7,13 +7,13 @@ from typing import Any
 
 import attrs
 
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from checkers.engine.run import run
-from checkers.engine.verdict import Verdict
-from checkers.models.find import find_model
-from spec.core import System
-from traces.trace import Trace
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.engine.run import run
+from kspec.checkers.engine.verdict import Verdict
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import System
+from kspec.traces.trace import Trace
 
 REPLICATION = find_model("replication")
 

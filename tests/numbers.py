@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from spec.lemmas import Lemma, Numbers
+from kspec.spec.lemmas import Lemma, Numbers
 
 
 def number(of: Numbers) -> SearchStrategy[int]:

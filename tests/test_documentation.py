@@ -35,17 +35,17 @@ import attrs
 import click
 import pytest
 
-from checkers.cli.main import COMMANDS, kspec
-from checkers.cli.main import run as run_kspec
-from checkers.cli.options import find_system
-from checkers.engine import verdict
-from checkers.engine.simulate import Sampling, simulate
-from checkers.models.find import BUILT_IN, find_model
-from checkers.models.stories import STORIES
-from checkers.mutation.equivalent import equivalent_mutants
-from checkers.start import EXIT_INTERRUPTED
-from examples import COUNTER
-from spec.core import Model
+from kspec.checkers.cli.main import kspec, summaries
+from kspec.checkers.cli.main import run as run_kspec
+from kspec.checkers.cli.options import find_system
+from kspec.checkers.engine import verdict
+from kspec.checkers.engine.simulate import Sampling, simulate
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.checkers.models.stories import STORIES
+from kspec.checkers.mutation.equivalent import equivalent_mutants
+from kspec.examples import COUNTER
+from kspec.spec.core import Model
+from kspec.start import EXIT_INTERRUPTED
 
 REPLICATION = find_model("replication")
 GROUP = find_model("group")
@@ -293,7 +293,7 @@ def test_every_exit_code_is_explained() -> None:
 
 def test_every_command_is_explained() -> None:
     text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    assert re.findall(r"^## `kspec (\w+)", text, flags=re.MULTILINE) == list(COMMANDS)
+    assert re.findall(r"^## `kspec (\w+)", text, flags=re.MULTILINE) == list(summaries())
 
 
 @pytest.fixture(scope="module")
@@ -325,7 +325,7 @@ def test_rule_pages_list_every_rule_with_its_guards(page: str, model: Model[Any]
     assert all(f"*(else {error})*" in made for error in model.answers.values())
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", registered_models())
 def test_the_rules_of_every_model_can_be_listed(lists: ModuleType, name: str) -> None:
     model = find_model(name)
     made = lists.with_current_lists(f"<!-- rules of {name} -->\n…\n<!-- end -->")

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from traces.itf import NONE, text
+from kspec.traces.itf import NONE, text
 
 
 @attrs.frozen

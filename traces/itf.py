@@ -18,10 +18,10 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from spec.core import SpecError, System, Taken
-from spec.core.schema import names_of
-from traces.source import name_of, parse_json, read_text
-from traces.trace import Trace, settings
+from kspec.spec.core import SpecError, System, Taken
+from kspec.spec.core.schema import names_of
+from kspec.traces.source import name_of, parse_json, read_text
+from kspec.traces.trace import Trace, settings
 
 ACTION, PICKS = "mbt::actionTaken", "mbt::nondetPicks"
 NONE: dict[str, Any] = {"#tup": []}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from spec.core import SpecError
+from kspec.spec.core import SpecError
 
 BLANK = " \t\f"
 """What Java skips before a key and around a separator; unlike Python, only these."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from spec.core import Blocked, System, Taken
-from traces.itf import ACTION, PICKS, BadTrace, Document, encode, text, variables
-from traces.trace import Trace, between
+from kspec.spec.core import Blocked, System, Taken
+from kspec.traces.itf import ACTION, PICKS, BadTrace, Document, encode, text, variables
+from kspec.traces.trace import Trace, between
 
 
 def replay(system: System[Any], document: Document) -> Trace:

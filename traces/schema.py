@@ -9,8 +9,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
-from spec.core import Model, SpecError
-from spec.core.schema import (
+from kspec.spec.core import Model, SpecError
+from kspec.spec.core.schema import (
     Anything,
     Field,
     Items,
@@ -24,8 +24,8 @@ from spec.core.schema import (
     names_of,
     type_of_class,
 )
-from spec.core.text import first_paragraph
-from traces.itf import ACTION, NONE, PICKS
+from kspec.spec.core.text import first_paragraph
+from kspec.traces.itf import ACTION, NONE, PICKS
 
 VERSION = 1
 """The version of how states are written; it is the end of a schema's `$id`."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from spec.core import SpecError
+from kspec.spec.core import SpecError
 
 MOST_BYTES = 2**28
 """The largest file that is read: 256 MiB."""

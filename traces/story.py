@@ -1,6 +1,6 @@
 """A trace as scenes: one for each state, with what changed in it, ready to be drawn.
 
-The terminal (`traces.terminal`) and the page (`traces.page`) both draw a `Story`; neither
+The terminal (`traces.terminal`) and the page (`kspec.traces.page`) both draw a `Story`; neither
 knows any model.
 """
 
@@ -12,11 +12,11 @@ from typing import Any
 
 import attrs
 
-from spec.core import Model, Rule, Taken
-from traces.difference import Piece, pieces
-from traces.itf import ACTION, PICKS, Document, encode, text, variables
-from traces.picture import Arrow, Band, Cell, Lane, Picture
-from traces.trace import Trace, settings
+from kspec.spec.core import Model, Rule, Taken
+from kspec.spec.core.picture import Arrow, Band, Cell, Lane, Picture
+from kspec.traces.difference import Piece, pieces
+from kspec.traces.itf import ACTION, PICKS, Document, encode, text, variables
+from kspec.traces.trace import Trace, settings
 
 
 @attrs.frozen

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from traces.difference import Piece
-from traces.picture import Arrow, Band
-from traces.story import Scene, SceneCell, SceneFact, SceneLane, Story
-from traces.text import all_printable
+from kspec.spec.core.picture import Arrow, Band
+from kspec.traces.difference import Piece
+from kspec.traces.story import Scene, SceneCell, SceneFact, SceneLane, Story
+from kspec.traces.text import all_printable
 
 COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "bright_red")
 

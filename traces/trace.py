@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from spec.core import System, Taken
+from kspec.spec.core import System, Taken
 
 STUTTERING = "stuttering"
 """The step of a behaviour that stays in a state forever."""

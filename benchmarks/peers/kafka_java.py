@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from spec.vocabulary import NO_RACKS, Assignment, KafkaRaises, Member, Racks, TopicPartition
+from kspec.spec.vocabulary import NO_RACKS, Assignment, KafkaRaises, Member, Racks, TopicPartition
 
 SOURCE = Path(__file__).with_name("KafkaAssignors.java")
 REPOSITORY = Path.home() / ".m2" / "repository"

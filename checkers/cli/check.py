@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import click
 
-from checkers.cli.options import (
+from kspec.checkers.cli.options import (
     FILE,
     NEW_FILE,
     all_of,
@@ -25,18 +25,24 @@ from checkers.cli.options import (
     story_options,
     variant_option,
 )
-from checkers.cli.output import complain, print_compiling, progress_line, say_command, say_json
-from checkers.cli.report import (
+from kspec.checkers.cli.output import (
+    complain,
+    print_compiling,
+    progress_line,
+    say_command,
+    say_json,
+)
+from kspec.checkers.cli.report import (
     TraceFiles,
     print_coverage,
     print_effort_in_detail,
     print_failure,
     print_report,
 )
-from checkers.engine.run import ENGINES
-from checkers.engine.verdict import EXIT_BAD_INPUT
-from checkers.models.find import BUILT_IN, find_model
-from spec.core import Always, Liveness, SpecError, System
+from kspec.checkers.engine.run import ENGINES
+from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.spec.core import Always, Liveness, SpecError, System
 
 
 @click.command()
@@ -150,9 +156,9 @@ def check(
     kspec check my_protocol.py --html counterexample.html
     kspec check --resume run
     """
-    from checkers.engine.options import NOT_WRITTEN, Options
-    from checkers.engine.run import run
-    from checkers.engine.search import RuleFailed
+    from kspec.checkers.engine.options import NOT_WRITTEN, Options
+    from kspec.checkers.engine.run import run
+    from kspec.checkers.engine.search import RuleFailed
 
     if checkpoint and resume:
         raise click.UsageError("--resume saves new levels in its own folder: omit --checkpoint")
@@ -249,14 +255,16 @@ def find_kept_system(
     properties: Sequence[str],
 ) -> System[Any]:
     """The system of the run saved in a folder, with the changes of the command line."""
-    from checkers.engine.packed.checkpoint import assert_same_run, run_kept
+    from kspec.checkers.engine.packed.checkpoint import assert_same_run, run_kept
 
     run = run_kept(folder)
     if run is None:
         if model is None:
             raise SpecError(f"{folder} holds no saved run yet: name a MODEL")
         return find_system(model, variant, settings, properties)
-    if model is None and run["model"] not in BUILT_IN:  # no file is executed unless it is named
+    if (
+        model is None and run["model"] not in registered_models()
+    ):  # no file is executed unless it is named
         raise SpecError(f"{folder} holds a run of {run['model']}, a model of your own: name it")
     found = find_model(model or run["model"])
     assert_same_run(folder, {"model": run["model"]}, {"model": found.name})

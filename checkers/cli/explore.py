@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.text import Text
 
-from checkers.cli.options import (
+from kspec.checkers.cli.options import (
     FILE,
     all_of,
     json_option,
@@ -22,16 +22,23 @@ from checkers.cli.options import (
     set_option,
     variant_option,
 )
-from checkers.cli.output import OutputFile, complain, is_terminal, progress_line, say, say_line
-from checkers.cli.show import complete_story
-from checkers.models.find import find_model
-from spec.core import SpecError, System
-from traces.itf import Document, parse, read, to_itf
+from kspec.checkers.cli.output import (
+    OutputFile,
+    complain,
+    is_terminal,
+    progress_line,
+    say,
+    say_line,
+)
+from kspec.checkers.cli.show import complete_story
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import SpecError, System
+from kspec.traces.itf import Document, parse, read, to_itf
 
 if TYPE_CHECKING:
-    from checkers.explore.seek import Found, Seeker
-    from checkers.explore.session import Session
-    from checkers.explore.terminal import Lines
+    from kspec.checkers.explore.seek import Found, Seeker
+    from kspec.checkers.explore.session import Session
+    from kspec.checkers.explore.terminal import Lines
 
 
 @click.command()
@@ -77,7 +84,7 @@ def explore(
 
     With --json, one line gives the address of the page: {"address": "http://…"}.
     """
-    from checkers.explore.session import Session
+    from kspec.checkers.explore.session import Session
 
     if terminal and (as_json or no_browser or port):
         raise click.UsageError("--terminal has no page: omit --json, --no-browser and --port")
@@ -90,7 +97,7 @@ def explore(
 
 def document_of(load: Path) -> Document:
     """The ITF file, or the story of that name."""
-    from checkers.models.stories import STORIES
+    from kspec.checkers.models.stories import STORIES
 
     script = None if load.exists() else STORIES.get(str(load))
     return read(load) if script is None else parse(json.dumps(to_itf(script.played())), str(load))
@@ -114,8 +121,8 @@ def on_page(
     session: Session, document: Document | None, port: int, *, opens: bool, as_json: bool
 ) -> int:
     """Serve the page until Ctrl-C."""
-    from checkers.explore.protocol import Explorer
-    from checkers.explore.server import ExplorerServer
+    from kspec.checkers.explore.protocol import Explorer
+    from kspec.checkers.explore.server import ExplorerServer
 
     explorer = Explorer(session)
     if document:
@@ -150,7 +157,7 @@ def open_browser(address: str) -> None:
 
 def in_terminal(session: Session, document: Document | None) -> int:
     """Obey the commands of standard input until it ends."""
-    from checkers.explore.terminal import Terminal
+    from kspec.checkers.explore.terminal import Terminal
 
     explorer = Terminal(session, search, write)
     if document:

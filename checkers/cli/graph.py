@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from checkers.cli.options import (
+from kspec.checkers.cli.options import (
     NEW_FILE,
     all_of,
     find_system,
@@ -19,16 +19,16 @@ from checkers.cli.options import (
     set_option,
     variant_option,
 )
-from checkers.cli.output import OutputFile, progress_line, say, say_json, say_table
-from checkers.cli.report import title
-from checkers.graph.diagram import Diagram, folded, in_words, values_of, whole
-from checkers.graph.drawing import MOST_BOXES, svg
-from checkers.graph.formats import dot, graphml
-from checkers.graph.graph import MAX_STATES, Graph, graph_of, states_of
-from checkers.graph.passages import Passages, passages
-from checkers.models.named import Named
-from spec.core import Always, Liveness, Reachable, SpecError, System
-from traces.trace import settings as bounds_of
+from kspec.checkers.cli.output import OutputFile, progress_line, say, say_json, say_table
+from kspec.checkers.cli.report import title
+from kspec.checkers.graph.diagram import Diagram, folded, in_words, values_of, whole
+from kspec.checkers.graph.drawing import MOST_BOXES, svg
+from kspec.checkers.graph.formats import dot, graphml
+from kspec.checkers.graph.graph import MAX_STATES, Graph, graph_of, states_of
+from kspec.checkers.graph.passages import Passages, passages
+from kspec.checkers.models.named import Named
+from kspec.spec.core import Always, Liveness, Reachable, SpecError, System
+from kspec.traces.trace import settings as bounds_of
 
 FORMATS: Mapping[str, Callable[[Diagram], Iterator[str]]] = {
     ".svg": lambda diagram: iter([svg(diagram)]),

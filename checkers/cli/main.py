@@ -2,66 +2,52 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 
 import click
 from click.shell_completion import CompletionItem
 
-from checkers.cli.output import complain, discard_output, finish_output, prepare_streams
-from checkers.engine.verdict import EXIT_BAD_INPUT, EXIT_USAGE
-from checkers.start import EXIT_INTERRUPTED
-from spec.core import SpecError, look_up
+from kspec.checkers.cli.output import complain, discard_output, finish_output, prepare_streams
+from kspec.checkers.cli.sections import Section
+from kspec.checkers.engine.verdict import EXIT_BAD_INPUT, EXIT_USAGE
+from kspec.checkers.registered import COMMANDS, load, registered
+from kspec.spec.core import SpecError, look_up
+from kspec.start import EXIT_INTERRUPTED
 
-COMMANDS = {
-    "models": "list models with their variants, bounds and properties",
-    "check": "explore every reachable state within the bounds",
-    "explore": "step through a model by hand, in a browser or a terminal",
-    "simulate": "walk at random, for bounds too large to explore",
-    "mutate": "break each rule in turn, and check whether a property fails",
-    "refine": "compare every step with a kernel or an implementation",
-    "traces": "generate traces as test vectors",
-    "graph": "draw the state graph, whole or folded, and find what counterexamples share",
-    "prove": "prove lemmas for all integers, and refute their false neighbours",
-    "show": "print a recorded trace or a story",
-    "validate": "check whether the specification allows recorded traces",
-    "advise": "find settings that lose data or stop writes",
-    "assign": "compute a consumer group's assignment, and what moves",
-    "coordinator": "find a consumer group's partition and coordinator",
-    "partition": "find the partition of a key, and keys that change theirs",
-    "conform": "compare a client's assignors, or a broker, with Kafka's",
-    "log": "check the segments of partitions on disk, byte by byte",
-    "offsets": "read groups, offsets and their expiry from __consumer_offsets",
-    "timeline": "find in Kafka's logs why groups rebalance, and how leaders and ISRs changed",
-    "lag": "find the lag of groups, and when retention overtakes them",
-    "reset": "plan a reset of a group's offsets, and what it skips and repeats",
-    "start": "find where a stopped group begins again, after some days",
-    "serve": "run a broker in memory, for tests of real clients",
-    "oracle": "answer requests by the specification, for tests in any language",
-    "vectors": "generate random requests to an oracle, with the answers",
-    "bundle": "write the archive that Spark's workers need",
-}
-"""The commands, each with a summary. Its module in this folder has the same name."""
+
+@cache
+def sections() -> list[Section]:
+    """The sections of commands that installed packages register, kspec's own first."""
+    names = sorted(registered(COMMANDS), key=lambda name: (name not in OWN, name))
+    return [load(COMMANDS, name) for name in names]
+
+
+OWN = ("checkers", "field", "spark_check")
+
+
+def summaries() -> dict[str, str]:
+    """All commands, each with its summary."""
+    return {name: what for section in sections() for name, what in section.commands.items()}
 
 
 class Commands(click.Group):
     """The commands, each imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands, in the order in which a newcomer needs them."""
-        return list(COMMANDS)
+        """The commands, section by section."""
+        return list(summaries())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, from the module of its name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"checkers.cli.{cmd_name}")
-        command: click.Command = getattr(module, cmd_name)
-        return command
+        """The command, from the section that has it."""
+        for section in sections():
+            if cmd_name in section.commands:
+                return section.load(cmd_name)
+        return None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -72,12 +58,11 @@ class Commands(click.Group):
                 click.echo(ctx.get_help())
                 ctx.exit()
             args = [*args[1:], "--help"]
-        if args[:2] == ["conform", "broker"]:
-            module = importlib.import_module("checkers.cli.conform_broker")
-            return "conform broker", module.conform_broker, args[2:]
+        if " ".join(args[:2]) in summaries():
+            args = [" ".join(args[:2]), *args[2:]]
         if not args[0].startswith("-") and not ctx.resilient_parsing:
             try:
-                look_up("command", args[0], COMMANDS)
+                look_up("command", args[0], summaries())
             except SpecError as error:
                 ctx.fail(str(error))
         return super().resolve_command(ctx, args)
@@ -87,7 +72,7 @@ class Commands(click.Group):
         return [
             *(
                 CompletionItem(name, help=summary)
-                for name, summary in COMMANDS.items()
+                for name, summary in summaries().items()
                 if name.startswith(incomplete)
             ),
             *click.Command.shell_complete(self, ctx, incomplete),
@@ -95,8 +80,9 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        for section in sections():
+            with formatter.section(section.title):
+                formatter.write_dl(list(section.commands.items()))
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from checkers.cli.options import json_option
-from checkers.cli.output import say, say_json, say_wrapped
-from checkers.engine.verdict import DEADLOCK
-from checkers.models.find import BUILT_IN, find_model
-from spec.core import (
+from kspec.checkers.cli.options import json_option
+from kspec.checkers.cli.output import say, say_json, say_wrapped
+from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.spec.core import (
     Always,
     EventuallyAlways,
     InfinitelyOften,
@@ -60,9 +60,9 @@ def models(
         raise click.UsageError("--variant requires one MODEL")
     if schema and (len(names) != 1 or only or rules):
         raise click.UsageError("--schema requires one MODEL, and takes no other option")
-    found = {name: find_model(name) for name in names or BUILT_IN}
+    found = {name: find_model(name) for name in names or registered_models()}
     if schema:
-        from traces.schema import json_schema
+        from kspec.traces.schema import json_schema
 
         say_json(json_schema(found[names[0]]))
         return 0

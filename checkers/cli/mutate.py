@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import attrs
 import click
 
-from checkers.cli.options import (
+from kspec.checkers.cli.options import (
     all_of,
     json_option,
     model_argument,
@@ -19,13 +19,13 @@ from checkers.cli.options import (
     set_option,
     variant_option,
 )
-from checkers.cli.output import say, say_json, say_wrapped
-from checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
-from checkers.models.find import find_model
-from spec.core import look_up
+from kspec.checkers.cli.output import say, say_json, say_wrapped
+from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import look_up
 
 if TYPE_CHECKING:
-    from checkers.mutation.mutate import Outcome, Report
+    from kspec.checkers.mutation.mutate import Outcome, Report
 
 
 @click.command()
@@ -56,7 +56,7 @@ def mutate(
     kspec mutate replication
     kspec mutate replication --rule leader_advances_hw
     """
-    from checkers.mutation.mutate import mutate as judge
+    from kspec.checkers.mutation.mutate import mutate as judge
 
     found = find_model(model)
     chosen = found.variant(variant)

@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from checkers.engine.memory import parse_size
-from checkers.models.find import BUILT_IN, find_model
-from spec.core import Model, SpecError, System, look_up
-from traces.source import name_of, read_text
+from kspec.checkers.engine.memory import parse_size
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.spec.core import Model, SpecError, System, look_up
+from kspec.traces.source import name_of, read_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,7 +66,7 @@ def complete_model(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The models whose names begin so, or else files."""
-    names = [CompletionItem(name) for name in BUILT_IN if name.startswith(incomplete)]
+    names = [CompletionItem(name) for name in registered_models() if name.startswith(incomplete)]
     return names or [CompletionItem(incomplete, type="file")]
 
 
@@ -75,7 +75,7 @@ def completing(names: Callable[[Model[Any]], Sequence[str]]) -> Callable[..., li
 
     def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         words = [context.params.get("model"), *context.args]  # click leaves what it cannot parse
-        model = next((word for word in words if word in BUILT_IN), None)
+        model = next((word for word in words if word in registered_models()), None)
         if model is None:
             return []
         return [name for name in names(find_model(model)) if name.startswith(incomplete)]

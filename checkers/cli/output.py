@@ -21,16 +21,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from checkers.engine.verdict import EXIT_BAD_INPUT
-from spec.core import SpecError
-from traces.text import printable
+from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
+from kspec.spec.core import SpecError
+from kspec.traces.text import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-    from checkers.engine.options import OnProgress, Progress
-    from traces.story import Story
+    from kspec.checkers.engine.options import OnProgress, Progress
+    from kspec.traces.story import Story
 
 
 T = TypeVar("T")
@@ -178,7 +178,7 @@ def console() -> Console:
 
 def say_trace(story: Story) -> None:
     """Print a trace, step by step."""
-    from traces.terminal import draw
+    from kspec.traces.terminal import draw
 
     for line in draw(story):
         say_line(line)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from checkers.cli.options import json_option
-from checkers.cli.output import say, say_json, say_wrapped
-from checkers.engine.verdict import (
+from kspec.checkers.cli.options import json_option
+from kspec.checkers.cli.output import say, say_json, say_wrapped
+from kspec.checkers.engine.verdict import (
     EXIT_ALWAYS,
     EXIT_INCONCLUSIVE,
     EXIT_OK,
@@ -17,12 +17,12 @@ from checkers.engine.verdict import (
     INCONCLUSIVE,
     VIOLATED,
 )
-from checkers.proofs.lemmas import find_lemmas
-from spec.core import SpecError
-from spec.lemmas import Lemma
+from kspec.checkers.proofs.lemmas import find_lemmas
+from kspec.spec.core import SpecError
+from kspec.spec.lemmas import Lemma
 
 if TYPE_CHECKING:
-    from checkers.proofs.prove import Finding, Proof
+    from kspec.checkers.proofs.prove import Finding, Proof
 
 EXIT_CODES = {HOLDS: EXIT_OK, VIOLATED: EXIT_ALWAYS, INCONCLUSIVE: EXIT_INCONCLUSIVE}
 
@@ -59,7 +59,7 @@ def prove(references: tuple[str, ...], only_list: bool, timeout: float, as_json:
         print_list(lemmas, as_json=as_json)
         return EXIT_OK
     try:
-        from checkers.proofs.prove import prove as judge
+        from kspec.checkers.proofs.prove import prove as judge
     except ModuleNotFoundError as error:
         if error.name != "z3":
             raise
@@ -102,7 +102,10 @@ def describe(lemma: Lemma) -> None:
 
 def functions_of(lemma: Lemma) -> list[str]:
     """The functions that it is about, and their modules."""
-    return [f"{function.__module__}.{function.__qualname__}" for function in lemma.speaks_of]
+    return [
+        f"{function.__module__.removeprefix('kspec.')}.{function.__qualname__}"
+        for function in lemma.speaks_of
+    ]
 
 
 def domain(lemma: Lemma) -> str:

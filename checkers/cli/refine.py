@@ -12,13 +12,12 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from checkers.cli.options import (
+from kspec.checkers.cli.options import (
     all_of,
     find_system,
     json_option,
@@ -27,11 +26,18 @@ from checkers.cli.options import (
     story_options,
     variant_option,
 )
-from checkers.cli.output import OutputFile, as_json_text, progress_line, say, say_json, say_trace
-from checkers.cli.report import title
-from checkers.engine.options import cores
-from checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
-from checkers.lockstep.refine import (
+from kspec.checkers.cli.output import (
+    OutputFile,
+    as_json_text,
+    progress_line,
+    say,
+    say_json,
+    say_trace,
+)
+from kspec.checkers.cli.report import title
+from kspec.checkers.engine.options import cores
+from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
+from kspec.checkers.lockstep.refine import (
     FEW,
     KERNEL,
     Refinement,
@@ -41,12 +47,13 @@ from checkers.lockstep.refine import (
     one_by_one,
     ready,
 )
-from checkers.lockstep.refine import refine as compare
-from checkers.lockstep.step import Compared, step_text
-from checkers.models.named import Named
-from traces.itf import to_itf
-from traces.story import choice_text, tell
-from traces.trace import settings as bounds_of
+from kspec.checkers.lockstep.refine import refine as compare
+from kspec.checkers.lockstep.step import Compared, step_text
+from kspec.checkers.models.named import Named
+from kspec.checkers.registered import SPARK, load
+from kspec.traces.itf import to_itf
+from kspec.traces.story import choice_text, tell
+from kspec.traces.trace import settings as bounds_of
 
 
 @contextmanager
@@ -72,8 +79,7 @@ def spread_over(
 ) -> AbstractContextManager[Spread]:
     """Spark where the user asked for it, else processes of this machine."""
     if master or "PYSPARK_GATEWAY_PORT" in os.environ:
-        spark = import_module("spark_check.refine")  # by name: checkers does not depend on Spark
-        spread: AbstractContextManager[Spread] = spark.on_spark(master, app)
+        spread: AbstractContextManager[Spread] = load(SPARK, "refine")(master, app)
         return spread
     return on_processes(workers or cores())
 
@@ -159,7 +165,7 @@ def write(found: Refinement, itf: OutputFile | None, html: OutputFile | None) ->
     if itf:
         itf.write(as_json_text(to_itf(trace)))
     if html:
-        from traces.page import page
+        from kspec.traces.page import page
 
         html.write(page(tell(trace, says, violated=True)))
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from checkers.cli.output import (
+from kspec.checkers.cli.output import (
     OutputFile,
     as_json_text,
     complain,
@@ -15,18 +15,18 @@ from checkers.cli.output import (
     say_command,
     say_trace,
 )
-from checkers.engine.options import INTERRUPTED, NOT_WRITTEN
-from checkers.engine.verdict import BOUNDS, DEADLOCK, HOLDS, INCONCLUSIVE, SAMPLED, Verdict
-from spec.core import Blocked, Liveness, SpecError, System
+from kspec.checkers.engine.options import INTERRUPTED, NOT_WRITTEN
+from kspec.checkers.engine.verdict import BOUNDS, DEADLOCK, HOLDS, INCONCLUSIVE, SAMPLED, Verdict
+from kspec.spec.core import Blocked, Liveness, SpecError, System
 
 if TYPE_CHECKING:
-    from checkers.engine.search import RuleFailed
-    from traces.trace import Trace
+    from kspec.checkers.engine.search import RuleFailed
+    from kspec.traces.trace import Trace
 
 
 def title(system: System[Any]) -> str:
     """What was checked: model, variant and bounds."""
-    from traces.trace import settings
+    from kspec.traces.trace import settings
 
     bounds = ", ".join(f"{name} {value}" for name, value in settings(system.bounds).items())
     return f"{system.model.name}, {system.variant.name}" + (f": {bounds}" if bounds else "")
@@ -34,7 +34,7 @@ def title(system: System[Any]) -> str:
 
 def print_report(verdict: Verdict, model: str, *, witness: Trace | None = None) -> None:
     """Print what a run found; `model` is the model as the command line names it."""
-    from traces.story import tell
+    from kspec.traces.story import tell
 
     say(title(verdict.system))
     print_counterexamples(verdict)
@@ -49,7 +49,7 @@ def print_report(verdict: Verdict, model: str, *, witness: Trace | None = None) 
 
 def print_counterexamples(verdict: Verdict) -> None:
     """Print each violation; a trace that shows several of them is drawn once."""
-    from traces.story import tell
+    from kspec.traces.story import tell
 
     drawn: list[object] = []
     for violation in verdict.violations:
@@ -68,7 +68,7 @@ def print_counterexamples(verdict: Verdict) -> None:
 
 def print_excuses(trace: Trace) -> None:
     """Print where a loop blocks the weakly fair rules that it never takes."""
-    from checkers.graph.excused import excuses
+    from kspec.checkers.graph.excused import excuses
 
     for prop in trace.system.properties:
         if prop.name == trace.property and isinstance(prop, Liveness):
@@ -78,7 +78,7 @@ def print_excuses(trace: Trace) -> None:
 
 def print_blocking_guards(trace: Trace) -> None:
     """For each rule and choice in the last state, print the guard that blocks it."""
-    from traces.story import choice_text
+    from kspec.traces.story import choice_text
 
     state = trace.states[-1]
     for rule in trace.system.rules:
@@ -229,7 +229,7 @@ def print_effort_in_detail(verdict: Verdict) -> None:
 
 def print_failure(error: RuleFailed, files: TraceFiles, *, drawn: bool) -> None:
     """Print the trace to a state in which the model's own code raises, and the error."""
-    from traces.story import tell
+    from kspec.traces.story import tell
 
     if drawn:
         say_trace(tell(error.trace, str(error), violated=True))
@@ -265,13 +265,13 @@ class TraceFiles:
 
     def write_trace(self, trace: Trace, says: str, *, violated: bool) -> None:
         """Write one trace to each file."""
-        from traces.itf import to_itf
-        from traces.story import tell
+        from kspec.traces.itf import to_itf
+        from kspec.traces.story import tell
 
         if self.itf:
             self.itf.write(as_json_text(to_itf(trace)))
         if self.html:
-            from traces.page import page
+            from kspec.traces.page import page
 
             self.html.write(page(tell(trace, says, violated=violated)))
 

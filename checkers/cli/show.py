@@ -11,26 +11,26 @@ import attrs
 import click
 from click.shell_completion import CompletionItem
 
-from checkers.cli.options import FILE, NEW_FILE, json_option, parse_settings, set_option
-from checkers.cli.output import OutputFile, complain, say, say_json, say_trace
-from checkers.engine.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_REJECTED, fails
-from checkers.models.find import BUILT_IN, find_model
-from spec.core import Reachable, SpecError
-from traces.itf import BadTrace
-from traces.source import name_of, read_text
+from kspec.checkers.cli.options import FILE, NEW_FILE, json_option, parse_settings, set_option
+from kspec.checkers.cli.output import OutputFile, complain, say, say_json, say_trace
+from kspec.checkers.engine.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_REJECTED, fails
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.spec.core import Reachable, SpecError
+from kspec.traces.itf import BadTrace
+from kspec.traces.source import name_of, read_text
 
 if TYPE_CHECKING:
-    from checkers.models.stories import Script
-    from traces.itf import Document
-    from traces.story import Story
-    from traces.trace import Trace
+    from kspec.checkers.models.stories import Script
+    from kspec.traces.itf import Document
+    from kspec.traces.story import Story
+    from kspec.traces.trace import Trace
 
 
 def complete_story(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The stories whose names begin so, or else files."""
-    from checkers.models.stories import STORIES
+    from kspec.checkers.models.stories import STORIES
 
     names = [CompletionItem(name) for name in STORIES if name.startswith(incomplete)]
     return names or [CompletionItem(incomplete, type="file")]
@@ -83,8 +83,8 @@ def show(
     kspec show lost.itf.json --html lost.html
     kspec show lost.itf.json --variant kip-320
     """
-    from traces.itf import parse, to_itf
-    from traces.story import tell_plainly
+    from kspec.traces.itf import parse, to_itf
+    from kspec.traces.story import tell_plainly
 
     target = OutputFile(html) if html else None
     script = story_named(file)
@@ -102,7 +102,7 @@ def show(
         verdict = f"Rejected: {rejected}" if rejected else unchecked(story)
         story = attrs.evolve(story, verdict=verdict)
     if target:
-        from traces.page import page
+        from kspec.traces.page import page
 
         target.write(page(story))
     if as_json:
@@ -125,7 +125,7 @@ def show(
 
 def told(trace: Trace, script: Script | None = None) -> Story:
     """A trace, or one of kspec's stories, ready to be drawn."""
-    from traces.story import tell
+    from kspec.traces.story import tell
 
     violated = is_violation(trace)
     story = tell(trace, what_it_shows(trace, violated=violated), violated=violated)
@@ -137,7 +137,7 @@ def told(trace: Trace, script: Script | None = None) -> Story:
 
 def story_named(file: Path) -> Script | None:
     """The story of that name, unless there is a file of that name."""
-    from checkers.models.stories import STORIES
+    from kspec.checkers.models.stories import STORIES
 
     return None if file.exists() else STORIES.get(str(file))
 
@@ -155,10 +155,10 @@ def replayed(
     document: Document, model: str | None, variant: str | None, settings: Sequence[str] = ()
 ) -> Trace | None:
     """The trace under the rules of its model; None if kspec does not have that model."""
-    from traces.replay import replay
+    from kspec.traces.replay import replay
 
     name = model or document.about.get("model")
-    if not isinstance(name, str) or (model is None and name not in BUILT_IN):
+    if not isinstance(name, str) or (model is None and name not in registered_models()):
         return None
     said, bounds = document.about.get("variant"), document.about.get("bounds")
     if variant:
@@ -194,7 +194,7 @@ def what_it_shows(trace: Trace, *, violated: bool) -> str:
 
 def as_record(document: Document, trace: Trace | None) -> dict[str, object]:
     """The trace, for a machine."""
-    from checkers.engine.verdict import steps_to_json
+    from kspec.checkers.engine.verdict import steps_to_json
 
     return {
         "model": document.about.get("model"),

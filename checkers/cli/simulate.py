@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from checkers.cli.options import (
+from kspec.checkers.cli.options import (
     all_of,
     find_system,
     json_option,
@@ -17,9 +17,9 @@ from checkers.cli.options import (
     story_options,
     variant_option,
 )
-from checkers.cli.output import print_compiling, progress_line, say_json
-from checkers.cli.report import TraceFiles, print_coverage, print_failure, print_report
-from checkers.engine.verdict import EXIT_BAD_INPUT
+from kspec.checkers.cli.output import print_compiling, progress_line, say_json
+from kspec.checkers.cli.report import TraceFiles, print_coverage, print_failure, print_report
+from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 
 
 @click.command()
@@ -62,10 +62,10 @@ def simulate(
     kspec simulate replication --variant kip-101 --set brokers=4 --walks 5000
     kspec simulate replication --set max_epoch=5 --seed 7
     """
-    from checkers.engine.options import Options
-    from checkers.engine.search import RuleFailed
-    from checkers.engine.simulate import Sampling
-    from checkers.engine.simulate import simulate as walk
+    from kspec.checkers.engine.options import Options
+    from kspec.checkers.engine.search import RuleFailed
+    from kspec.checkers.engine.simulate import Sampling
+    from kspec.checkers.engine.simulate import simulate as walk
 
     started = time.perf_counter()
     system = find_system(model, variant, settings, properties)

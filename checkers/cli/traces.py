@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import time
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from checkers.cli.options import (
+from kspec.checkers.cli.options import (
     NewFile,
     all_of,
     find_system,
@@ -23,15 +22,16 @@ from checkers.cli.options import (
     set_option,
     variant_option,
 )
-from checkers.cli.output import OutputFile, progress_line, say, say_json
-from checkers.cli.report import title
-from checkers.graph import trace_sets
-from checkers.graph.document import document, json_schema
-from checkers.graph.graph import MAX_STATES, graph_of
-from checkers.models.find import find_model
-from checkers.models.named import Named
-from spec.core import SpecError, System
-from traces.trace import settings as bounds_of
+from kspec.checkers.cli.output import OutputFile, progress_line, say, say_json
+from kspec.checkers.cli.report import title
+from kspec.checkers.graph import trace_sets
+from kspec.checkers.graph.document import document, json_schema
+from kspec.checkers.graph.graph import MAX_STATES, graph_of
+from kspec.checkers.models.find import find_model
+from kspec.checkers.models.named import Named
+from kspec.checkers.registered import SPARK, load
+from kspec.spec.core import SpecError, System
+from kspec.traces.trace import settings as bounds_of
 
 LIMIT = 1_000_000
 """More traces than this are refused, unless it is raised."""
@@ -124,7 +124,7 @@ def traces(
         return 0
     submitted = bool(master) or "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted:
-        import_module("spark_check.needs").assert_can_begin(master)
+        load(SPARK, "needs")(master)
     file = None
     if out and out.endswith(".json"):
         if submitted:
@@ -162,16 +162,13 @@ def traces(
         if file is not None:
             file.write(document(graph, found.pieces, about))
         elif submitted:
-            spark = import_module("spark_check.traces")  # by name, as in `checkers.engine.run`
-            spark.write_on_spark(
-                master, out, spark.Shipped.of(name, graph, found.pieces), itf, about
-            )
+            load(SPARK, "traces")(master, out, name, graph, found.pieces, itf, about)
         else:
-            from checkers.graph.vectors import write_here
+            from kspec.checkers.graph.vectors import write_here
 
             write_here(Path(out), graph, found.pieces, itf=itf)
         if file is None and "://" not in out:
-            from checkers.graph.vectors import write_about
+            from kspec.checkers.graph.vectors import write_about
 
             write_about(Path(out), about)
         seconds["write"] = time.perf_counter() - begun
@@ -186,7 +183,7 @@ def traces(
 def prepare(out: str, submitted: bool) -> None:
     """Create the folder, before the work begins."""
     try:
-        from checkers.graph.vectors import make_folder
+        from kspec.checkers.graph.vectors import make_folder
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from checkers.engine.memory import MOST, machine_bytes, size_text
+from kspec.checkers.engine.memory import MOST, machine_bytes, size_text
 
 INTERRUPTED = "interrupted"
 """The reason in the verdict of a run that was ended by Ctrl-C or a signal."""

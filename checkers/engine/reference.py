@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from checkers.engine.options import Options
-from checkers.engine.search import FAILED, Backend, Counts, RuleFailed, Search
-from checkers.engine.symmetry import Checks, Symmetry
-from checkers.engine.verdict import DEADLOCK, Verdict
-from spec.core import Always, Blocked, Reachable, System, ordered
-from traces.trace import Trace, between
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.search import FAILED, Backend, Counts, RuleFailed, Search
+from kspec.checkers.engine.symmetry import Checks, Symmetry
+from kspec.checkers.engine.verdict import DEADLOCK, Verdict
+from kspec.spec.core import Always, Blocked, Reachable, System, ordered
+from kspec.traces.trace import Trace, between
 
 __all__ = ["Reference", "RuleFailed", "explore"]
 
@@ -156,8 +156,10 @@ class Reference(Backend):
 
     def judge_liveness(self, prop: Any, go_on: Callable[[int], None]) -> Any:
         """Search the graph of all states for a violation."""
-        from checkers.graph.graph import from_rules  # only this method needs these heavy imports
-        from checkers.graph.liveness import judge
+        from kspec.checkers.graph.graph import (
+            from_rules,  # only this method needs these heavy imports
+        )
+        from kspec.checkers.graph.liveness import judge
 
         return judge(self.system, prop, lambda system: from_rules(system, self.came_from), go_on)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import attrs
 
-from checkers.engine.options import INTERRUPTED, Options
-from checkers.engine.reference import explore
-from checkers.engine.verdict import Verdict
-from spec.core import Liveness, SpecError, System
+from kspec.checkers.engine.options import INTERRUPTED, Options
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.engine.verdict import Verdict
+from kspec.checkers.registered import SPARK, load
+from kspec.spec.core import Liveness, SpecError, System
 
 ENGINES = ("auto", "reference", "learned", "kernel", "native", "spark")
 
@@ -28,8 +28,7 @@ def run(system: System[Any], options: Options | None = None) -> Verdict:
         if options.coverage or options.symmetry:
             what = "symmetry" if options.symmetry else "coverage"
             raise SpecError(f"the spark engine does not support --{what}")
-        spark = import_module("spark_check.explore")  # checkers may not import it
-        verdict: Verdict = spark.explore(system, options)
+        verdict: Verdict = load(SPARK, "explore")(system, options)
         return verdict
     if options.master:
         raise SpecError("--master requires --engine spark")
@@ -84,7 +83,7 @@ def is_learned(options: Options) -> bool:
     """Whether the run to be resumed was made by learned rules."""
     if not options.resume or options.checkpoint is None:
         return False
-    from checkers.engine.packed.checkpoint import AS_BYTES, run_kept
+    from kspec.checkers.engine.packed.checkpoint import AS_BYTES, run_kept
 
     run = run_kept(options.checkpoint)
     return run is not None and run.get("layout") == AS_BYTES
@@ -106,12 +105,12 @@ def is_small(system: System[Any], options: Options) -> bool:
 
 def has_kernel(system: System[Any]) -> bool:
     """Whether a hand-written kernel can explore this system."""
-    from impl.packed.kernels import KERNELS
+    from kspec.impl.packed.kernels import KERNELS
 
     if system.model.name not in KERNELS:
         return False  # checked first, because it needs no heavy import
-    from impl.packed.kernel import NoKernel
-    from impl.packed.kernels import kernel_for
+    from kspec.impl.packed.kernel import NoKernel
+    from kspec.impl.packed.kernels import kernel_for
 
     try:
         kernel_for(system)
@@ -123,11 +122,11 @@ def has_kernel(system: System[Any]) -> bool:
 def explore_natively(system: System[Any], engine: str, options: Options) -> Verdict:
     """Explore with a hand-written kernel, or with learned rules."""
     if engine == "learned":
-        from checkers.engine.learned.search import explore_by_learning
+        from kspec.checkers.engine.learned.search import explore_by_learning
 
         return explore_by_learning(system, options)
-    from checkers.engine.packed.by_kernel import explore_by_kernel
-    from impl.packed.kernel import NoKernel
+    from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+    from kspec.impl.packed.kernel import NoKernel
 
     try:
         return explore_by_kernel(system, options)

@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from checkers.engine.interrupt import noted
-from checkers.engine.memory import peak_resident_bytes, resident_bytes
-from checkers.engine.options import INTERRUPTED, Options, Progress
-from checkers.engine.verdict import (
+from kspec.checkers.engine.interrupt import noted
+from kspec.checkers.engine.memory import peak_resident_bytes, resident_bytes
+from kspec.checkers.engine.options import INTERRUPTED, Options, Progress
+from kspec.checkers.engine.verdict import (
     BOUNDS,
     DEADLOCK,
     DEADLOCK_SAYS,
@@ -40,9 +40,9 @@ from checkers.engine.verdict import (
     kinds,
     not_shown,
 )
-from spec.core import Always, Reachable, SpecError, System
-from spec.core.errors import place_to_blame
-from traces.trace import Trace
+from kspec.spec.core import Always, Reachable, SpecError, System
+from kspec.spec.core.errors import place_to_blame
+from kspec.traces.trace import Trace
 
 PROGRESS_INTERVAL = 0.2
 """Minimum seconds between progress reports."""

@@ -23,11 +23,11 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from checkers.engine.interrupt import noted
-from checkers.engine.memory import resident_bytes
-from checkers.engine.options import INTERRUPTED, Options, Progress
-from checkers.engine.search import FAILED, Stopped, failure_at
-from checkers.engine.verdict import (
+from kspec.checkers.engine.interrupt import noted
+from kspec.checkers.engine.memory import resident_bytes
+from kspec.checkers.engine.options import INTERRUPTED, Options, Progress
+from kspec.checkers.engine.search import FAILED, Stopped, failure_at
+from kspec.checkers.engine.verdict import (
     DEADLOCK,
     DEADLOCK_SAYS,
     EXIT_ALWAYS,
@@ -40,9 +40,9 @@ from checkers.engine.verdict import (
     fails,
     kinds,
 )
-from checkers.shrink import shrink
-from spec.core import Blocked, Choice, Rule, SpecError, System
-from traces.trace import Trace, between
+from kspec.checkers.shrink import shrink
+from kspec.spec.core import Blocked, Choice, Rule, SpecError, System
+from kspec.traces.trace import Trace, between
 
 Act: TypeAlias = tuple[Rule[Any], Choice]
 """A rule with its choices."""
@@ -95,7 +95,7 @@ def simulate(
     try:
         return ByRules(system, sampling, options, limit).run()
     except TooManyStates:
-        from checkers.engine.learned.simulate import simulate_by_learning
+        from kspec.checkers.engine.learned.simulate import simulate_by_learning
 
         return simulate_by_learning(system, sampling, options)
 

@@ -30,8 +30,8 @@ from typing import Any, NewType, TypeAlias
 
 import attrs
 
-from spec.core import Always, Blocked, OrderedSet, Reachable, SpecError, System
-from spec.core.schema import (
+from kspec.spec.core import Always, Blocked, OrderedSet, Reachable, SpecError, System
+from kspec.spec.core.schema import (
     Items,
     OneOf,
     Record,
@@ -43,7 +43,7 @@ from spec.core.schema import (
     parts_of,
     type_of_class,
 )
-from traces.trace import Trace
+from kspec.traces.trace import Trace
 
 MOST_RENAMINGS = 50_000
 """With more renamings than this, trying them takes longer than the states that they save."""

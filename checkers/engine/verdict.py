@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from spec.core import Always, Liveness, Reachable, System, Violated
-from traces.trace import Trace, settings
+from kspec.spec.core import Always, Liveness, Reachable, System, Violated
+from kspec.traces.trace import Trace, settings
 
 HOLDS, VIOLATED, SAMPLED, INCONCLUSIVE = "holds", "violated", "sampled", "inconclusive"
 
@@ -208,7 +208,7 @@ class Verdict:
 
 def steps_to_json(trace: Trace | None) -> list[dict[str, Any]]:
     """The rules of a trace's steps, with their choices."""
-    from traces.story import choice_text
+    from kspec.traces.story import choice_text
 
     return [
         {"rule": s.rule, "choices": {k: choice_text(v) for k, v in s.choices.items()}}

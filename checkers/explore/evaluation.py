@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
-from checkers.explore.parser import Tree
-from spec.core import Always, Property, kind_of
-from spec.core.schema import names_of
+from kspec.checkers.explore.parser import Tree
+from kspec.spec.core import Always, Property, kind_of
+from kspec.spec.core.schema import names_of
 
 ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,

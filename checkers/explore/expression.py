@@ -20,11 +20,11 @@ from typing import Any
 
 import attrs
 
-from checkers.explore.evaluation import evaluate
-from checkers.explore.parser import BadExpression, Parser, Tree
-from spec.core import Always, Property, Reachable, SpecError, look_up
-from spec.core.errors import code_of
-from spec.core.schema import (
+from kspec.checkers.explore.evaluation import evaluate
+from kspec.checkers.explore.parser import BadExpression, Parser, Tree
+from kspec.spec.core import Always, Property, Reachable, SpecError, look_up
+from kspec.spec.core.errors import code_of
+from kspec.spec.core.schema import (
     Anything,
     Items,
     Members,

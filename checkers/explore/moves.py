@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 
-from spec.core import Blocked, Choice, Limit, Rule, SpecError, System, Taken
-from spec.core.errors import code_of
-from traces.story import choice_text
+from kspec.spec.core import Blocked, Choice, Limit, Rule, SpecError, System, Taken
+from kspec.spec.core.errors import code_of
+from kspec.traces.story import choice_text
 
 MOST = 500
 """Instances of a rule that are listed; no model of kspec has as many."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any, TypeAlias
 
-from spec.core import SpecError
+from kspec.spec.core import SpecError
 
 Tree: TypeAlias = tuple[Any, ...]
 """A parsed expression: the name of its kind, and its parts."""

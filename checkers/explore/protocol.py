@@ -15,18 +15,18 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from checkers.engine.verdict import DEADLOCK, fails
-from checkers.explore.moves import Move, all_moves, why_nothing
-from checkers.explore.seek import Found, Seeker
-from checkers.explore.session import Node, Session
-from checkers.explore.what_if import replay_under, variants_beside
-from spec.core import Always, Reachable, SpecError, look_up
-from spec.core.errors import code_of
-from traces.itf import parse, to_itf
-from traces.page import page
-from traces.story import Story, in_plain
-from traces.text import all_printable
-from traces.trace import settings
+from kspec.checkers.engine.verdict import DEADLOCK, fails
+from kspec.checkers.explore.moves import Move, all_moves, why_nothing
+from kspec.checkers.explore.seek import Found, Seeker
+from kspec.checkers.explore.session import Node, Session
+from kspec.checkers.explore.what_if import replay_under, variants_beside
+from kspec.spec.core import Always, Reachable, SpecError, look_up
+from kspec.spec.core.errors import code_of
+from kspec.traces.itf import parse, to_itf
+from kspec.traces.page import page
+from kspec.traces.story import Story, in_plain
+from kspec.traces.text import all_printable
+from kspec.traces.trace import settings
 
 Answer: TypeAlias = dict[str, Any]
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import attrs
 
-from checkers.engine.options import Options, Progress
-from checkers.engine.run import run
-from checkers.engine.search import Stopped
-from checkers.engine.verdict import DEADLOCK
-from checkers.explore.expression import Expression, parse
-from checkers.explore.session import Node
-from spec.core import Always, System
-from traces.trace import Trace
+from kspec.checkers.engine.options import Options, Progress
+from kspec.checkers.engine.run import run
+from kspec.checkers.engine.search import Stopped
+from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.checkers.explore.expression import Expression, parse
+from kspec.checkers.explore.session import Node
+from kspec.spec.core import Always, System
+from kspec.traces.trace import Trace
 
 
 @attrs.frozen

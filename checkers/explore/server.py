@@ -16,10 +16,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from checkers.explore.protocol import Explorer
-from spec.core import SpecError
-from traces.page import explorer_page
-from traces.source import MOST_BYTES, parse_json
+from kspec.checkers.explore.protocol import Explorer
+from kspec.spec.core import SpecError
+from kspec.traces.page import explorer_page
+from kspec.traces.source import MOST_BYTES, parse_json
 
 HOST = "127.0.0.1"
 

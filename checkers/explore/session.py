@@ -8,15 +8,15 @@ from typing import Any
 
 import attrs
 
-from checkers.explore.moves import Move, enabled_moves, moves_of
-from spec.core import Always, Model, SpecError, System, Taken, look_up
-from spec.core.errors import code_of
-from traces.difference import Piece, changed
-from traces.itf import Document, variables
-from traces.picture import Picture
-from traces.replay import replay
-from traces.story import Scene, Story, picture_of, scene, tell
-from traces.trace import Trace, settings
+from kspec.checkers.explore.moves import Move, enabled_moves, moves_of
+from kspec.spec.core import Always, Model, SpecError, System, Taken, look_up
+from kspec.spec.core.errors import code_of
+from kspec.spec.core.picture import Picture
+from kspec.traces.difference import Piece, changed
+from kspec.traces.itf import Document, variables
+from kspec.traces.replay import replay
+from kspec.traces.story import Scene, Story, picture_of, scene, tell
+from kspec.traces.trace import Trace, settings
 
 MOST_NODES = 20_000
 """States of a session: more than a person visits."""

@@ -9,16 +9,16 @@ from typing import TypeAlias
 
 from rich.text import Text
 
-from checkers.engine.verdict import fails
-from checkers.explore.moves import Move, all_moves, enabled_moves, why_nothing
-from checkers.explore.protocol import FILES
-from checkers.explore.seek import Found, Seeker
-from checkers.explore.session import Node, Session
-from checkers.explore.what_if import replay_under, variants_beside
-from spec.core import SpecError, look_up
-from traces.itf import read
-from traces.terminal import draw_scene, draw_state, heading
-from traces.text import all_printable
+from kspec.checkers.engine.verdict import fails
+from kspec.checkers.explore.moves import Move, all_moves, enabled_moves, why_nothing
+from kspec.checkers.explore.protocol import FILES
+from kspec.checkers.explore.seek import Found, Seeker
+from kspec.checkers.explore.session import Node, Session
+from kspec.checkers.explore.what_if import replay_under, variants_beside
+from kspec.spec.core import SpecError, look_up
+from kspec.traces.itf import read
+from kspec.traces.terminal import draw_scene, draw_state, heading
+from kspec.traces.text import all_printable
 
 Lines: TypeAlias = Iterator[Text | str]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import attrs
 
-from checkers.explore.moves import Move, moves_of
-from checkers.explore.session import Node, Session
-from spec.core import Rule, SpecError, System, Taken
+from kspec.checkers.explore.moves import Move, moves_of
+from kspec.checkers.explore.session import Node, Session
+from kspec.spec.core import Rule, SpecError, System, Taken
 
 
 @attrs.frozen

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from checkers.graph.graph import Graph, Numbers
-from spec.core import SpecError
+from kspec.checkers.graph.graph import Graph, Numbers
+from kspec.spec.core import SpecError
 
 Steps: TypeAlias = list[int]
 """A trace: the numbers of its steps, beginning in an initial state."""

@@ -14,10 +14,10 @@ from typing import Any
 
 import attrs
 
-from checkers.graph.graph import Graph
-from spec.core import SpecError, look_up
-from spec.core.schema import names_of
-from traces.itf import encode, text, variables
+from kspec.checkers.graph.graph import Graph
+from kspec.spec.core import SpecError, look_up
+from kspec.spec.core.schema import names_of
+from kspec.traces.itf import encode, text, variables
 
 
 @attrs.frozen

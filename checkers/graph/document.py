@@ -10,11 +10,11 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from checkers.graph.graph import Graph
-from checkers.graph.trace_sets import Piece
-from spec.core import Model
-from traces.itf import ACTION, NONE, PICKS, encoded_step, variables
-from traces.schema import Definitions, Schema, state_schema
+from kspec.checkers.graph.graph import Graph
+from kspec.checkers.graph.trace_sets import Piece
+from kspec.spec.core import Model
+from kspec.traces.itf import ACTION, NONE, PICKS, encoded_step, variables
+from kspec.traces.schema import Definitions, Schema, state_schema
 
 VERSION = 1
 """The version of the document."""

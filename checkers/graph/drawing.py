@@ -7,11 +7,11 @@ from html import escape
 from itertools import chain, count, pairwise, product
 from string import ascii_lowercase
 
-from checkers.graph.diagram import Arrow, Box, Diagram
-from checkers.graph.formats import label
-from checkers.graph.layout import lay_out
-from spec.core import SpecError
-from traces.text import printable
+from kspec.checkers.graph.diagram import Arrow, Box, Diagram
+from kspec.checkers.graph.formats import label
+from kspec.checkers.graph.layout import lay_out
+from kspec.spec.core import SpecError
+from kspec.traces.text import printable
 
 MOST_BOXES = 300
 """More boxes than this are no picture that anybody reads."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from checkers.graph.region import is_cut_off
-from spec.core import Blocked, Liveness, Rule
-from spec.core.liveness import Fair
-from traces.story import choice_text
-from traces.trace import Trace
+from kspec.checkers.graph.region import is_cut_off
+from kspec.spec.core import Blocked, Liveness, Rule
+from kspec.spec.core.liveness import Fair
+from kspec.traces.story import choice_text
+from kspec.traces.trace import Trace
 
 MOST = 4
 """How many rules are named; the others are counted."""

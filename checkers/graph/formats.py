@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from checkers.graph.diagram import Arrow, Box, Diagram
-from traces.text import printable
+from kspec.checkers.graph.diagram import Arrow, Box, Diagram
+from kspec.traces.text import printable
 
 KEYS = {
     "level": ("node", "int"),

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias
 import attrs
 import numpy as np
 
-from checkers.engine.options import OnProgress, Progress
-from checkers.engine.run import has_kernel
-from spec.core import Choice, Liveness, Rule, SpecError, System, Taken
-from spec.core.errors import code_of
-from spec.core.rules import S
+from kspec.checkers.engine.options import OnProgress, Progress
+from kspec.checkers.engine.run import has_kernel
+from kspec.spec.core import Choice, Liveness, Rule, SpecError, System, Taken
+from kspec.spec.core.errors import code_of
+from kspec.spec.core.rules import S
 
 if TYPE_CHECKING:
-    from checkers.engine.learned.search import Learnable
+    from kspec.checkers.engine.learned.search import Learnable
 
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -229,14 +229,14 @@ def from_rules(system: System[S], came_from: Mapping[S, S | None] | None = None)
 
 def from_kernel(system: System[S]) -> Source[S]:
     """States and steps by the hand-written kernel."""
-    from checkers.graph.sources import ByHand
+    from kspec.checkers.graph.sources import ByHand
 
     return ByHand(system)
 
 
 def from_learning(system: System[S], learned: Learnable | None = None) -> Source[S]:
     """States and steps by learned rules, beginning with what is already learned."""
-    from checkers.graph.sources import ByLearning
+    from kspec.checkers.graph.sources import ByLearning
 
     return ByLearning(system, learned)
 

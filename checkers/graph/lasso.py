@@ -16,8 +16,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from checkers.graph.passes import BITS
-from checkers.graph.region import Flags, Region
+from kspec.checkers.graph.passes import BITS
+from kspec.checkers.graph.region import Flags, Region
 
 MOST_WORK = 300_000
 """The steps that the search for the shortest loop may look at."""

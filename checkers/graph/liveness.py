@@ -21,12 +21,12 @@ from typing import Any
 import attrs
 import numpy as np
 
-from checkers.graph.graph import Source
-from checkers.graph.lasso import Lasso, shortest_lasso
-from checkers.graph.passes import ALL, components, fitting, summarize
-from checkers.graph.region import Bits, Compact, Flags, Region, region_of, with_beyond
-from spec.core import EventuallyAlways, Liveness, System, Taken
-from traces.trace import STUTTERING, Trace, between
+from kspec.checkers.graph.graph import Source
+from kspec.checkers.graph.lasso import Lasso, shortest_lasso
+from kspec.checkers.graph.passes import ALL, components, fitting, summarize
+from kspec.checkers.graph.region import Bits, Compact, Flags, Region, region_of, with_beyond
+from kspec.spec.core import EventuallyAlways, Liveness, System, Taken
+from kspec.traces.trace import STUTTERING, Trace, between
 
 
 @attrs.frozen

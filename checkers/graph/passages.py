@@ -17,10 +17,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from checkers.engine.options import OnProgress, Progress
-from checkers.graph.diagram import rule_of, values_of
-from checkers.graph.graph import BATCH, Graph, Source, assembled, source_of
-from spec.core import Always, Reachable, SpecError, System
+from kspec.checkers.engine.options import OnProgress, Progress
+from kspec.checkers.graph.diagram import rule_of, values_of
+from kspec.checkers.graph.graph import BATCH, Graph, Source, assembled, source_of
+from kspec.spec.core import Always, Reachable, SpecError, System
 
 
 @attrs.frozen

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from checkers.graph.graph import BATCH, Numbers, Source
-from checkers.graph.passes import (
+from kspec.checkers.graph.graph import BATCH, Numbers, Source
+from kspec.checkers.graph.passes import (
     BITS,
     enabled,
     find_levels,
@@ -22,7 +22,7 @@ from checkers.graph.passes import (
     reach,
     restrict,
 )
-from spec.core import (
+from kspec.spec.core import (
     Blocked,
     Budget,
     EventuallyAlways,

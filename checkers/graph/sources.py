@@ -10,16 +10,16 @@ from typing import Any
 import attrs
 import numpy as np
 
-from checkers.engine.learned.book import RULE, Unfit, bits_of
-from checkers.engine.learned.expander import Learned
-from checkers.engine.learned.search import Learnable
-from checkers.engine.packed.expander import FAILED_BIT, ByKernel, Expander
-from checkers.engine.packed.search import Repacked
-from checkers.graph.graph import BATCH, Key, Numbers, Source
-from impl.packed.compiled import Words
-from impl.packed.kernels import kernel_for
-from spec.core import Liveness, Reachable, Rule, System, Taken
-from spec.core.errors import code_of
+from kspec.checkers.engine.learned.book import RULE, Unfit, bits_of
+from kspec.checkers.engine.learned.expander import Learned
+from kspec.checkers.engine.learned.search import Learnable
+from kspec.checkers.engine.packed.expander import FAILED_BIT, ByKernel, Expander
+from kspec.checkers.engine.packed.search import Repacked
+from kspec.checkers.graph.graph import BATCH, Key, Numbers, Source
+from kspec.impl.packed.compiled import Words
+from kspec.impl.packed.kernels import kernel_for
+from kspec.spec.core import Liveness, Reachable, Rule, System, Taken
+from kspec.spec.core.errors import code_of
 
 
 class Packed(Source[Any]):

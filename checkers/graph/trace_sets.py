@@ -16,9 +16,9 @@ from typing import Any, Protocol, TypeAlias
 import attrs
 import numpy as np
 
-from checkers.graph.cover import Steps, edge_cover, way_to
-from checkers.graph.graph import Graph, Numbers
-from spec.core import SpecError
+from kspec.checkers.graph.cover import Steps, edge_cover, way_to
+from kspec.checkers.graph.graph import Graph, Numbers
+from kspec.spec.core import SpecError
 
 TOGETHER = 1 << 14
 """The largest number of traces in a piece."""

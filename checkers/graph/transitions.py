@@ -11,8 +11,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from checkers.graph.graph import graph_of
-from spec.core import System
+from kspec.checkers.graph.graph import graph_of
+from kspec.spec.core import System
 
 Passes: TypeAlias = Callable[[Any, Any], Sequence[Hashable]]
 """From the states before and after a step: the states that the part goes through in it."""

@@ -17,11 +17,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.engine.packed.checkpoint import naming
-from checkers.graph.graph import Graph
-from checkers.graph.trace_sets import Piece, Rows
-from spec.core import SpecError
-from traces.itf import ACTION, PICKS, Encoded, encoded_step, in_one_document, variables
+from kspec.checkers.engine.packed.checkpoint import naming
+from kspec.checkers.graph.graph import Graph
+from kspec.checkers.graph.trace_sets import Piece, Rows
+from kspec.spec.core import SpecError
+from kspec.traces.itf import ACTION, PICKS, Encoded, encoded_step, in_one_document, variables
 
 STATES = pa.schema([("state", pa.int64()), ("level", pa.int32()), ("variables", pa.string())])
 STEPS = pa.schema(

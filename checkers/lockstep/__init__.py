@@ -11,11 +11,11 @@ Two drivers choose the steps. `walk_in_step` walks at random and shrinks a diffe
 
 from __future__ import annotations
 
-from checkers.lockstep.adapter import Adapter, NotModelled
-from checkers.lockstep.edges import compare_edges, compare_everywhere
-from checkers.lockstep.shorten import shortened
-from checkers.lockstep.step import Compared, Difference
-from checkers.lockstep.walks import Differs, machine, run_walks, walk_in_step
+from kspec.checkers.lockstep.adapter import Adapter, NotModelled
+from kspec.checkers.lockstep.edges import compare_edges, compare_everywhere
+from kspec.checkers.lockstep.shorten import shortened
+from kspec.checkers.lockstep.step import Compared, Difference
+from kspec.checkers.lockstep.walks import Differs, machine, run_walks, walk_in_step
 
 __all__ = [
     "Adapter",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Generic, TypeVar
 
-from spec.core import Blocked, Taken
-from spec.core.rules import S
+from kspec.spec.core import Blocked, Taken
+from kspec.spec.core.rules import S
 
 Subject = TypeVar("Subject")
 """The implementation that is compared with the specification: a mutable object, or several."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from checkers.engine.options import Options
-from checkers.engine.reference import Reference
-from checkers.engine.search import Search
-from checkers.lockstep.adapter import Adapter
-from checkers.lockstep.step import Compared, attempts, compare_loaded, compare_step
-from spec.core import SpecError, System
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import Reference
+from kspec.checkers.engine.search import Search
+from kspec.checkers.lockstep.adapter import Adapter
+from kspec.checkers.lockstep.step import Compared, attempts, compare_loaded, compare_step
+from kspec.spec.core import SpecError, System
 
 
 def compare_edges(

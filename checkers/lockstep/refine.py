@@ -22,17 +22,24 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from checkers.engine.options import INTERRUPTED, OnProgress, Progress
-from checkers.engine.run import has_kernel
-from checkers.graph.graph import Key, Source, from_kernel, from_rules, level_by_level, source_of
-from checkers.lockstep import Adapter, Compared, Difference, compare_edges
-from checkers.lockstep.step import Attempt, differing
-from checkers.models.find import find_object
-from checkers.models.named import Named
-from impl.packed.kernel import MOST_GUARDS, Kernel
-from impl.packed.layout import LayoutError
-from spec.core import Always, Blocked, SpecError, System, Taken
-from traces.trace import Trace, between
+from kspec.checkers.engine.options import INTERRUPTED, OnProgress, Progress
+from kspec.checkers.engine.run import has_kernel
+from kspec.checkers.graph.graph import (
+    Key,
+    Source,
+    from_kernel,
+    from_rules,
+    level_by_level,
+    source_of,
+)
+from kspec.checkers.lockstep import Adapter, Compared, Difference, compare_edges
+from kspec.checkers.lockstep.step import Attempt, differing
+from kspec.checkers.models.find import find_object
+from kspec.checkers.models.named import Named
+from kspec.impl.packed.kernel import MOST_GUARDS, Kernel
+from kspec.impl.packed.layout import LayoutError
+from kspec.spec.core import Always, Blocked, SpecError, System, Taken
+from kspec.traces.trace import Trace, between
 
 Subject: TypeAlias = Callable[[System[Any], Sequence[Any], int], Compared]
 """Compares all steps from some states; ends at the given number of differences."""
@@ -83,8 +90,8 @@ def subject_of(name: str, system: System[Any]) -> Subject:
 
 def system_kernel(system: System[Any]) -> Kernel[Any]:
     """The kernel of a system, or SpecError."""
-    from impl.packed.kernel import NoKernel
-    from impl.packed.kernels import kernel_for
+    from kspec.impl.packed.kernel import NoKernel
+    from kspec.impl.packed.kernels import kernel_for
 
     try:
         return kernel_for(system)

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from checkers.lockstep.adapter import Adapter
-from checkers.lockstep.step import Compared, Difference, compare_loaded, compare_step, is_tried
-from checkers.shrink import shrink
-from spec.core import Blocked, Rule, System, Taken
+from kspec.checkers.lockstep.adapter import Adapter
+from kspec.checkers.lockstep.step import (
+    Compared,
+    Difference,
+    compare_loaded,
+    compare_step,
+    is_tried,
+)
+from kspec.checkers.shrink import shrink
+from kspec.spec.core import Blocked, Rule, System, Taken
 
 Possible = Callable[[Rule[Any], Any, tuple[Any, ...]], bool]
 """Whether a rule can be tried in a state with these choices."""

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import attrs
 
-from checkers.lockstep.adapter import Adapter, NotModelled
-from spec.core import Blocked, Limit, Rule, System, Taken, kind_of
-from traces.story import choice_text
-from traces.trace import Trace
+from kspec.checkers.lockstep.adapter import Adapter, NotModelled
+from kspec.spec.core import Blocked, Limit, Rule, System, Taken, kind_of
+from kspec.traces.story import choice_text
+from kspec.traces.trace import Trace
 
 NOTHING = object()
 """In place of a value that only the other one has."""
@@ -37,7 +37,7 @@ class Difference:
         return attrs.evolve(self, states=states[:-1] + self.states, steps=steps + self.steps)
 
     def trace(self, system: System[Any]) -> Trace:
-        """The behaviour as a trace, for `traces.itf`: as far as the specification goes."""
+        """The behaviour as a trace, for `kspec.traces.itf`: as far as the specification goes."""
         steps = self.steps[: len(self.states) - 1]
         return Trace(system, self.states, steps, where="; ".join(self.says))
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from checkers.lockstep.adapter import Adapter
-from checkers.lockstep.shorten import shortened
-from checkers.lockstep.step import (
+from kspec.checkers.lockstep.adapter import Adapter
+from kspec.checkers.lockstep.shorten import shortened
+from kspec.checkers.lockstep.step import (
     Attempt,
     Compared,
     Difference,
@@ -18,8 +18,8 @@ from checkers.lockstep.step import (
     compare_loaded,
     compare_step,
 )
-from spec.core import Blocked, SpecError, System, Taken
-from traces.itf import to_itf
+from kspec.spec.core import Blocked, SpecError, System, Taken
+from kspec.traces.itf import to_itf
 
 if TYPE_CHECKING:
     from hypothesis import settings as Settings

@@ -10,106 +10,28 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+from collections.abc import Mapping
 from contextlib import redirect_stdout
-from functools import cache
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import attrs
-
-from checkers.models.blame import folder_imported
-from spec.core import Model, SpecError, Variant, look_up
-from spec.core.errors import line_to_blame
-
-
-@attrs.frozen
-class BuiltIn:
-    """One of kspec's models: where it is, with its picture and its mutation baseline."""
-
-    model: str
-    """The location of the model, as `module:attribute`."""
-    picture: str = ""
-    """The function that draws its states; empty where there is none."""
-    baseline: str = ""
-    """Its mutation baseline; empty where there is none."""
+from kspec.checkers.models.blame import folder_imported
+from kspec.checkers.registered import MODELS, load, registered
+from kspec.spec.core import Model, SpecError, Variant, look_up
+from kspec.spec.core.errors import line_to_blame
 
 
-BUILT_IN = {
-    "replication": BuiltIn(
-        "spec.replication:REPLICATION",
-        "traces.pictures.replication:picture",
-        "checkers.mutation.baselines.replication:BASELINE",
-    ),
-    "partition": BuiltIn(
-        "spec.partition:PARTITION",
-        "traces.pictures.partition:picture",
-        "checkers.mutation.baselines.partition:BASELINE",
-    ),
-    "partition-messages": BuiltIn(
-        "spec.partition:MESSAGES",
-        "traces.pictures.partition:picture",
-    ),
-    "group": BuiltIn(
-        "spec.group:GROUP",
-        "traces.pictures.group:picture",
-        "checkers.mutation.baselines.group:BASELINE",
-    ),
-    "offsets-topic": BuiltIn(
-        "spec.offsets_topic:OFFSETS_TOPIC",
-        "traces.pictures.offsets_topic:picture",
-        "checkers.mutation.baselines.offsets_topic:BASELINE",
-    ),
-    "log-recovery": BuiltIn(
-        "spec.log_recovery:LOG_RECOVERY",
-        "traces.pictures.log_recovery:picture",
-        "checkers.mutation.baselines.log_recovery:BASELINE",
-    ),
-    "idempotence": BuiltIn(
-        "spec.idempotence:IDEMPOTENCE",
-        "traces.pictures.idempotence:picture",
-        "checkers.mutation.baselines.idempotence:BASELINE",
-    ),
-    "delivery": BuiltIn(
-        "spec.delivery:DELIVERY",
-        "traces.pictures.delivery:picture",
-        "checkers.mutation.baselines.delivery:BASELINE",
-    ),
-    "transactions": BuiltIn(
-        "spec.transactions:TRANSACTIONS",
-        "traces.pictures.transactions:picture",
-        "checkers.mutation.baselines.transactions:BASELINE",
-    ),
-    "watermarks": BuiltIn(
-        "spec.watermarks:WATERMARKS",
-        "traces.pictures.watermarks:picture",
-        "checkers.mutation.baselines.watermarks:BASELINE",
-    ),
-    "counter": BuiltIn("examples.counter:COUNTER"),
-    "die-hard": BuiltIn("examples.die_hard:DIE_HARD"),
-    "two-phase-lock": BuiltIn("examples.two_phase_lock:TWO_PHASE_LOCK"),
-    "corridor": BuiltIn("examples.corridor:CORRIDOR"),
-    "two-phase-commit": BuiltIn("examples.two_phase_commit:TWO_PHASE_COMMIT"),
-}
-"""kspec's models, by their names at the prompt."""
+def registered_models() -> Mapping[str, EntryPoint]:
+    """The models that have a name at the prompt."""
+    return registered(MODELS)
 
 
-@cache
 def built_in(name: str) -> Model[Any]:
-    """One of kspec's models, with its picture and its baseline; imported now."""
-    found = BUILT_IN[name]
-    model: Model[Any] = imported(found.model)
-    if found.picture:
-        model = attrs.evolve(model, picture=imported(found.picture))
-    if found.baseline:
-        model = attrs.evolve(model, baseline=imported(found.baseline))
+    """A model by its name; imported now."""
+    model: Model[Any] = load(MODELS, name)
     return model
-
-
-def imported(reference: str) -> Any:
-    """What `module:attribute` names in kspec itself."""
-    place, _, attribute = reference.partition(":")
-    return getattr(importlib.import_module(place), attribute)
 
 
 def find_model(reference: str) -> Model[Any]:
@@ -117,7 +39,7 @@ def find_model(reference: str) -> Model[Any]:
 
     A module or file is code, and is executed.
     """
-    if reference in BUILT_IN:
+    if reference in registered_models():
         return built_in(reference)
     place, _, attribute = reference.rpartition(":")
     if reference.startswith(":"):
@@ -125,18 +47,18 @@ def find_model(reference: str) -> Model[Any]:
     if not place:
         place, attribute = attribute, ""
     if place.endswith(".py") or "/" in place:
-        module = load(place, from_file)
+        module = load_code(place, from_file)
     elif ":" in reference:
-        module = load(place, from_name)
+        module = load_code(place, from_name)
     else:
         if Path(f"{reference}.py").is_file():
             raise SpecError(f"no model named {reference!r}: did you mean {reference}.py?")
         if Path(reference).exists():
             own = "give a model of your own as file.py or module:attribute"
             raise SpecError(f"{reference} is not a Python file: {own}")
-        look_up("model", reference, BUILT_IN)
+        look_up("model", reference, registered_models())
         raise AssertionError("look_up raises where there is no such name")
-    return with_picture(model_in(module, place, attribute))
+    return model_in(module, place, attribute)
 
 
 def model_in(module: ModuleType, place: str, attribute: str) -> Model[Any]:
@@ -173,21 +95,10 @@ def refuse_lone_variant(module: ModuleType, place: str, models: list[str]) -> No
             raise SpecError(f"{place}: the variant {variant.name} is in no Model; add it: {how}")
 
 
-def with_picture(model: Model[Any]) -> Model[Any]:
-    """The same model; with the picture of the one of kspec's whose initial states it has."""
-    if model.picture is not None:
-        return model
-    for name, entry in BUILT_IN.items():
-        place = entry.model.partition(":")[0]
-        if entry.picture and place in sys.modules and built_in(name).initial is model.initial:
-            return attrs.evolve(model, picture=built_in(name).picture)
-    return model
-
-
 def is_built_in(model: Model[Any]) -> bool:
     """Whether this is one of kspec's models itself."""
-    places = (built_in.model.partition(":") for built_in in BUILT_IN.values())
-    return any(getattr(sys.modules.get(place), name, None) is model for place, _, name in places)
+    points = registered_models().values()
+    return any(getattr(sys.modules.get(p.module), p.attr, None) is model for p in points)
 
 
 def find_object(reference: str) -> Any:
@@ -195,11 +106,11 @@ def find_object(reference: str) -> Any:
     place, _, attribute = reference.rpartition(":")
     if not place:
         raise SpecError(f"{reference} is neither module:attribute nor file.py:attribute")
-    module = load(place, from_file if place.endswith(".py") or "/" in place else from_name)
+    module = load_code(place, from_file if place.endswith(".py") or "/" in place else from_name)
     return look_up(f"object in {place}", attribute, vars(module))
 
 
-def load(place: str, how: Any) -> ModuleType:
+def load_code(place: str, how: Any) -> ModuleType:
     """Import a user's module; SpecError with one line if that fails.
 
     What the module prints goes to standard error: standard output is for the answer.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from checkers.models.script import Script
+from kspec.checkers.models.script import Script
 
 ONE_ID = {"crashes": 0, "failovers": 0, "ids": 1}
 """A group without failures, whose consumers need one member id each."""

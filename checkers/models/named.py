@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from checkers.models.find import find_model
-from spec.core import System
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import System
 
 
 @attrs.frozen

@@ -11,11 +11,11 @@ from typing import Any
 
 import attrs
 
-from checkers.models.find import find_model
-from spec.core import Always, Blocked, SpecError, Taken, look_up
-from spec.core.rules import Choice, Rule
-from traces.story import choice_text
-from traces.trace import Trace
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import Always, Blocked, SpecError, Taken, look_up
+from kspec.spec.core.rules import Choice, Rule
+from kspec.traces.story import choice_text
+from kspec.traces.trace import Trace
 
 
 @attrs.frozen

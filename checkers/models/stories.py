@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from checkers.models.healthy import HEALTHY
-from checkers.models.script import Script
+from kspec.checkers.models.healthy import HEALTHY
+from kspec.checkers.models.script import Script
 
 __all__ = ["STORIES", "Script"]
 

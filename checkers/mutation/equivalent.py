@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spec.core import Model, Variant
+from kspec.spec.core import Model, Variant
 
 
 def equivalent_mutants(model: Model[Any], variant: Variant[Any]) -> dict[str, str]:

@@ -19,13 +19,13 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from checkers.engine.learned.search import Learnable, explore_by_learning
-from checkers.engine.options import INTERRUPTED, Options
-from checkers.engine.search import RuleFailed
-from checkers.engine.verdict import BOUNDS, Verdict
-from checkers.graph.graph import from_learning, level_by_level
-from checkers.mutation.equivalent import equivalent_mutants
-from spec.core import (
+from kspec.checkers.engine.learned.search import Learnable, explore_by_learning
+from kspec.checkers.engine.options import INTERRUPTED, Options
+from kspec.checkers.engine.search import RuleFailed
+from kspec.checkers.engine.verdict import BOUNDS, Verdict
+from kspec.checkers.graph.graph import from_learning, level_by_level
+from kspec.checkers.mutation.equivalent import equivalent_mutants
+from kspec.spec.core import (
     Blocked,
     Limit,
     Model,
@@ -38,7 +38,7 @@ from spec.core import (
     kind_of,
     replaced,
 )
-from traces.trace import settings
+from kspec.traces.trace import settings
 
 Path: TypeAlias = tuple[str | int, ...]
 """The way to a part of a state: names of fields, and indexes."""

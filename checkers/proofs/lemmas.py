@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 
-from checkers.models.find import from_file, load
-from spec.core import SpecError, look_up
-from spec.lemmas import Lemma
-
-MODULES = (
-    "spec.java",
-    "spec.placement",
-    "spec.assignors.range",
-    "spec.watermarks.lemmas",
-    "spec.storage.lemmas",
-)
-"""The modules that state lemmas, beside the functions that the lemmas are about."""
+from kspec.checkers.models.find import from_file, load_code
+from kspec.checkers.registered import LEMMAS, load, registered
+from kspec.spec.core import SpecError, look_up
+from kspec.spec.lemmas import Lemma
 
 
 def stated_in(modules: Iterable[ModuleType]) -> list[Lemma]:
@@ -33,9 +24,9 @@ def find_lemmas(reference: str | None = None) -> Mapping[Lemma, list[Lemma]]:
     """
     own = reference is not None and (reference.endswith(".py") or "/" in reference)
     if own:
-        stated = stated_in([load(str(reference), from_file)])
+        stated = stated_in([load_code(str(reference), from_file)])
     else:
-        stated = stated_in(map(importlib.import_module, MODULES))
+        stated = stated_in(load(LEMMAS, name) for name in registered(LEMMAS))
     lemmas = {
         lemma: [near for near in stated if near.neighbour_of is lemma]
         for lemma in stated

@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 import attrs
 import z3
 
-from checkers.engine.verdict import HOLDS, INCONCLUSIVE, VIOLATED
-from spec.core import SpecError
-from spec.lemmas import Lemma
+from kspec.checkers.engine.verdict import HOLDS, INCONCLUSIVE, VIOLATED
+from kspec.spec.core import SpecError
+from kspec.spec.lemmas import Lemma
 
 
 class GaveUp(BaseException):

@@ -14,13 +14,13 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from checkers.cli.show import told
-from checkers.explore.protocol import Explorer
-from checkers.explore.server import ExplorerServer
-from checkers.explore.session import Session
-from checkers.models.find import find_model
-from checkers.models.healthy import HEALTHY
-from traces.page import page
+from kspec.checkers.cli.show import told
+from kspec.checkers.explore.protocol import Explorer
+from kspec.checkers.explore.server import ExplorerServer
+from kspec.checkers.explore.session import Session
+from kspec.checkers.models.find import find_model
+from kspec.checkers.models.healthy import HEALTHY
+from kspec.traces.page import page
 
 IMAGES = Path(__file__).parents[1] / "images"
 LOSS = "not StrongIsr"

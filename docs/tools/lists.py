@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from checkers.cli.models import remark
-from checkers.models.find import find_model
-from checkers.mutation.equivalent import equivalent_mutants
-from spec.core import Model, Rule, Violated
+from kspec.checkers.cli.models import remark
+from kspec.checkers.models.find import find_model
+from kspec.checkers.mutation.equivalent import equivalent_mutants
+from kspec.spec.core import Model, Rule, Violated
 from tests.exactly_once import ROWS
 
 PLACE = re.compile(r"^<!-- ([a-z ]+) of (\S+) -->\n((?:(?!<!-- ).*\n)*)<!-- end -->$", re.MULTILINE)

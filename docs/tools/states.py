@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterator
 from math import hypot
 from pathlib import Path
 
-from checkers.graph.transitions import Transitions, transitions
-from checkers.mutation.baselines.group import BASELINE
-from spec.group import GROUP
-from spec.group.properties import states_passed
-from spec.messages import GroupState
+from kspec.checkers.graph.transitions import Transitions, transitions
+from kspec.spec.group import GROUP
+from kspec.spec.group.baseline import BASELINE
+from kspec.spec.group.properties import states_passed
+from kspec.spec.messages import GroupState
 
 DOCS = Path(__file__).parents[1]
 PAGE = DOCS / "group.md"

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from checkers.cli.show import told
-from checkers.models.stories import STORIES
-from traces.page import page
+from kspec.checkers.cli.show import told
+from kspec.checkers.models.stories import STORIES
+from kspec.traces.page import page
 
 FOLDER = Path(__file__).parents[1] / "stories"
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from impl.assignors.range import assign_range
-from impl.assignors.roundrobin import assign_roundrobin
-from impl.assignors.sticky import assign_cooperative, assign_sticky
-from spec.vocabulary import RackAware
+from kspec.impl.assignors.range import assign_range
+from kspec.impl.assignors.roundrobin import assign_roundrobin
+from kspec.impl.assignors.sticky import assign_cooperative, assign_sticky
+from kspec.spec.vocabulary import RackAware
 
 ASSIGNORS: Mapping[str, RackAware] = {
     "range": assign_range,

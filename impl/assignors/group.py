@@ -10,8 +10,8 @@ from functools import partial
 from itertools import chain, repeat
 from operator import itemgetter
 
-from impl.assignors.java import sort_names
-from spec.vocabulary import InvalidGroup, Member, TopicPartition
+from kspec.impl.assignors.java import sort_names
+from kspec.spec.vocabulary import InvalidGroup, Member, TopicPartition
 
 
 class Group:

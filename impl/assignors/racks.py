@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from spec.vocabulary import Member, Racks, racks_by_partition
+from kspec.spec.vocabulary import Member, Racks, racks_by_partition
 
 NONE = frozenset[str]()
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from impl.assignors.group import Group, Subscribers, partitions_of, static_first
-from impl.assignors.java import hash_order
-from impl.assignors.racks import Places
-from impl.assignors.range_by_rack import assign_by_rack
-from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
+from kspec.impl.assignors.group import Group, Subscribers, partitions_of, static_first
+from kspec.impl.assignors.java import hash_order
+from kspec.impl.assignors.racks import Places
+from kspec.impl.assignors.range_by_rack import assign_by_rack
+from kspec.spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 def assign_range(

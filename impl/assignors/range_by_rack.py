@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from impl.assignors.group import Group, Subscribers, partitions_of
-from impl.assignors.java import sort_names
-from impl.assignors.racks import Places
-from spec.vocabulary import TopicPartition
+from kspec.impl.assignors.group import Group, Subscribers, partitions_of
+from kspec.impl.assignors.java import sort_names
+from kspec.impl.assignors.racks import Places
+from kspec.spec.vocabulary import TopicPartition
 
 
 class Share:

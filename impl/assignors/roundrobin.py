@@ -6,9 +6,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import chain, groupby, repeat
 
-from impl.assignors.group import Group, Subscribers, partitions_of, static_first
-from impl.assignors.java import sort_names
-from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
+from kspec.impl.assignors.group import Group, Subscribers, partitions_of, static_first
+from kspec.impl.assignors.java import sort_names
+from kspec.spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 Parts = Sequence[tuple[str, tuple[TopicPartition, ...]]]
 """Topics, and the partitions of each that are to be assigned."""

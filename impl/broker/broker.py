@@ -1,7 +1,7 @@
 """The broker without its network: requests in, responses out.
 
 `Broker.handle` takes each request, and answers it at once or, if it is parked, later. Nothing here
-opens a connection or reads a clock: `impl.broker.server` does both.
+opens a connection or reads a clock: `kspec.impl.broker.server` does both.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from impl.broker.batches import ZSTD, CorruptBatch, InvalidBatch, check_one_batch, parse_batch
-from impl.broker.calls import Call, UnsupportedRequest
-from impl.broker.fetching import Fetch, Later, check_epoch
-from impl.broker.groups import Groups
-from impl.broker.log import LEADER_EPOCH, PartitionLog
-from impl.broker.settings import BrokerSettings
-from impl.broker.topics import Topic, TopicError, Topics, log_of
-from impl.wire import API_KEYS, VERSIONS, create, response_type
-from spec.vocabulary import ProducerError
+from kspec.impl.broker.batches import ZSTD, CorruptBatch, InvalidBatch, check_one_batch, parse_batch
+from kspec.impl.broker.calls import Call, UnsupportedRequest
+from kspec.impl.broker.fetching import Fetch, Later, check_epoch
+from kspec.impl.broker.groups import Groups
+from kspec.impl.broker.log import LEADER_EPOCH, PartitionLog
+from kspec.impl.broker.settings import BrokerSettings
+from kspec.impl.broker.topics import Topic, TopicError, Topics, log_of
+from kspec.impl.wire import API_KEYS, VERSIONS, create, response_type
+from kspec.spec.vocabulary import ProducerError
 
 NODE = 1
 """The id of the only broker."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from impl.wire import Message, Received, create, response_type
+from kspec.impl.wire import Message, Received, create, response_type
 
 
 class UnsupportedRequest(Exception):

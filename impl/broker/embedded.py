@@ -15,13 +15,13 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from impl.background import Background
-from impl.broker.server import Server
-from impl.broker.settings import BrokerSettings
-from impl.broker.topics import TopicError
-from impl.recording import Recording
-from impl.wire import API_KEYS
-from spec.core import SpecError, look_up
+from kspec.impl.background import Background
+from kspec.impl.broker.server import Server
+from kspec.impl.broker.settings import BrokerSettings
+from kspec.impl.broker.topics import TopicError
+from kspec.impl.recording import Recording
+from kspec.impl.wire import API_KEYS
+from kspec.spec.core import SpecError, look_up
 
 P = ParamSpec("P")
 T = TypeVar("T")

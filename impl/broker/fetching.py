@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from impl.broker.calls import Call
-from impl.broker.log import LEADER_EPOCH, PartitionLog
-from impl.broker.topics import Topic, TopicError, Topics, log_of
-from impl.wire import milliseconds
+from kspec.impl.broker.calls import Call
+from kspec.impl.broker.log import LEADER_EPOCH, PartitionLog
+from kspec.impl.broker.topics import Topic, TopicError, Topics, log_of
+from kspec.impl.wire import milliseconds
 
 Later: TypeAlias = Callable[[int, Callable[[], None]], Callable[[], None]]
 """Calls a function after some milliseconds; returns a function that cancels the call."""

@@ -1,6 +1,6 @@
 """The group coordinator behind the wire protocol, with its clock and its offsets topic.
 
-`impl.coordinator` decides; `Groups` translates between Kafka's messages and those of
+`kspec.impl.coordinator` decides; `Groups` translates between Kafka's messages and those of
 `spec.messages`, and keeps in memory what Kafka writes to `__consumer_offsets`. A record is
 replicated as soon as it is written, since there is no other broker.
 """
@@ -11,9 +11,9 @@ import struct
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any
 
-from impl.broker.calls import Call, UnsupportedRequest
-from impl.broker.settings import BrokerSettings
-from impl.coordinator import (
+from kspec.impl.broker.calls import Call, UnsupportedRequest
+from kspec.impl.broker.settings import BrokerSettings
+from kspec.impl.coordinator import (
     Deadlines,
     GroupCoordinator,
     Outcome,
@@ -22,8 +22,8 @@ from impl.coordinator import (
     compact,
     random_member_id,
 )
-from impl.wire import milliseconds
-from spec.messages import (
+from kspec.impl.wire import milliseconds
+from kspec.spec.messages import (
     Error,
     GroupState,
     Heartbeat,
@@ -45,7 +45,7 @@ from spec.messages import (
     SyncGroup,
     SyncGroupResponse,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 _CHECK_INTERVAL = 600_000
 """`offsets.retention.check.interval.ms`: how often expired offsets are deleted."""

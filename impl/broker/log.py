@@ -5,9 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from impl.broker.batches import NO_PRODUCER, Batch
-from impl.producer_state import ProducerState
-from spec.vocabulary import ProducerError
+from kspec.impl.broker.batches import NO_PRODUCER, Batch
+from kspec.impl.producer_state import ProducerState
+from kspec.spec.vocabulary import ProducerError
 
 LEADER_EPOCH = 0
 """The leader epoch of every partition: its only replica always leads it."""

@@ -22,12 +22,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from impl.broker.broker import Broker
-from impl.broker.calls import Call, UnsupportedRequest
-from impl.broker.settings import BrokerSettings
-from impl.recording import Recording
-from impl.recording.messages import record_request, record_response
-from impl.wire import WireError, decode_request, encode_response, frame_length
+from kspec.impl.broker.broker import Broker
+from kspec.impl.broker.calls import Call, UnsupportedRequest
+from kspec.impl.broker.settings import BrokerSettings
+from kspec.impl.recording import Recording
+from kspec.impl.recording.messages import record_request, record_response
+from kspec.impl.wire import WireError, decode_request, encode_response, frame_length
 
 LOG = logging.getLogger("kspec.broker")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from spec.core import SpecError, look_up
-from spec.messages import JAVA, SCALA, Settings
+from kspec.spec.core import SpecError, look_up
+from kspec.spec.messages import JAVA, SCALA, Settings
 
 
 def setting(name: str, default: Any, doc: str, *, least: int = 0, most: int = 2**31 - 1) -> Any:

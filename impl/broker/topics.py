@@ -8,9 +8,9 @@ from uuid import UUID, uuid4
 
 import attrs
 
-from impl.broker.log import PartitionLog
-from impl.broker.settings import BrokerSettings
-from spec.vocabulary import TopicPartition
+from kspec.impl.broker.log import PartitionLog
+from kspec.impl.broker.settings import BrokerSettings
+from kspec.spec.vocabulary import TopicPartition
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 

@@ -13,10 +13,10 @@ Kafka: `GroupMetadataManager` and `OffsetMetadataManager`, tag 4.0.0; with
 `Settings(variant=SCALA)`, `GroupCoordinator`, tag 3.9.0.
 """
 
-from impl.coordinator.coordinator import GroupCoordinator, random_member_id
-from impl.coordinator.shard import Outcome
-from impl.coordinator.storage import compact
-from impl.coordinator.timers import Deadlines, TimerKey, TimerKind, Timers
+from kspec.impl.coordinator.coordinator import GroupCoordinator, random_member_id
+from kspec.impl.coordinator.shard import Outcome
+from kspec.impl.coordinator.storage import compact
+from kspec.impl.coordinator.timers import Deadlines, TimerKey, TimerKind, Timers
 
 __all__ = [
     "Deadlines",

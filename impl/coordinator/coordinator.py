@@ -6,9 +6,14 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import Any
 from uuid import uuid4
 
-from impl.coordinator.joining import join_group
-from impl.coordinator.membership import expire_pending_sync, heartbeat, leave_group, sync_group
-from impl.coordinator.offsets import (
+from kspec.impl.coordinator.joining import join_group
+from kspec.impl.coordinator.membership import (
+    expire_pending_sync,
+    heartbeat,
+    leave_group,
+    sync_group,
+)
+from kspec.impl.coordinator.offsets import (
     CommitWrite,
     delete_group,
     delete_offsets,
@@ -19,7 +24,7 @@ from impl.coordinator.offsets import (
     reject_commit,
     topics_deleted,
 )
-from impl.coordinator.rebalance import (
+from kspec.impl.coordinator.rebalance import (
     COMPLETING,
     PREPARING,
     STABLE,
@@ -28,12 +33,12 @@ from impl.coordinator.rebalance import (
     end_initial_delay,
     remove_and_rebalance,
 )
-from impl.coordinator.responses import HEARTBEAT_RESPONSES, SYNC_RESPONSES, error_response
-from impl.coordinator.shard import Caller, Outcome, Shard
-from impl.coordinator.state import Group
-from impl.coordinator.storage import load
-from impl.coordinator.timers import TimerKey, TimerKind, Timers
-from spec.messages import (
+from kspec.impl.coordinator.responses import HEARTBEAT_RESPONSES, SYNC_RESPONSES, error_response
+from kspec.impl.coordinator.shard import Caller, Outcome, Shard
+from kspec.impl.coordinator.state import Group
+from kspec.impl.coordinator.storage import load
+from kspec.impl.coordinator.timers import TimerKey, TimerKind, Timers
+from kspec.spec.messages import (
     Error,
     Heartbeat,
     JoinGroup,
@@ -47,7 +52,7 @@ from spec.messages import (
     Settings,
     SyncGroup,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 WEEK = 7 * 24 * 60 * 60 * 1000
 """`offsets.retention.minutes`, in milliseconds."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from impl.coordinator.rebalance import (
+from kspec.impl.coordinator.rebalance import (
     COMPLETING,
     EMPTY,
     PREPARING,
@@ -13,10 +13,10 @@ from impl.coordinator.rebalance import (
     maybe_complete_join,
     prepare_rebalance_or_complete_join,
 )
-from impl.coordinator.responses import SYNC_RESPONSES, response_error
-from impl.coordinator.shard import Caller, Shard
-from impl.coordinator.state import Group, Member
-from spec.messages import (
+from kspec.impl.coordinator.responses import SYNC_RESPONSES, response_error
+from kspec.impl.coordinator.shard import Caller, Shard
+from kspec.impl.coordinator.state import Group, Member
+from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
     GroupMetadata,

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Mapping
 
 import attrs
 
-from impl.coordinator.rebalance import (
+from kspec.impl.coordinator.rebalance import (
     COMPLETING,
     EMPTY,
     PREPARING,
@@ -18,15 +18,15 @@ from impl.coordinator.rebalance import (
     reject_syncs,
     sync_response,
 )
-from impl.coordinator.responses import (
+from kspec.impl.coordinator.responses import (
     HEARTBEAT_RESPONSES,
     LEAVE_RESPONSES,
     SYNC_RESPONSES,
     response_error,
 )
-from impl.coordinator.shard import Caller, Shard
-from impl.coordinator.state import Group
-from spec.messages import (
+from kspec.impl.coordinator.shard import Caller, Shard
+from kspec.impl.coordinator.state import Group
+from kspec.spec.messages import (
     NO_ASSIGNMENT,
     NO_MEMBER_ID,
     Error,

@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable
 
 import attrs
 
-from impl.coordinator.rebalance import COMPLETING, EMPTY, STABLE
-from impl.coordinator.responses import commit_response, response_error
-from impl.coordinator.shard import Caller, Shard
-from impl.coordinator.state import Commit, CommittedOffset, Group, Parked
-from spec.messages import (
+from kspec.impl.coordinator.rebalance import COMPLETING, EMPTY, STABLE
+from kspec.impl.coordinator.responses import commit_response, response_error
+from kspec.impl.coordinator.shard import Caller, Shard
+from kspec.impl.coordinator.state import Commit, CommittedOffset, Group, Parked
+from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
     GroupState,
@@ -21,7 +21,7 @@ from spec.messages import (
     OffsetFetchResponse,
     OffsetsTopicRecord,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 # -- OffsetCommit --------------------------------------------------------------------------
 

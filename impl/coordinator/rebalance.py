@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from impl.coordinator.responses import SYNC_RESPONSES
-from impl.coordinator.shard import Shard
-from impl.coordinator.state import Group, Member
-from impl.coordinator.timers import TimerKind
-from spec.messages import NO_ASSIGNMENT, Error, GroupState, JoinGroupResponse, SyncGroupResponse
+from kspec.impl.coordinator.responses import SYNC_RESPONSES
+from kspec.impl.coordinator.shard import Shard
+from kspec.impl.coordinator.state import Group, Member
+from kspec.impl.coordinator.timers import TimerKind
+from kspec.spec.messages import (
+    NO_ASSIGNMENT,
+    Error,
+    GroupState,
+    JoinGroupResponse,
+    SyncGroupResponse,
+)
 
 EMPTY = GroupState.EMPTY
 PREPARING = GroupState.PREPARING_REBALANCE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec.messages import (
+from kspec.spec.messages import (
     JAVA,
     NO_MEMBER_ID,
     CoordinatorVariant,

@@ -10,9 +10,9 @@ from typing import Protocol
 
 import attrs
 
-from impl.coordinator.state import Group, Member, Parked
-from impl.coordinator.timers import TimerKey, TimerKind, Timers
-from spec.messages import (
+from kspec.impl.coordinator.state import Group, Member, Parked
+from kspec.impl.coordinator.timers import TimerKey, TimerKind, Timers
+from kspec.spec.messages import (
     Error,
     JoinGroup,
     JoinGroupResponse,
@@ -21,7 +21,7 @@ from spec.messages import (
     Settings,
     SyncGroupResponse,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 Caller = Hashable
 

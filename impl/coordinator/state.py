@@ -10,8 +10,8 @@ from collections.abc import Collection, Hashable, Iterable, Iterator
 
 import attrs
 
-from impl.coordinator.timers import TimerKey, TimerKind
-from spec.messages import (
+from kspec.impl.coordinator.timers import TimerKey, TimerKind
+from kspec.spec.messages import (
     NO_ASSIGNMENT,
     Error,
     GroupMetadata,
@@ -21,7 +21,7 @@ from spec.messages import (
     Protocol,
     StoredMember,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 NONE = Error.NONE
 

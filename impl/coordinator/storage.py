@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from impl.coordinator.rebalance import STABLE, prepare_rebalance
-from impl.coordinator.shard import Shard
-from impl.coordinator.state import CommittedOffset, Group, Member
-from spec.messages import GroupMetadata, Offset, OffsetsTopicRecord, Protocol, StoredMember
-from spec.vocabulary import TopicPartition
+from kspec.impl.coordinator.rebalance import STABLE, prepare_rebalance
+from kspec.impl.coordinator.shard import Shard
+from kspec.impl.coordinator.state import CommittedOffset, Group, Member
+from kspec.spec.messages import GroupMetadata, Offset, OffsetsTopicRecord, Protocol, StoredMember
+from kspec.spec.vocabulary import TopicPartition
 
 
 def compact(records: Iterable[OffsetsTopicRecord]) -> list[OffsetsTopicRecord]:

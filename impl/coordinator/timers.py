@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple, Protocol, TypeVar
 
-from spec.messages import NO_MEMBER_ID
+from kspec.spec.messages import NO_MEMBER_ID
 
 T = TypeVar("T")
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import attrs
 import numpy as np
 
-from impl.packed.layout import Layout
-from spec.core import Taken
+from kspec.impl.packed.layout import Layout
+from kspec.spec.core import Taken
 
 if TYPE_CHECKING:
-    from impl.packed.compiled import Words
+    from kspec.impl.packed.compiled import Words
 
 S = TypeVar("S")
 

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from impl.packed.kernel import Kernel, NoKernel
-from impl.packed.layout import LayoutError
-from spec.core import Model, Reachable, System
+from kspec.impl.packed.kernel import Kernel, NoKernel
+from kspec.impl.packed.layout import LayoutError
+from kspec.spec.core import Model, Reachable, System
 
 Make: TypeAlias = Callable[[System[Any]], Kernel[Any]]
 """Makes the kernel of a system of its model."""
@@ -46,7 +46,7 @@ KERNELS: Mapping[str, WrittenFor] = {
             "spec/watermarks/updates.py",
         ),
         variants=("truncate-to-hw", "kip-101", "kip-279", "kip-320-first-try", "kip-320"),
-        fingerprint="30aba3e12b7a2250",
+        fingerprint="b9531ee82bee47a2",
     ),
 }
 """The models with a kernel. After an edit of a rule the fingerprints differ, and the rules are
@@ -128,7 +128,7 @@ def own(name: str) -> tuple[Model[Any], Make]:
     Imported on demand.
     """
     assert name == "replication", "the one model that has a kernel"
-    from impl.packed.replication import replication_kernel
-    from spec.replication import REPLICATION
+    from kspec.impl.packed.replication import replication_kernel
+    from kspec.spec.replication import REPLICATION
 
     return REPLICATION, replication_kernel

@@ -14,7 +14,7 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from impl.packed.compiled import Words
+from kspec.impl.packed.compiled import Words
 
 
 @intrinsic

@@ -17,12 +17,12 @@ Kafka: `Partition`, `UnifiedLog`, `LeaderEpochFileCache`, `AbstractFetcherThread
 
 from __future__ import annotations
 
-from impl.partition.epochs import EpochCache, EpochEnd
-from impl.partition.follower import Follower
-from impl.partition.generations import GENERATIONS, Generation
-from impl.partition.leader import Leader, Progress, Settings
-from impl.partition.log import Batch, Log
-from impl.partition.replica import Replica
+from kspec.impl.partition.epochs import EpochCache, EpochEnd
+from kspec.impl.partition.follower import Follower
+from kspec.impl.partition.generations import GENERATIONS, Generation
+from kspec.impl.partition.leader import Leader, Progress, Settings
+from kspec.impl.partition.log import Batch, Log
+from kspec.impl.partition.replica import Replica
 
 __all__ = [
     "GENERATIONS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from impl.partition.epochs import UNDEFINED, EpochEnd
-from impl.partition.messages import (
+from kspec.impl.partition.epochs import UNDEFINED, EpochEnd
+from kspec.impl.partition.messages import (
     DivergingEpoch,
     EpochEndRequest,
     FetchRequest,
@@ -16,10 +16,10 @@ from impl.partition.messages import (
     Request,
     Response,
 )
-from spec.vocabulary import PartitionError
+from kspec.spec.vocabulary import PartitionError
 
 if TYPE_CHECKING:
-    from impl.partition.replica import Replica
+    from kspec.impl.partition.replica import Replica
 
 
 class Follower:

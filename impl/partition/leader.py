@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from impl.partition.epochs import NOWHERE
-from impl.partition.messages import DivergingEpoch, FetchRequest, FetchResponse
-from spec.vocabulary import PartitionError
+from kspec.impl.partition.epochs import NOWHERE
+from kspec.impl.partition.messages import DivergingEpoch, FetchRequest, FetchResponse
+from kspec.spec.vocabulary import PartitionError
 
 if TYPE_CHECKING:
-    from impl.partition.replica import Replica
+    from kspec.impl.partition.replica import Replica
 
 UNKNOWN = -1
 """The end offset of a follower that has not fetched yet."""

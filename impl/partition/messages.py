@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from impl.partition.epochs import EpochEnd
-from impl.partition.log import Batch
-from spec.vocabulary import PartitionError
+from kspec.impl.partition.epochs import EpochEnd
+from kspec.impl.partition.log import Batch
+from kspec.spec.vocabulary import PartitionError
 
 
 class EpochEndRequest(NamedTuple):

@@ -6,19 +6,19 @@ from collections.abc import Iterable
 
 import attrs
 
-from impl.partition.epochs import NOWHERE, EpochCache, EpochEnd
-from impl.partition.follower import Follower
-from impl.partition.generations import KIP_595, Generation
-from impl.partition.leader import Leader, Settings
-from impl.partition.log import Batch, Log
-from impl.partition.messages import (
+from kspec.impl.partition.epochs import NOWHERE, EpochCache, EpochEnd
+from kspec.impl.partition.follower import Follower
+from kspec.impl.partition.generations import KIP_595, Generation
+from kspec.impl.partition.leader import Leader, Settings
+from kspec.impl.partition.log import Batch, Log
+from kspec.impl.partition.messages import (
     EpochEndRequest,
     LogOffsets,
     LogOffsetsRequest,
     Request,
     Response,
 )
-from spec.vocabulary import PartitionError
+from kspec.spec.vocabulary import PartitionError
 
 
 @attrs.define(eq=False)

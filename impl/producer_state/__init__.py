@@ -9,9 +9,9 @@ It is compared with `spec.producer` and shares only names with it. `kspec serve`
 
 from __future__ import annotations
 
-from impl.producer_state.snapshot import CorruptSnapshot, SnapshotFiles, decode, encode
-from impl.producer_state.state import Known, Producer, ProducerState
-from impl.producer_state.transactions import Aborted, TransactionIndex, Transactions
+from kspec.impl.producer_state.snapshot import CorruptSnapshot, SnapshotFiles, decode, encode
+from kspec.impl.producer_state.state import Known, Producer, ProducerState
+from kspec.impl.producer_state.transactions import Aborted, TransactionIndex, Transactions
 
 __all__ = [
     "Aborted",

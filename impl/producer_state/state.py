@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import NamedTuple
 
-from impl.producer_state.snapshot import CorruptSnapshot, Row, decode, encode
-from impl.producer_state.transactions import Aborted, TransactionIndex, Transactions
-from spec.vocabulary import AppendOrigin, ProducerError
+from kspec.impl.producer_state.snapshot import CorruptSnapshot, Row, decode, encode
+from kspec.impl.producer_state.transactions import Aborted, TransactionIndex, Transactions
+from kspec.spec.vocabulary import AppendOrigin, ProducerError
 
 RETAINED = 5
 """How many batches of a producer are remembered."""

@@ -7,11 +7,11 @@
 - `consumers`: consumers of kafka-python, aiokafka and confluent-kafka.
 
 Nothing here needs the checkers, so that a client's own tests may record. The fixtures of
-`impl.pytest_plugin` record and check.
+`kspec.field.pytest_plugin` record and check.
 """
 
 from __future__ import annotations
 
-from impl.recording.trace import Recording
+from kspec.impl.recording.trace import Recording
 
 __all__ = ["Recording"]

@@ -15,8 +15,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from impl.recording.observer import Membership, Observer, Partitions, Recorded, by_partition
-from impl.recording.trace import Recording
+from kspec.impl.recording.observer import Membership, Observer, Partitions, Recorded, by_partition
+from kspec.impl.recording.trace import Recording
 
 # -- kafka-python -----------------------------------------------------------------------------
 

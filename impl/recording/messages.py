@@ -13,8 +13,8 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any
 
-from impl.recording.trace import Recording
-from impl.wire import API_KEYS, Message, Received, milliseconds
+from kspec.impl.recording.trace import Recording
+from kspec.impl.wire import API_KEYS, Message, Received, milliseconds
 
 APIS: Mapping[int, str] = {
     API_KEYS[name]: name.title().replace("_", "")

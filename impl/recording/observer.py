@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from impl.recording.trace import Recording
+from kspec.impl.recording.trace import Recording
 
 Membership: TypeAlias = tuple[str, int]
 """A member id and a generation; empty and negative if unknown."""

@@ -26,10 +26,10 @@ import struct
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-from impl.background import Background
-from impl.recording.messages import APIS, record_request, record_response
-from impl.recording.trace import Recording
-from impl.wire import (
+from kspec.impl.background import Background
+from kspec.impl.recording.messages import APIS, record_request, record_response
+from kspec.impl.recording.trace import Recording
+from kspec.impl.wire import (
     API_KEYS,
     Message,
     Received,
@@ -39,7 +39,7 @@ from impl.wire import (
     encode_response,
     frame_length,
 )
-from spec.core import SpecError
+from kspec.spec.core import SpecError
 
 LOG = logging.getLogger("kspec.recording")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
 
-from spec.core import SpecError
+from kspec.spec.core import SpecError
 
 VERSION = 1
 """The version of the format, which the header names."""

@@ -5,7 +5,7 @@
 - `codecs`: decompression within bounds.
 - `records`, `legacy`: records as Python objects; formats 0 and 1.
 - `latest`: the latest record of each key in a run of batches.
-- `indexes`: the indexes beside a segment; `impl.producer_state` has the snapshots.
+- `indexes`: the indexes beside a segment; `kspec.impl.producer_state` has the snapshots.
 - `writer`: segments with their indexes.
 
 Compression other than gzip needs the extra `storage`.

@@ -10,9 +10,9 @@ from __future__ import annotations
 # Numba determines the types of compiled code.
 import numpy as np
 
-from impl.packed.compiled import compiled
-from impl.storage.crc import Bytes
-from impl.storage.scan import CODEC, CONTROL, HEADER_SIZE, Rows, signed_at
+from kspec.impl.packed.compiled import compiled
+from kspec.impl.storage.crc import Bytes
+from kspec.impl.storage.scan import CODEC, CONTROL, HEADER_SIZE, Rows, signed_at
 
 LATEST = np.dtype(
     [

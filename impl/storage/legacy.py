@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from impl.storage.codecs import LZ4, CompressionError, Decompressor
+from kspec.impl.storage.codecs import LZ4, CompressionError, Decompressor
 
 START = struct.Struct(">qiIbb")
 

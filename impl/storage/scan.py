@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from impl.packed.compiled import compiled
-from impl.storage.crc import Bytes, crc32c
+from kspec.impl.packed.compiled import compiled
+from kspec.impl.storage.crc import Bytes, crc32c
 
 BATCH = np.dtype(
     [

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from impl.storage.codecs import CompressionError, Decompressor, TooLong
-from impl.storage.legacy import LegacyBatch, LegacyError, read_legacy
-from impl.storage.records import StoredRecord, decode_records
-from impl.storage.scan import (
+from kspec.impl.storage.codecs import CompressionError, Decompressor, TooLong
+from kspec.impl.storage.legacy import LegacyBatch, LegacyError, read_legacy
+from kspec.impl.storage.records import StoredRecord, decode_records
+from kspec.impl.storage.scan import (
     APPEND_TIME,
     BATCH,
     CODEC,

@@ -8,9 +8,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from impl.packed.compiled import compiled
-from impl.storage.crc import Bytes, crc32c
-from impl.storage.scan import HEADER_SIZE
+from kspec.impl.packed.compiled import compiled
+from kspec.impl.storage.crc import Bytes, crc32c
+from kspec.impl.storage.scan import HEADER_SIZE
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _ASSIGNED = struct.Struct(">qii")

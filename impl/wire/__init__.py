@@ -13,7 +13,7 @@ Needs the extra `broker`.
 
 from __future__ import annotations
 
-from impl.wire.frames import (
+from kspec.impl.wire.frames import (
     Received,
     decode_request,
     decode_response,
@@ -21,7 +21,7 @@ from impl.wire.frames import (
     encode_response,
     frame_length,
 )
-from impl.wire.messages import (
+from kspec.impl.wire.messages import (
     API_KEYS,
     VERSIONS,
     Message,
@@ -31,7 +31,7 @@ from impl.wire.messages import (
     request_type,
     response_type,
 )
-from impl.wire.reading import WireError
+from kspec.impl.wire.reading import WireError
 
 __all__ = [
     "API_KEYS",

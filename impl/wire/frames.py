@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 from kio.serial import entity_writer
 
-from impl.wire.messages import API_KEYS, Message, is_known, request_type, response_type
-from impl.wire.reading import WireError, read_message, reader_of
+from kspec.impl.wire.messages import API_KEYS, Message, is_known, request_type, response_type
+from kspec.impl.wire.reading import WireError, read_message, reader_of
 
 _LENGTH = struct.Struct(">i")
 _START = struct.Struct(">hhi")

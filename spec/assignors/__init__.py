@@ -3,7 +3,7 @@
 Each assignor is a function of the partitions by topic and of the members in order. With the
 members in `kafka_order`, its result is Kafka's own, list order included:
 
-    from spec.assignors import ASSIGNORS, Member, kafka_order
+    from kspec.spec.assignors import ASSIGNORS, Member, kafka_order
 
     members = kafka_order({"a": Member(["orders"]), "b": Member(["orders"])})
     ASSIGNORS["range"]({"orders": 3}, members)
@@ -25,14 +25,14 @@ The Kafka classes and methods named are those of Kafka 3.9 and 4.0, where they a
 
 from collections.abc import Mapping
 
-from spec.assignors.common import kafka_order
-from spec.assignors.cooperative import COOPERATIVE_GUARANTEES, assign_cooperative
-from spec.assignors.properties import Property
-from spec.assignors.range import RANGE_GUARANTEES, assign_range
-from spec.assignors.roundrobin import ROUNDROBIN_GUARANTEES, assign_roundrobin
-from spec.assignors.sticky import assign_sticky
-from spec.assignors.sticky.guarantees import STICKY_GUARANTEES
-from spec.vocabulary import (
+from kspec.spec.assignors.common import kafka_order
+from kspec.spec.assignors.cooperative import COOPERATIVE_GUARANTEES, assign_cooperative
+from kspec.spec.assignors.properties import Property
+from kspec.spec.assignors.range import RANGE_GUARANTEES, assign_range
+from kspec.spec.assignors.roundrobin import ROUNDROBIN_GUARANTEES, assign_roundrobin
+from kspec.spec.assignors.sticky import assign_sticky
+from kspec.spec.assignors.sticky.guarantees import STICKY_GUARANTEES
+from kspec.spec.vocabulary import (
     Assignment,
     InvalidGroup,
     KafkaRaises,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from spec.java import hash_order, utf16
-from spec.vocabulary import Assignment, InvalidGroup, Member, TopicPartition
+from kspec.spec.java import hash_order, utf16
+from kspec.spec.vocabulary import Assignment, InvalidGroup, Member, TopicPartition
 
 V = TypeVar("V")
 

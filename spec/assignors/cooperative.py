@@ -9,22 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spec.assignors.common import Assignor, as_assignment
-from spec.assignors.properties import (
+from kspec.spec.assignors.common import Assignor, as_assignment
+from kspec.spec.assignors.properties import (
     Round,
     every_member_has_an_assignment,
     one_owner_per_partition,
     only_subscribers_own_partitions,
 )
-from spec.assignors.sticky import assign_and_transfer
-from spec.assignors.sticky.guarantees import (
+from kspec.spec.assignors.sticky import assign_and_transfer
+from kspec.spec.assignors.sticky.guarantees import (
     no_partitions_are_swapped,
     no_swap_improves_racks,
     owned_partitions_stay_within_quota,
 )
-from spec.assignors.sticky.ownership import NO_GENERATION, generation_of
-from spec.core import Claims, evolve
-from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
+from kspec.spec.assignors.sticky.ownership import NO_GENERATION, generation_of
+from kspec.spec.core import Claims, evolve
+from kspec.spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 def assign_cooperative(

@@ -13,9 +13,9 @@ from typing import TypeAlias
 
 import attrs
 
-from spec.assignors.racks import Places, places_of
-from spec.core import Claims
-from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
+from kspec.spec.assignors.racks import Places, places_of
+from kspec.spec.core import Claims
+from kspec.spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 @attrs.frozen

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from spec.core import Claims
-from spec.vocabulary import Member, Racks, TopicPartition, racks_by_partition
+from kspec.spec.core import Claims
+from kspec.spec.vocabulary import Member, Racks, TopicPartition, racks_by_partition
 
 
 @attrs.frozen

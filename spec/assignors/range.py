@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from spec.assignors.common import as_assignment, partitions_of, static_first, topic_sizes
-from spec.assignors.properties import VALID, Round
-from spec.assignors.racks import places_of, swaps_do_not_improve_racks
-from spec.assignors.range_by_rack import TopicShare, assign_by_rack
-from spec.core import Claims
-from spec.lemmas import NATURAL, POSITIVE, false_neighbour, lemma, provided
-from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
+from kspec.spec.assignors.common import as_assignment, partitions_of, static_first, topic_sizes
+from kspec.spec.assignors.properties import VALID, Round
+from kspec.spec.assignors.racks import places_of, swaps_do_not_improve_racks
+from kspec.spec.assignors.range_by_rack import TopicShare, assign_by_rack
+from kspec.spec.core import Claims
+from kspec.spec.lemmas import NATURAL, POSITIVE, false_neighbour, lemma, provided
+from kspec.spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 def range_start(partitions: int, members: int, place: int) -> int:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from spec.assignors.racks import Places
-from spec.java import utf16
-from spec.vocabulary import TopicPartition
+from kspec.spec.assignors.racks import Places
+from kspec.spec.java import utf16
+from kspec.spec.vocabulary import TopicPartition
 
 
 @attrs.define

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spec.assignors.common import as_assignment, partitions_of, static_first, topic_sizes
-from spec.assignors.properties import VALID, loads_are_even
-from spec.java import utf16
-from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
+from kspec.spec.assignors.common import as_assignment, partitions_of, static_first, topic_sizes
+from kspec.spec.assignors.properties import VALID, loads_are_even
+from kspec.spec.java import utf16
+from kspec.spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 def assign_roundrobin(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec.core import SpecError
+from kspec.spec.core import SpecError
 
 
 class ConsumerError(SpecError):

@@ -9,9 +9,9 @@ from enum import StrEnum
 
 import attrs
 
-from spec.consumer.errors import LogTruncation, NoOffsetForPartition, OffsetOutOfRange
-from spec.core import evolve
-from spec.leader_epochs import EpochEnd
+from kspec.spec.consumer.errors import LogTruncation, NoOffsetForPartition, OffsetOutOfRange
+from kspec.spec.core import evolve
+from kspec.spec.leader_epochs import EpochEnd
 
 
 class FetchState(StrEnum):

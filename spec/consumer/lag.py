@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import attrs
 
-from spec.storage.retention import RetentionSettings
+from kspec.spec.storage.retention import RetentionSettings
 
 
 def lag(committed: int, end: int) -> int:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import attrs
 
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 Partitions: TypeAlias = frozenset[TopicPartition]
 

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from spec.consumer.errors import GroupIsActive, NothingCommitted
-from spec.messages import GroupState
+from kspec.spec.consumer.errors import GroupIsActive, NothingCommitted
+from kspec.spec.messages import GroupState
 
 
 @attrs.frozen

@@ -17,11 +17,11 @@ from math import ceil
 
 import attrs
 
-from spec.consumer.errors import NoOffsetForPartition, OffsetOutOfRange
-from spec.consumer.fetching import Policy
-from spec.consumer.lag import kept_records
-from spec.consumer.reset import Effect, PartitionOffsets, effect
-from spec.storage.retention import FOREVER, RetentionSettings
+from kspec.spec.consumer.errors import NoOffsetForPartition, OffsetOutOfRange
+from kspec.spec.consumer.fetching import Policy
+from kspec.spec.consumer.lag import kept_records
+from kspec.spec.consumer.reset import Effect, PartitionOffsets, effect
+from kspec.spec.storage.retention import FOREVER, RetentionSettings
 
 
 @attrs.frozen

@@ -11,9 +11,9 @@ from enum import StrEnum
 
 import attrs
 
-from spec.consumer.errors import IllegalArgument, IllegalState
-from spec.core import evolve
-from spec.vocabulary import TopicPartition
+from kspec.spec.consumer.errors import IllegalArgument, IllegalState
+from kspec.spec.core import evolve
+from kspec.spec.vocabulary import TopicPartition
 
 INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
 """The topics that brokers keep for themselves. Kafka: `Topic.isInternal`."""

@@ -21,8 +21,8 @@ and `spec.messages.CoordinatorVariant` names each difference.
 
 from __future__ import annotations
 
-from spec.coordinator.requests import first_error, handle, handle_unknown, refuse
-from spec.coordinator.state import DISCONNECTED, Caller, Group, GroupMember, Outcome
+from kspec.spec.coordinator.requests import first_error, handle, handle_unknown, refuse
+from kspec.spec.coordinator.state import DISCONNECTED, Caller, Group, GroupMember, Outcome
 
 __all__ = [
     "DISCONNECTED",

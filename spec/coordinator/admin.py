@@ -10,8 +10,8 @@ from collections.abc import Hashable
 
 import attrs
 
-from spec.coordinator.state import Group
-from spec.messages import NO_ASSIGNMENT, Error, GroupState
+from kspec.spec.coordinator.state import Group
+from kspec.spec.messages import NO_ASSIGNMENT, Error, GroupState
 
 CONSUMER = "consumer"
 """The protocol type of a group of consumers. Kafka: `ConsumerProtocol.PROTOCOL_TYPE`."""

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import TypeAlias
 
-from spec.coordinator.offsets import commit
-from spec.coordinator.rebalance import sync
-from spec.coordinator.requests import first_error, handle, lacks_fields
-from spec.coordinator.sessions import Timer, armed, heartbeat
-from spec.coordinator.state import Group
-from spec.core import evolve
-from spec.messages import (
+from kspec.spec.coordinator.offsets import commit
+from kspec.spec.coordinator.rebalance import sync
+from kspec.spec.coordinator.requests import first_error, handle, lacks_fields
+from kspec.spec.coordinator.sessions import Timer, armed, heartbeat
+from kspec.spec.coordinator.state import Group
+from kspec.spec.core import evolve
+from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
     GroupState,

@@ -5,9 +5,9 @@ Kafka: `GroupMetadataManager.onUnloaded`, `replay` and `onLoaded`.
 
 from __future__ import annotations
 
-from spec.coordinator.rebalance import prepare_rebalance
-from spec.coordinator.state import Caller, Group, GroupMember, Outcome
-from spec.messages import (
+from kspec.spec.coordinator.rebalance import prepare_rebalance
+from kspec.spec.coordinator.state import Caller, Group, GroupMember, Outcome
+from kspec.spec.messages import (
     Error,
     GroupMetadata,
     GroupState,

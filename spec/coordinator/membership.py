@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Generator
 from functools import partial
 
-from spec.coordinator.rebalance import (
+from kspec.spec.coordinator.rebalance import (
     CAN_REBALANCE,
     add_member,
     join_response,
@@ -18,7 +18,7 @@ from spec.coordinator.rebalance import (
     remove_member,
     select_protocol,
 )
-from spec.coordinator.state import (
+from kspec.spec.coordinator.state import (
     Caller,
     Group,
     GroupMember,
@@ -28,8 +28,8 @@ from spec.coordinator.state import (
     validate_alive,
     validate_member,
 )
-from spec.core import evolve
-from spec.messages import (
+from kspec.spec.core import evolve
+from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
     GroupState,

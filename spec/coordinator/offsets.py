@@ -6,9 +6,16 @@ required to grow.
 
 from __future__ import annotations
 
-from spec.coordinator.state import Caller, Group, Handler, Outcome, validate_alive, validate_member
-from spec.java import utf16
-from spec.messages import (
+from kspec.spec.coordinator.state import (
+    Caller,
+    Group,
+    Handler,
+    Outcome,
+    validate_alive,
+    validate_member,
+)
+from kspec.spec.java import utf16
+from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
     GroupState,

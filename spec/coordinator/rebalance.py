@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Hashable
 
-from spec.coordinator.state import (
+from kspec.spec.coordinator.state import (
     Caller,
     Group,
     GroupMember,
@@ -18,8 +18,8 @@ from spec.coordinator.state import (
     validate_alive,
     validate_member,
 )
-from spec.core import appended, evolve
-from spec.messages import (
+from kspec.spec.core import appended, evolve
+from kspec.spec.messages import (
     NO_ASSIGNMENT,
     NO_MEMBER_ID,
     Error,

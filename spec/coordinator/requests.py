@@ -8,7 +8,7 @@ the coordinator does not see them.
 
 from __future__ import annotations
 
-from spec.coordinator.membership import (
+from kspec.spec.coordinator.membership import (
     issue_member_id,
     join_new_member,
     join_pending_member,
@@ -17,12 +17,12 @@ from spec.coordinator.membership import (
     replace_static_member,
     session_timeout_is_valid,
 )
-from spec.coordinator.offsets import commit
-from spec.coordinator.rebalance import maybe_complete_join, remove_member, sync
-from spec.coordinator.sessions import heartbeat
-from spec.coordinator.state import ERRORS, Caller, Group, Handler, Outcome
-from spec.core import evolve
-from spec.messages import (
+from kspec.spec.coordinator.offsets import commit
+from kspec.spec.coordinator.rebalance import maybe_complete_join, remove_member, sync
+from kspec.spec.coordinator.sessions import heartbeat
+from kspec.spec.coordinator.state import ERRORS, Caller, Group, Handler, Outcome
+from kspec.spec.core import evolve
+from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
     GroupState,

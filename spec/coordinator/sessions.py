@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from spec.coordinator.membership import rebalance_after_removal
-from spec.coordinator.rebalance import (
+from kspec.spec.coordinator.membership import rebalance_after_removal
+from kspec.spec.coordinator.rebalance import (
     complete_join,
     maybe_complete_join,
     prepare_rebalance,
     remove_member,
 )
-from spec.coordinator.state import (
+from kspec.spec.coordinator.state import (
     Caller,
     Group,
     GroupMember,
@@ -26,8 +26,8 @@ from spec.coordinator.state import (
     validate_alive,
     validate_member,
 )
-from spec.core import evolve
-from spec.messages import NO_MEMBER_ID, GroupState, Heartbeat, HeartbeatResponse
+from kspec.spec.core import evolve
+from kspec.spec.messages import NO_MEMBER_ID, GroupState, Heartbeat, HeartbeatResponse
 
 # -- Heartbeat --------------------------------------------------------------------------------
 

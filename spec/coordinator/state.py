@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from spec.core import evolve
-from spec.messages import (
+from kspec.spec.core import evolve
+from kspec.spec.messages import (
     NO_ASSIGNMENT,
     Error,
     GroupMetadata,
@@ -19,7 +19,7 @@ from spec.messages import (
     Settings,
     StoredMember,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 Caller: TypeAlias = Hashable
 """Where a response goes: a connection in Kafka, a consumer's number in the model."""

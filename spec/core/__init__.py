@@ -26,10 +26,10 @@ Read `rules`, `properties`, `bounds` and `models`, in this order.
 
 from __future__ import annotations
 
-from spec.core.baseline import Baseline
-from spec.core.bounds import Bound, NoBounds, bound, constant, tally
-from spec.core.errors import SpecError, look_up
-from spec.core.liveness import (
+from kspec.spec.core.baseline import Baseline
+from kspec.spec.core.bounds import Bound, NoBounds, bound, constant, tally
+from kspec.spec.core.errors import SpecError, look_up
+from kspec.spec.core.liveness import (
     EventuallyAlways,
     InfinitelyOften,
     LeadsTo,
@@ -40,8 +40,8 @@ from spec.core.liveness import (
     leads_to,
     together,
 )
-from spec.core.models import Model, System, Taken, Variant, Violated
-from spec.core.properties import (
+from kspec.spec.core.models import Model, System, Taken, Variant, Violated
+from kspec.spec.core.properties import (
     Always,
     Claims,
     Property,
@@ -50,7 +50,7 @@ from spec.core.properties import (
     reachable,
     reachable_within,
 )
-from spec.core.rules import (
+from kspec.spec.core.rules import (
     Blocked,
     Budget,
     Choice,
@@ -63,8 +63,8 @@ from spec.core.rules import (
     present,
     rule,
 )
-from spec.core.sets import OrderedSet, ordered
-from spec.core.updates import appended, differing, evolve, kind_of, replaced
+from kspec.spec.core.sets import OrderedSet, ordered
+from kspec.spec.core.updates import appended, differing, evolve, kind_of, replaced
 
 __all__ = [
     "Always",

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from spec.core.properties import Property
+from kspec.spec.core.properties import Property
 
 
 @attrs.frozen(eq=False)

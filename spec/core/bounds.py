@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from spec.core.errors import SpecError
+from kspec.spec.core.errors import SpecError
 
 
 @attrs.frozen

@@ -23,9 +23,9 @@ from typing import Any, Generic, TypeAlias
 
 import attrs
 
-from spec.core.errors import SpecError
-from spec.core.rules import Rule, S
-from spec.core.text import first_paragraph
+from kspec.spec.core.errors import SpecError
+from kspec.spec.core.rules import Rule, S
+from kspec.spec.core.text import first_paragraph
 
 
 @attrs.frozen(eq=False)

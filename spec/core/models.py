@@ -7,13 +7,13 @@ from typing import Any, Generic, NewType
 
 import attrs
 
-from spec.core.baseline import Baseline
-from spec.core.bounds import Bound, NoBounds
-from spec.core.errors import SpecError, look_up, place_to_blame
-from spec.core.liveness import Liveness
-from spec.core.properties import Property, Reachable
-from spec.core.rules import Blocked, Choice, Rule, S
-from spec.core.sets import ordered
+from kspec.spec.core.baseline import Baseline
+from kspec.spec.core.bounds import Bound, NoBounds
+from kspec.spec.core.errors import SpecError, look_up, place_to_blame
+from kspec.spec.core.liveness import Liveness
+from kspec.spec.core.properties import Property, Reachable
+from kspec.spec.core.rules import Blocked, Choice, Rule, S
+from kspec.spec.core.sets import ordered
 
 
 @attrs.frozen
@@ -103,7 +103,7 @@ class Model(Generic[S]):
     final: Callable[[S], bool] | None = None
     """Whether a behaviour may end in a state; if not, a state without steps is a deadlock."""
     picture: Callable[[S, Taken | None], Any] | None = None
-    """Draws a state as a `traces.picture.Picture`, given the step that led to it."""
+    """Draws a state as a `kspec.spec.core.picture.Picture`, given the step that led to it."""
     answers: Mapping[str, str] = attrs.field(factory=dict)
     """By name of a guard that checks a request: the error of the response where it fails."""
     not_modelled: Sequence[str] = ()

@@ -9,11 +9,11 @@ from typing import Any, Concatenate, Generic, TypeAlias, overload
 
 import attrs
 
-from spec.core.errors import SpecError
-from spec.core.liveness import Liveness
-from spec.core.rules import Choice, S, assert_chooses, without_a_name
-from spec.core.sets import domain
-from spec.core.text import first_paragraph
+from kspec.spec.core.errors import SpecError
+from kspec.spec.core.liveness import Liveness
+from kspec.spec.core.rules import Choice, S, assert_chooses, without_a_name
+from kspec.spec.core.sets import domain
+from kspec.spec.core.text import first_paragraph
 
 Claims: TypeAlias = Generator[tuple[str, bool], None, None]
 """The body of a property: it yields places, and whether the property is true there."""

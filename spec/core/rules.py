@@ -10,9 +10,9 @@ from typing import Any, Concatenate, Generic, TypeAlias, TypeVar
 
 import attrs
 
-from spec.core.errors import SpecError
-from spec.core.sets import domain, ordered
-from spec.core.text import first_paragraph, guards_in_text
+from kspec.spec.core.errors import SpecError
+from kspec.spec.core.sets import domain, ordered
+from kspec.spec.core.text import first_paragraph, guards_in_text
 
 S = TypeVar("S", bound=Hashable)
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from typing import Annotated, Any, NewType, TypeAlias
 
 import attrs
 
-from spec.core.errors import SpecError
-from spec.core.sets import OrderedSet
+from kspec.spec.core.errors import SpecError
+from kspec.spec.core.sets import OrderedSet
 
 
 @attrs.frozen(cache_hash=True)

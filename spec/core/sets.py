@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from spec.core.errors import SpecError
+from kspec.spec.core.errors import SpecError
 
 T = TypeVar("T")
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from spec.core.schema import names_of
+from kspec.spec.core.schema import names_of
 
 T = TypeVar("T")
 

@@ -20,10 +20,12 @@ The Kafka classes and methods named are those of Kafka 3.9 and 4.0: the classic 
 
 from __future__ import annotations
 
-from spec.core import Model
-from spec.delivery.properties import PROPERTIES
-from spec.delivery.state import Bounds, Member, Partition, initial, members, partitions
-from spec.delivery.variants import VARIANTS
+from kspec.spec.core import Model
+from kspec.spec.delivery.baseline import BASELINE
+from kspec.spec.delivery.picture import picture
+from kspec.spec.delivery.properties import PROPERTIES
+from kspec.spec.delivery.state import Bounds, Member, Partition, initial, members, partitions
+from kspec.spec.delivery.variants import VARIANTS
 
 DELIVERY = Model(
     name="delivery",
@@ -46,4 +48,6 @@ DELIVERY = Model(
         "transactions",
         "clocks",
     ),
+    baseline=BASELINE,
+    picture=picture,
 )

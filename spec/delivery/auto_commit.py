@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spec.core import Step, evolve, limit, rule
-from spec.delivery.member import reads_partition
-from spec.delivery.state import (
+from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.delivery.member import reads_partition
+from kspec.spec.delivery.state import (
     NO_OWNER,
     Delivery,
     PartitionProgress,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spec.core import Step, rule
-from spec.delivery.auto_commit import position, processed
-from spec.delivery.state import Delivery, PartitionProgress, members, partitions_read
+from kspec.spec.core import Step, rule
+from kspec.spec.delivery.auto_commit import position, processed
+from kspec.spec.delivery.state import Delivery, PartitionProgress, members, partitions_read
 
 
 def ends_loop(s: Delivery, member: int) -> Step[None]:

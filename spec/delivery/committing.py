@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, replaced, rule
-from spec.delivery.member import reads_partition
-from spec.delivery.state import Delivery, PartitionProgress, members, partitions
+from kspec.spec.core import Step, evolve, replaced, rule
+from kspec.spec.delivery.member import reads_partition
+from kspec.spec.delivery.state import Delivery, PartitionProgress, members, partitions
 
 
 def has_processed_uncommitted(

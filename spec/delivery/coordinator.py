@@ -5,8 +5,8 @@ The network is here as well: it loses or fails the commits that are in flight.
 
 from __future__ import annotations
 
-from spec.core import Step, appended, evolve, replaced, rule
-from spec.delivery.state import NO_OWNER, Delivery, members, partitions
+from kspec.spec.core import Step, appended, evolve, replaced, rule
+from kspec.spec.delivery.state import NO_OWNER, Delivery, members, partitions
 
 # -- membership and assignment ----------------------------------------------------------------
 

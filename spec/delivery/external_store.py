@@ -6,10 +6,10 @@ offset is not used. The store knows nothing of the group: a removed member can s
 
 from __future__ import annotations
 
-from spec.core import Step, rule
-from spec.delivery.committing import has_processed_new_record
-from spec.delivery.member import has_fetched_record
-from spec.delivery.state import Delivery, PartitionProgress, members, partitions
+from kspec.spec.core import Step, rule
+from kspec.spec.delivery.committing import has_processed_new_record
+from kspec.spec.delivery.member import has_fetched_record
+from kspec.spec.delivery.state import Delivery, PartitionProgress, members, partitions
 
 
 def with_offset_stored(

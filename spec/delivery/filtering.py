@@ -6,9 +6,9 @@ variants that have them: the places where each does the most harm.
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, replaced, rule
-from spec.delivery.member import has_fetched_record, reads_partition
-from spec.delivery.state import Delivery, members, partitions
+from kspec.spec.core import Step, evolve, replaced, rule
+from kspec.spec.delivery.member import has_fetched_record, reads_partition
+from kspec.spec.delivery.state import Delivery, members, partitions
 
 POISON = 0
 """The poison record of each partition: its processing always fails."""

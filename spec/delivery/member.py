@@ -6,8 +6,8 @@ its rebalance listener is called, inside poll.
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, limit, rule
-from spec.delivery.state import Delivery, PartitionProgress, batches, members, partitions
+from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.delivery.state import Delivery, PartitionProgress, batches, members, partitions
 
 
 def reads_partition(s: Delivery, consumer: int, partition: int) -> Step[PartitionProgress]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Claims, always, reachable
-from spec.delivery.state import Delivery, partitions, partitions_read
+from kspec.spec.core import Claims, always, reachable
+from kspec.spec.delivery.state import Delivery, partitions, partitions_read
 
 
 def record_at(offset: int, partition: int) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spec.core import Step, limit, rule
-from spec.delivery.committing import has_processed_uncommitted
-from spec.delivery.member import has_fetched_record, reads_partition
-from spec.delivery.state import Delivery, PartitionProgress, batches, partitions, standalone
+from kspec.spec.core import Step, limit, rule
+from kspec.spec.delivery.committing import has_processed_uncommitted
+from kspec.spec.delivery.member import has_fetched_record, reads_partition
+from kspec.spec.delivery.state import Delivery, PartitionProgress, batches, partitions, standalone
 
 
 @rule(by="standalone", partition=partitions)

@@ -11,7 +11,7 @@ from typing import Annotated, NewType, TypeVar
 
 import attrs
 
-from spec.core import appended, bound, constant, evolve, replaced
+from kspec.spec.core import appended, bound, constant, evolve, replaced
 
 T = TypeVar("T")
 Member = NewType("Member", int)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.core import Step, limit, rule
-from spec.delivery.member import reads_partition
-from spec.delivery.state import Delivery, batches, members, partitions, records
+from kspec.spec.core import Step, limit, rule
+from kspec.spec.delivery.member import reads_partition
+from kspec.spec.delivery.state import Delivery, batches, members, partitions, records
 
 
 @rule(by="member", member=members, partition=partitions, records=batches)

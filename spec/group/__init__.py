@@ -17,11 +17,13 @@ Kafka: `GroupMetadataManager` and `AbstractCoordinator`, tag 4.0.0.
 
 from __future__ import annotations
 
-from spec.coordinator.state import ERRORS
-from spec.core import Model
-from spec.group.properties import PROPERTIES, GroupSettles
-from spec.group.state import Bounds, all_consumers_ended, initial
-from spec.group.variants import VARIANTS
+from kspec.spec.coordinator.state import ERRORS
+from kspec.spec.core import Model
+from kspec.spec.group.baseline import BASELINE
+from kspec.spec.group.picture import picture
+from kspec.spec.group.properties import PROPERTIES, GroupSettles
+from kspec.spec.group.state import Bounds, all_consumers_ended, initial
+from kspec.spec.group.variants import VARIANTS
 
 GROUP = Model(
     name="group",
@@ -41,4 +43,6 @@ GROUP = Model(
         "transactions",
         "clocks (a timer may fire at any moment)",
     ),
+    baseline=BASELINE,
+    picture=picture,
 )

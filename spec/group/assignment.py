@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeAlias
 
-from spec.assignors.common import kafka_order
-from spec.assignors.cooperative import assign_cooperative
-from spec.assignors.range import assign_range
-from spec.group.state import Owns
-from spec.messages import NO_GENERATION
-from spec.vocabulary import Assignment, Member
+from kspec.spec.assignors.common import kafka_order
+from kspec.spec.assignors.cooperative import assign_cooperative
+from kspec.spec.assignors.range import assign_range
+from kspec.spec.group.state import Owns
+from kspec.spec.messages import NO_GENERATION
+from kspec.spec.vocabulary import Assignment, Member
 
 TOPIC = "topic"
 """The topic that every consumer of the model subscribes to."""

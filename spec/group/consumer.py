@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, TypeAlias
 
-from spec.coordinator import first_error
-from spec.coordinator.sessions import heartbeat
-from spec.coordinator.state import Handler
-from spec.core import Step, budget, rule
-from spec.group.assignment import Assign, cooperative_assignment, range_assignment
-from spec.group.state import (
+from kspec.spec.coordinator import first_error
+from kspec.spec.coordinator.sessions import heartbeat
+from kspec.spec.coordinator.state import Handler
+from kspec.spec.core import Step, budget, rule
+from kspec.spec.group.assignment import Assign, cooperative_assignment, range_assignment
+from kspec.spec.group.state import (
     NAMES,
     REBALANCE_TIMEOUT,
     SESSION_TIMEOUT,
@@ -23,7 +23,7 @@ from spec.group.state import (
     World,
     consumers,
 )
-from spec.messages import (
+from kspec.spec.messages import (
     NO_GENERATION,
     NO_MEMBER_ID,
     Error,

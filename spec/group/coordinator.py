@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator
 
-from spec.coordinator import DISCONNECTED, Caller, Outcome, first_error
-from spec.coordinator.failover import load, unload
-from spec.coordinator.membership import (
+from kspec.spec.coordinator import DISCONNECTED, Caller, Outcome, first_error
+from kspec.spec.coordinator.failover import load, unload
+from kspec.spec.coordinator.membership import (
     issue_member_id,
     join_new_member,
     rejoin,
     replace_static_member,
     replacement_stored,
 )
-from spec.coordinator.offsets import commit
-from spec.coordinator.rebalance import assignments_stored, complete_join, sync
-from spec.coordinator.requests import handler_of
-from spec.coordinator.sessions import (
+from kspec.spec.coordinator.offsets import commit
+from kspec.spec.coordinator.rebalance import assignments_stored, complete_join, sync
+from kspec.spec.coordinator.requests import handler_of
+from kspec.spec.coordinator.sessions import (
     Timer,
     armed,
     delay_can_be_extended,
@@ -30,9 +30,9 @@ from spec.coordinator.sessions import (
     expire_session,
     extend_initial_delay,
 )
-from spec.core import Step, budget, evolve, limit, rule
-from spec.group.consumer import error_of
-from spec.group.state import (
+from kspec.spec.core import Step, budget, evolve, limit, rule
+from kspec.spec.group.consumer import error_of
+from kspec.spec.group.state import (
     MODEL_SETTINGS,
     NAMES,
     Inbound,
@@ -51,7 +51,7 @@ from spec.group.state import (
     replacement_joins,
     sync_of,
 )
-from spec.messages import (
+from kspec.spec.messages import (
     Error,
     GroupState,
     JoinGroup,

@@ -6,11 +6,11 @@ adds partitions.
 
 from __future__ import annotations
 
-from spec.coordinator import Outcome, handle
-from spec.core import Step, evolve, limit, replaced, rule
-from spec.group.coordinator import within_bounds
-from spec.group.state import Consumer, Phase, World, consumers
-from spec.messages import NO_GENERATION, NO_MEMBER_ID, LeaveGroup, MemberIdentity
+from kspec.spec.coordinator import Outcome, handle
+from kspec.spec.core import Step, evolve, limit, replaced, rule
+from kspec.spec.group.coordinator import within_bounds
+from kspec.spec.group.state import Consumer, Phase, World, consumers
+from kspec.spec.messages import NO_GENERATION, NO_MEMBER_ID, LeaveGroup, MemberIdentity
 
 # -- consumers --------------------------------------------------------------------------------
 

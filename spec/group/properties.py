@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spec.core import Claims, always, leads_to
-from spec.group import consumer, coordinator, scala, variants
-from spec.group.state import NAMES, Bounds, Owns, Phase, World, consumers
-from spec.messages import NO_GENERATION, GroupState
+from kspec.spec.core import Claims, always, leads_to
+from kspec.spec.group import consumer, coordinator, scala, variants
+from kspec.spec.group.state import NAMES, Bounds, Owns, Phase, World, consumers
+from kspec.spec.messages import NO_GENERATION, GroupState
 
 LEGAL = frozenset(
     (GroupState(before), GroupState(after))

@@ -7,9 +7,9 @@ group is not stored before it has assignments.
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, rule
-from spec.group import coordinator, faults
-from spec.group.state import (
+from kspec.spec.core import Step, evolve, rule
+from kspec.spec.group import coordinator, faults
+from kspec.spec.group.state import (
     MODEL_SETTINGS,
     Inbound,
     World,
@@ -19,7 +19,7 @@ from spec.group.state import (
     pending_ids,
     replacement_joins,
 )
-from spec.messages import SCALA, GroupState, Settings
+from kspec.spec.messages import SCALA, GroupState, Settings
 
 SCALA_SETTINGS = evolve(MODEL_SETTINGS, variant=SCALA)
 """The configuration of this model, for the Scala coordinator."""

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from spec.coordinator import DISCONNECTED, Group, Outcome
-from spec.core import bound, constant, evolve, replaced, tally
-from spec.messages import (
+from kspec.spec.coordinator import DISCONNECTED, Group, Outcome
+from kspec.spec.core import bound, constant, evolve, replaced, tally
+from kspec.spec.messages import (
     NO_GENERATION,
     NO_MEMBER_ID,
     Error,

@@ -5,11 +5,11 @@ Each fault replaces the rules that a later version repaired, and must fail.
 
 from __future__ import annotations
 
-from spec.coordinator.membership import join_new_member
-from spec.core import Step, Variant, Violated, limit, rule
-from spec.group import consumer, coordinator, faults, scala
-from spec.group.assignment import Assignments, Subscriptions, claims
-from spec.group.consumer import (
+from kspec.spec.coordinator.membership import join_new_member
+from kspec.spec.core import Step, Variant, Violated, limit, rule
+from kspec.spec.group import consumer, coordinator, faults, scala
+from kspec.spec.group.assignment import Assignments, Subscriptions, claims
+from kspec.spec.group.consumer import (
     ON_ERROR,
     can_join,
     cooperative_join,
@@ -19,7 +19,7 @@ from spec.group.consumer import (
     sync_in_generation,
     without_heartbeat_error,
 )
-from spec.group.coordinator import (
+from kspec.spec.group.coordinator import (
     accept_commit,
     accept_replacement,
     arrives,
@@ -30,7 +30,7 @@ from spec.group.coordinator import (
     with_id,
     within_bounds,
 )
-from spec.group.state import (
+from kspec.spec.group.state import (
     Inbound,
     Phase,
     World,
@@ -39,7 +39,7 @@ from spec.group.state import (
     join_of,
     replacement_joins,
 )
-from spec.messages import Error, GroupState
+from kspec.spec.messages import Error, GroupState
 
 # -- eager ------------------------------------------------------------------------------------
 

@@ -28,11 +28,13 @@ change in 4.5 is that of KAFKA-15591 (pull request 23234).
 
 from __future__ import annotations
 
-from spec.core import Model
-from spec.idempotence.liveness import LIVENESS
-from spec.idempotence.properties import ON_REQUEST, PROPERTIES
-from spec.idempotence.state import Bounds, Exchange, initial
-from spec.idempotence.variants import VARIANTS
+from kspec.spec.core import Model
+from kspec.spec.idempotence.baseline import BASELINE
+from kspec.spec.idempotence.liveness import LIVENESS
+from kspec.spec.idempotence.picture import picture
+from kspec.spec.idempotence.properties import ON_REQUEST, PROPERTIES
+from kspec.spec.idempotence.state import Bounds, Exchange, initial
+from kspec.spec.idempotence.variants import VARIANTS
 
 __all__ = ["IDEMPOTENCE", "Bounds", "Exchange"]
 
@@ -60,4 +62,6 @@ IDEMPOTENCE = Model(
         "a limited number of retries",
         "an earlier leader that is elected again while it still has requests",
     ),
+    baseline=BASELINE,
+    picture=picture,
 )

@@ -7,9 +7,9 @@ as in 2.4.0, or 0.11.0.0. From 1.0 to 2.0, batches in flight did not time out.
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, rule
-from spec.idempotence.failures import disconnected
-from spec.idempotence.leader import (
+from kspec.spec.core import Step, evolve, rule
+from kspec.spec.idempotence.failures import disconnected
+from kspec.spec.idempotence.leader import (
     arrived,
     is_duplicate,
     is_next,
@@ -18,7 +18,7 @@ from spec.idempotence.leader import (
     with_answer,
     with_appended,
 )
-from spec.idempotence.producer import (
+from kspec.spec.idempotence.producer import (
     expired,
     is_missing_before,
     received,
@@ -29,7 +29,7 @@ from spec.idempotence.producer import (
     with_retry,
     without_first,
 )
-from spec.idempotence.state import (
+from kspec.spec.idempotence.state import (
     Answer,
     Batch,
     Exchange,

@@ -6,10 +6,10 @@ The new leader has at least the acknowledged batches, since acks=all and no elec
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, appended, evolve, limit, rule
-from spec.idempotence.leader import next_request
-from spec.idempotence.producer import with_retry
-from spec.idempotence.state import Answer, Exchange, Phase, Request, Term, offsets, terms
+from kspec.spec.core import Guarded, Step, appended, evolve, limit, rule
+from kspec.spec.idempotence.leader import next_request
+from kspec.spec.idempotence.producer import with_retry
+from kspec.spec.idempotence.state import Answer, Exchange, Phase, Request, Term, offsets, terms
 
 
 def disconnected(s: Exchange, term: int) -> Guarded[tuple[Exchange, tuple[Request, ...]]]:

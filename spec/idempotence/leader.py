@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import attrs
 
-from spec.core import Guarded, Step, appended, evolve, limit, present, rule
-from spec.idempotence.state import Answer, Entry, Exchange, Request, Term, either, terms
+from kspec.spec.core import Guarded, Step, appended, evolve, limit, present, rule
+from kspec.spec.idempotence.state import Answer, Entry, Exchange, Request, Term, either, terms
 
 # -- producer state -------------------------------------------------------------------------------
 

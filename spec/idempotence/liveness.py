@@ -6,9 +6,9 @@ connections and elections are not: the property does not rely on them.
 
 from __future__ import annotations
 
-from spec.core import leads_to
-from spec.idempotence import before_kip_360, leader, producer, since_kip_360, without
-from spec.idempotence.state import Exchange
+from kspec.spec.core import leads_to
+from kspec.spec.idempotence import before_kip_360, leader, producer, since_kip_360, without
+from kspec.spec.idempotence.state import Exchange
 
 FAIR = (
     *(rule for rule in producer.RULES if rule is not producer.producer_expires_batch),

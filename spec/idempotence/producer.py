@@ -6,8 +6,8 @@ before it sends again, it resolves sequences and bumps its epoch (`Sender.runOnc
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, evolve, limit, present, rule
-from spec.idempotence.state import (
+from kspec.spec.core import Guarded, Step, evolve, limit, present, rule
+from kspec.spec.idempotence.state import (
     Answer,
     Batch,
     Exchange,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Claims, always
-from spec.idempotence.state import NO_SEQUENCE, Exchange, Identity, Phase
+from kspec.spec.core import Claims, always
+from kspec.spec.idempotence.state import NO_SEQUENCE, Exchange, Identity, Phase
 
 
 @always

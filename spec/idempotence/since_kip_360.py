@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Step, rule
-from spec.idempotence.leader import (
+from kspec.spec.core import Step, rule
+from kspec.spec.idempotence.leader import (
     arrived,
     is_duplicate,
     is_next,
@@ -12,8 +12,8 @@ from spec.idempotence.leader import (
     with_answer,
     with_appended,
 )
-from spec.idempotence.producer import received, with_retry, without_first
-from spec.idempotence.state import Answer, Exchange, Phase, Term, either, terms
+from kspec.spec.idempotence.producer import received, with_retry, without_first
+from kspec.spec.idempotence.state import Answer, Exchange, Phase, Term, either, terms
 
 # -- any number is accepted -----------------------------------------------------------------------
 

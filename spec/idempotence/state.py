@@ -8,7 +8,7 @@ from typing import Annotated, Any, NewType
 
 import attrs
 
-from spec.core import appended, bound, constant, evolve, replaced, tally
+from kspec.spec.core import appended, bound, constant, evolve, replaced, tally
 
 Term = NewType("Term", int)
 """The number of a leader: 0 is the first one, and each election begins another term."""

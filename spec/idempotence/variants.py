@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from spec.core import Variant, Violated
-from spec.idempotence import before_kip_360, failures, leader, producer, since_kip_360, without
+from kspec.spec.core import Variant, Violated
+from kspec.spec.idempotence import (
+    before_kip_360,
+    failures,
+    leader,
+    producer,
+    since_kip_360,
+    without,
+)
 
 FORGOTTEN = {"expirations": 1}
 """The brokers forget the producer once."""

@@ -5,10 +5,10 @@ Also the settings that idempotence relies on: retries, acks=all, and few request
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, evolve, limit, present, rule
-from spec.idempotence.failures import disconnected, elected
-from spec.idempotence.leader import arrived, with_appended
-from spec.idempotence.producer import (
+from kspec.spec.core import Guarded, Step, evolve, limit, present, rule
+from kspec.spec.idempotence.failures import disconnected, elected
+from kspec.spec.idempotence.leader import arrived, with_appended
+from kspec.spec.idempotence.producer import (
     expired,
     first_in_queue,
     has_room,
@@ -18,7 +18,7 @@ from spec.idempotence.producer import (
     with_failed,
     without_first,
 )
-from spec.idempotence.state import (
+from kspec.spec.idempotence.state import (
     NO_SEQUENCE,
     Answer,
     Exchange,

@@ -11,10 +11,12 @@ snapshots and retention.
 
 from __future__ import annotations
 
-from spec.core import Model
-from spec.log_recovery.properties import PROPERTIES, RecoveryCutsTornBatch
-from spec.log_recovery.state import Bounds, initial
-from spec.log_recovery.variants import VARIANTS
+from kspec.spec.core import Model
+from kspec.spec.log_recovery.baseline import BASELINE
+from kspec.spec.log_recovery.picture import picture
+from kspec.spec.log_recovery.properties import PROPERTIES, RecoveryCutsTornBatch
+from kspec.spec.log_recovery.state import Bounds, initial
+from kspec.spec.log_recovery.variants import VARIANTS
 
 LOG_RECOVERY = Model(
     name="log-recovery",
@@ -34,4 +36,6 @@ LOG_RECOVERY = Model(
         "lost or damaged checkpoints",
         "damage to flushed batches",
     ),
+    baseline=BASELINE,
+    picture=picture,
 )

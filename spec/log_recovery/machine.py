@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, limit, rule
-from spec.log_recovery.state import (
+from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.log_recovery.state import (
     SegmentFiles,
     Segments,
     StoredBatch,

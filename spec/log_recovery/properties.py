@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from spec.core import Claims, always, reachable
-from spec.log_recovery.state import StoredLog, batches, unflushed
+from kspec.spec.core import Claims, always, reachable
+from kspec.spec.log_recovery.state import StoredLog, batches, unflushed
 
 
 def place_of(offset: int) -> str:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from spec.core import Step, evolve, rule
-from spec.log_recovery.state import Memory, SegmentFiles, Segments, StoredBatch, StoredLog, holding
+from kspec.spec.core import Step, evolve, rule
+from kspec.spec.log_recovery.state import (
+    Memory,
+    SegmentFiles,
+    Segments,
+    StoredBatch,
+    StoredLog,
+    holding,
+)
 
 
 @rule(by="broker")

@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import attrs
 
-from spec.core import Guarded, bound, constant, evolve, replaced, tally
-from spec.leader_epochs import LeaderEpochs
-from spec.storage.indexes import OffsetPosition, offset_lookup
+from kspec.spec.core import Guarded, bound, constant, evolve, replaced, tally
+from kspec.spec.leader_epochs import LeaderEpochs
+from kspec.spec.storage.indexes import OffsetPosition, offset_lookup
 
 
 @attrs.frozen

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.core import Step, Variant, Violated, evolve, limit, rule
-from spec.log_recovery import machine, recovery, replica
-from spec.log_recovery.state import (
+from kspec.spec.core import Step, Variant, Violated, evolve, limit, rule
+from kspec.spec.log_recovery import machine, recovery, replica
+from kspec.spec.log_recovery.state import (
     Memory,
     SegmentFiles,
     Segments,

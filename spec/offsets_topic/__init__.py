@@ -14,10 +14,12 @@ The Kafka classes and methods named are those of Kafka 3.9 and 4.0: the coordina
 
 from __future__ import annotations
 
-from spec.core import Model
-from spec.offsets_topic.properties import PROPERTIES, TombstonesAreRemoved
-from spec.offsets_topic.state import Bounds, initial
-from spec.offsets_topic.variants import VARIANTS
+from kspec.spec.core import Model
+from kspec.spec.offsets_topic.baseline import BASELINE
+from kspec.spec.offsets_topic.picture import picture
+from kspec.spec.offsets_topic.properties import PROPERTIES, TombstonesAreRemoved
+from kspec.spec.offsets_topic.state import Bounds, initial
+from kspec.spec.offsets_topic.variants import VARIANTS
 
 OFFSETS_TOPIC = Model(
     name="offsets-topic",
@@ -37,4 +39,6 @@ OFFSETS_TOPIC = Model(
         "replication of the offsets topic",
         "transactional commits",
     ),
+    baseline=BASELINE,
+    picture=picture,
 )

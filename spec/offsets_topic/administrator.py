@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, limit, rule
-from spec.messages import GroupState
-from spec.offsets_topic.expiry import may_delete_offset
-from spec.offsets_topic.state import OffsetsTopic, group_exists, partitions, tombstone, topics
-from spec.vocabulary import TopicPartition
+from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.messages import GroupState
+from kspec.spec.offsets_topic.expiry import may_delete_offset
+from kspec.spec.offsets_topic.state import OffsetsTopic, group_exists, partitions, tombstone, topics
+from kspec.spec.vocabulary import TopicPartition
 
 
 @rule(by="administrator", partition=partitions)

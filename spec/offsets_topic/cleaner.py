@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, rule
-from spec.offsets_topic.records import LogEntry, compact, hides, without
-from spec.offsets_topic.state import Loading, OffsetsTopic, ends, tombstones
+from kspec.spec.core import Step, evolve, rule
+from kspec.spec.offsets_topic.records import LogEntry, compact, hides, without
+from kspec.spec.offsets_topic.state import Loading, OffsetsTopic, ends, tombstones
 
 
 @rule(by="log", end=ends)

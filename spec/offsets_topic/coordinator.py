@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from spec.core import Step, evolve, limit, replaced, rule
-from spec.offsets_topic.expiry import GroupStatus, expired, group_expires
-from spec.offsets_topic.records import LogEntry, next_entry
-from spec.offsets_topic.state import (
+from kspec.spec.core import Step, evolve, limit, replaced, rule
+from kspec.spec.offsets_topic.expiry import GroupStatus, expired, group_expires
+from kspec.spec.offsets_topic.records import LogEntry, next_entry
+from kspec.spec.offsets_topic.state import (
     Loading,
     OffsetsTopic,
     group_exists,
@@ -15,7 +15,7 @@ from spec.offsets_topic.state import (
     slot,
     tombstone,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 # -- expiry -----------------------------------------------------------------------------------
 

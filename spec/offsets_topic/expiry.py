@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from spec.messages import GroupMetadata, GroupState
-from spec.offsets_topic.records import LogEntry
-from spec.vocabulary import TopicPartition
+from kspec.spec.messages import GroupMetadata, GroupState
+from kspec.spec.offsets_topic.records import LogEntry
+from kspec.spec.vocabulary import TopicPartition
 
 CONSUMER = "consumer"
 """The protocol type of consumer groups, whose subscriptions the coordinator can read."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, limit, rule
-from spec.messages import GroupState
-from spec.offsets_topic.expiry import CONSUMER, GroupStatus
-from spec.offsets_topic.state import (
+from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.messages import GroupState
+from kspec.spec.offsets_topic.expiry import CONSUMER, GroupStatus
+from kspec.spec.offsets_topic.state import (
     OffsetsTopic,
     commit,
     metadata,
     partitions,
     subscriptions,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 # -- rebalances -------------------------------------------------------------------------------
 

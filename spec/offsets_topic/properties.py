@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from spec.core import Claims, always, reachable
-from spec.messages import GroupState
-from spec.offsets_topic.expiry import status_of
-from spec.offsets_topic.records import read
-from spec.offsets_topic.state import GROUP, Loaded, OffsetsTopic, as_written, partitions
-from spec.vocabulary import TopicPartition
+from kspec.spec.core import Claims, always, reachable
+from kspec.spec.messages import GroupState
+from kspec.spec.offsets_topic.expiry import status_of
+from kspec.spec.offsets_topic.records import read
+from kspec.spec.offsets_topic.state import GROUP, Loaded, OffsetsTopic, as_written, partitions
+from kspec.spec.vocabulary import TopicPartition
 
 
 def place_of(partition: TopicPartition | None) -> str:

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 import attrs
 
-from spec.messages import GroupMetadata, Offset, OffsetsTopicRecord
-from spec.vocabulary import TopicPartition
+from kspec.spec.messages import GroupMetadata, Offset, OffsetsTopicRecord
+from kspec.spec.vocabulary import TopicPartition
 
 Key: TypeAlias = tuple[str, TopicPartition | None]
 """A group, and a partition whose offset it committed; None stands for the group itself."""

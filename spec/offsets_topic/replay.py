@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import attrs
 
-from spec.offsets_topic.records import Latest, LogEntry, apply
+from kspec.spec.offsets_topic.records import Latest, LogEntry, apply
 
 
 @attrs.frozen

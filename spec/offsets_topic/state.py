@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from spec.core import Step, appended, bound, constant, evolve, replaced
-from spec.messages import GroupMetadata, GroupState, Offset, OffsetsTopicRecord, StoredMember
-from spec.offsets_topic.expiry import CONSUMER, GroupStatus, status_of
-from spec.offsets_topic.records import Latest, LogEntry, OffsetsLog
-from spec.vocabulary import TopicPartition
+from kspec.spec.core import Step, appended, bound, constant, evolve, replaced
+from kspec.spec.messages import GroupMetadata, GroupState, Offset, OffsetsTopicRecord, StoredMember
+from kspec.spec.offsets_topic.expiry import CONSUMER, GroupStatus, status_of
+from kspec.spec.offsets_topic.records import Latest, LogEntry, OffsetsLog
+from kspec.spec.vocabulary import TopicPartition
 
 GROUP = "g"
 """The one group of this model."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from spec.core import Step, Variant, Violated, evolve, limit, rule
-from spec.messages import GroupState
-from spec.offsets_topic import administrator, cleaner, coordinator, group
-from spec.offsets_topic.expiry import CONSUMER, GroupStatus, expired, group_expires
-from spec.offsets_topic.records import LogEntry, hides, without
-from spec.offsets_topic.state import OffsetsTopic, group_exists, tombstone, tombstones
+from kspec.spec.core import Step, Variant, Violated, evolve, limit, rule
+from kspec.spec.messages import GroupState
+from kspec.spec.offsets_topic import administrator, cleaner, coordinator, group
+from kspec.spec.offsets_topic.expiry import CONSUMER, GroupStatus, expired, group_expires
+from kspec.spec.offsets_topic.records import LogEntry, hides, without
+from kspec.spec.offsets_topic.state import OffsetsTopic, group_exists, tombstone, tombstones
 
 KIP_211 = Variant(
     "kip-211",

@@ -46,13 +46,15 @@ another release is named.
 
 from __future__ import annotations
 
-from spec.core import Model, evolve
-from spec.partition.by_message import VARIANTS as BY_MESSAGE
-from spec.partition.by_message import MessageBounds
-from spec.partition.liveness import LIVENESS
-from spec.partition.properties import ON_REQUEST, PROPERTIES
-from spec.partition.state import Bounds, Broker, Cluster, Replica, initial
-from spec.partition.versions import VARIANTS
+from kspec.spec.core import Baseline, Model, evolve
+from kspec.spec.partition.baseline import BASELINE
+from kspec.spec.partition.by_message import VARIANTS as BY_MESSAGE
+from kspec.spec.partition.by_message import MessageBounds
+from kspec.spec.partition.liveness import LIVENESS
+from kspec.spec.partition.picture import picture
+from kspec.spec.partition.properties import ON_REQUEST, PROPERTIES
+from kspec.spec.partition.state import Bounds, Broker, Cluster, Replica, initial
+from kspec.spec.partition.versions import VARIANTS
 
 __all__ = ["MESSAGES", "PARTITION", "Bounds", "Broker", "Cluster", "Replica"]
 
@@ -78,6 +80,8 @@ PARTITION = Model(
         "failures of the controller",
         "clocks",
     ),
+    baseline=BASELINE,
+    picture=picture,
 )
 
 MESSAGES = evolve(
@@ -89,6 +93,7 @@ MESSAGES = evolve(
     ),
     bounds=MessageBounds,
     on_request=ON_REQUEST,
+    baseline=Baseline(),
     variants=BY_MESSAGE,
     default_variant="kafka-2.1",
 )

@@ -7,9 +7,9 @@ it is answered; a late response has the effect that it would have had at once.
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, evolve, limit, present, rule
-from spec.leader_epochs import EpochEnd, truncation_for
-from spec.partition.leader import (
+from kspec.spec.core import Guarded, Step, evolve, limit, present, rule
+from kspec.spec.leader_epochs import EpochEnd, truncation_for
+from kspec.spec.partition.leader import (
     counted_alone,
     decision_for,
     fetched,
@@ -19,7 +19,7 @@ from spec.partition.leader import (
     with_advanced_hw,
     with_taken,
 )
-from spec.partition.state import Broker, Cluster, Leadership, brokers, epochs
+from kspec.spec.partition.state import Broker, Cluster, Leadership, brokers, epochs
 
 # -- divergence -----------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 import attrs
 
-from spec.core import Rule, Violated, bound, evolve
-from spec.partition import alter_partition, failures, follower, leader, messages, versions
-from spec.partition.state import Bounds, Cluster
+from kspec.spec.core import Rule, Violated, bound, evolve
+from kspec.spec.partition import alter_partition, failures, follower, leader, messages, versions
+from kspec.spec.partition.state import Bounds, Cluster
 
 
 @attrs.frozen

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, evolve, limit, rule
-from spec.partition.state import NO_BROKER, Broker, Cluster, brokers, successors
+from kspec.spec.core import Guarded, Step, evolve, limit, rule
+from kspec.spec.partition.state import NO_BROKER, Broker, Cluster, brokers, successors
 
 
 @rule(by="controller", broker=brokers, successor=successors)

@@ -7,11 +7,11 @@ replicas, and the ISR may become empty. Each rule follows `PartitionChangeBuilde
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, rule
-from spec.partition.alter_partition import proposal
-from spec.partition.controller import fenced
-from spec.partition.kraft import eligible, min_isr, restarted_with_new_epoch
-from spec.partition.state import NO_BROKER, Broker, Cluster, brokers, offsets, successors
+from kspec.spec.core import Step, evolve, rule
+from kspec.spec.partition.alter_partition import proposal
+from kspec.spec.partition.controller import fenced
+from kspec.spec.partition.kraft import eligible, min_isr, restarted_with_new_epoch
+from kspec.spec.partition.state import NO_BROKER, Broker, Cluster, brokers, offsets, successors
 
 # -- changes of the ISR ---------------------------------------------------------------------------
 

@@ -9,11 +9,11 @@ several records, has more choices here.
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, evolve, limit, replaced, rule
-from spec.leader_epochs import LeaderEpochs
-from spec.log import Log
-from spec.partition.controller import with_unfenced
-from spec.partition.state import (
+from kspec.spec.core import Guarded, Step, evolve, limit, replaced, rule
+from kspec.spec.leader_epochs import LeaderEpochs
+from kspec.spec.log import Log
+from kspec.spec.partition.controller import with_unfenced
+from kspec.spec.partition.state import (
     NO_BROKER,
     NO_EPOCH,
     Broker,

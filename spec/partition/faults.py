@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.core import Step, rule
-from spec.leader_epochs import UNDEFINED, EpochEnd, truncation_for
-from spec.partition.alter_partition import (
+from kspec.spec.core import Step, rule
+from kspec.spec.leader_epochs import UNDEFINED, EpochEnd, truncation_for
+from kspec.spec.partition.alter_partition import (
     agreeing_requests,
     divergence,
     isr_changed,
@@ -12,12 +12,12 @@ from spec.partition.alter_partition import (
     proposal,
     with_proposed_isr,
 )
-from spec.partition.elr import with_new_isr
-from spec.partition.follower import answers, with_truncation
-from spec.partition.kraft import min_isr
-from spec.partition.leader import counted_alone, fetched, led, requests, with_counted_fetch
-from spec.partition.state import UNKNOWN, Broker, Cluster, brokers, epochs
-from spec.partition.unfenced import joins_isr_at_hw
+from kspec.spec.partition.elr import with_new_isr
+from kspec.spec.partition.follower import answers, with_truncation
+from kspec.spec.partition.kraft import min_isr
+from kspec.spec.partition.leader import counted_alone, fetched, led, requests, with_counted_fetch
+from kspec.spec.partition.state import UNKNOWN, Broker, Cluster, brokers, epochs
+from kspec.spec.partition.unfenced import joins_isr_at_hw
 
 # -- KIP-279 --------------------------------------------------------------------------------------
 

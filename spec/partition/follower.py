@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, rule
-from spec.leader_epochs import UNDEFINED, EpochEnd, truncation_for
-from spec.partition.leader import decision_for, with_taken
-from spec.partition.state import Broker, Cluster, brokers, epochs
+from kspec.spec.core import Guarded, Step, rule
+from kspec.spec.leader_epochs import UNDEFINED, EpochEnd, truncation_for
+from kspec.spec.partition.leader import decision_for, with_taken
+from kspec.spec.partition.state import Broker, Cluster, brokers, epochs
 
 
 @rule(by="follower", broker=brokers, epoch=epochs)

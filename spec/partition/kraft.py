@@ -7,18 +7,24 @@ min.insync.replicas, or than the number of replicas if that is less.
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, evolve, rule
-from spec.partition.alter_partition import (
+from kspec.spec.core import Guarded, Step, evolve, rule
+from kspec.spec.partition.alter_partition import (
     agreeing_requests,
     isr_changed,
     joins_by_proposal,
     proposal,
     with_proposed_isr,
 )
-from spec.partition.controller import fenced, may_lead, with_elected, with_unfenced
-from spec.partition.failures import restarted
-from spec.partition.leader import appended_record, counted_alone, fetched, led, with_advanced_hw
-from spec.partition.state import Broker, Cluster, brokers, epochs, offsets, successors
+from kspec.spec.partition.controller import fenced, may_lead, with_elected, with_unfenced
+from kspec.spec.partition.failures import restarted
+from kspec.spec.partition.leader import (
+    appended_record,
+    counted_alone,
+    fetched,
+    led,
+    with_advanced_hw,
+)
+from kspec.spec.partition.state import Broker, Cluster, brokers, epochs, offsets, successors
 
 
 def min_isr(s: Cluster) -> int:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from spec.core import Guarded, Step, appended, evolve, limit, present, replaced, rule
-from spec.log import Log, Record
-from spec.partition.state import (
+from kspec.spec.core import Guarded, Step, appended, evolve, limit, present, replaced, rule
+from kspec.spec.log import Log, Record
+from kspec.spec.partition.state import (
     ALL,
     UNKNOWN,
     Broker,

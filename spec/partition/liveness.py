@@ -8,9 +8,9 @@ property waits for them, and a behaviour may stop without them.
 
 from __future__ import annotations
 
-from spec.core import leads_to
-from spec.partition import alter_partition, elr, faults, follower, kraft, leader, unfenced
-from spec.partition.state import Broker, Cluster, brokers
+from kspec.spec.core import leads_to
+from kspec.spec.partition import alter_partition, elr, faults, follower, kraft, leader, unfenced
+from kspec.spec.partition.state import Broker, Cluster, brokers
 
 FAIR = (
     unfenced.broker_becomes_leader_without_epoch_entry,

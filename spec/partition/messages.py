@@ -16,13 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from spec.core import Guarded, Step, evolve, present, replaced, rule
-from spec.leader_epochs import EpochEnd, truncation_for
-from spec.log import Log
-from spec.partition.alter_partition import with_proposed_isr
-from spec.partition.failures import broker_crashes, broker_loses_disk, broker_loses_power
-from spec.partition.leader import can_write_isr, with_advanced_hw, with_written_isr
-from spec.partition.state import (
+from kspec.spec.core import Guarded, Step, evolve, present, replaced, rule
+from kspec.spec.leader_epochs import EpochEnd, truncation_for
+from kspec.spec.log import Log
+from kspec.spec.partition.alter_partition import with_proposed_isr
+from kspec.spec.partition.failures import broker_crashes, broker_loses_disk, broker_loses_power
+from kspec.spec.partition.leader import can_write_isr, with_advanced_hw, with_written_isr
+from kspec.spec.partition.state import (
     NO_BROKER,
     NO_EPOCH,
     Broker,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Claims, always
-from spec.partition.state import ALL, NO_BROKER, Cluster, brokers
+from kspec.spec.core import Claims, always
+from kspec.spec.partition.state import ALL, NO_BROKER, Cluster, brokers
 
 
 @always(leader=brokers)

@@ -7,9 +7,9 @@ from typing import Annotated, Any, NewType
 
 import attrs
 
-from spec.core import appended, bound, constant, evolve, replaced, tally
-from spec.leader_epochs import EpochEnd, LeaderEpochs
-from spec.log import Log, Record
+from kspec.spec.core import appended, bound, constant, evolve, replaced, tally
+from kspec.spec.leader_epochs import EpochEnd, LeaderEpochs
+from kspec.spec.log import Log, Record
 
 Broker = NewType("Broker", int)
 """A broker's id. Each broker has one replica of the partition."""

@@ -5,15 +5,15 @@ Classes and methods are named as in 0.10.2.1, 0.11.0.0 and 2.0.0.
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, rule
-from spec.leader_epochs import (
+from kspec.spec.core import Guarded, Step, rule
+from kspec.spec.leader_epochs import (
     NOWHERE,
     UNDEFINED,
     EpochEnd,
     LeaderEpochs,
 )
-from spec.partition.follower import asks, with_truncation
-from spec.partition.leader import (
+from kspec.spec.partition.follower import asks, with_truncation
+from kspec.spec.partition.leader import (
     can_write_isr,
     counted_alone,
     decision_for,
@@ -24,7 +24,7 @@ from spec.partition.leader import (
     with_led,
     with_taken,
 )
-from spec.partition.state import Broker, Cluster, brokers, epochs
+from kspec.spec.partition.state import Broker, Cluster, brokers, epochs
 
 # -- leader ---------------------------------------------------------------------------------------
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Variant, Violated
-from spec.partition import (
+from kspec.spec.core import Variant, Violated
+from kspec.spec.partition import (
     alter_partition,
     controller,
     elr,

@@ -6,7 +6,7 @@ more: their batches fill while they wait (KAFKA-10888). With
 `partitioner.adaptive.partitioning.enable`, a partition with a shorter queue is even chosen more
 often, in proportion.
 
-    >>> from spec.producer.partitioners import Topic
+    >>> from kspec.spec.producer.partitioners import Topic
     >>> queues = [Queue(0, batches=0), Queue(1, batches=3), Queue(2, batches=1)]
     >>> load = partition_load(queues, partitions=3)
     >>> load.cumulative
@@ -25,8 +25,8 @@ from itertools import accumulate, pairwise
 
 import attrs
 
-from spec.core import SpecError
-from spec.producer.partitioners import Topic, pick, to_positive
+from kspec.spec.core import SpecError
+from kspec.spec.producer.partitioners import Topic, pick, to_positive
 
 # -- when the partition changes ---------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 Each release has one record of rules, derived from another by naming what differs.
 
-    >>> from spec.producer.broker_rules import rules_of
+    >>> from kspec.spec.producer.broker_rules import rules_of
     >>> rules_of("2.3.1").without_state
     <ProducerError.UNKNOWN_PRODUCER_ID: 'UNKNOWN_PRODUCER_ID'>
     >>> print(rules_of("3.9").since, rules_of("3.9").without_state)
@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import attrs
 
-from spec.core import SpecError
-from spec.producer.releases import parse_release
-from spec.vocabulary import ProducerError
+from kspec.spec.core import SpecError
+from kspec.spec.producer.releases import parse_release
+from kspec.spec.vocabulary import ProducerError
 
 
 @attrs.frozen

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import attrs
 
-from spec.producer.broker_rules import LATEST, BrokerRules
+from kspec.spec.producer.broker_rules import LATEST, BrokerRules
 
 NO_EPOCH = -1
 """The epoch of an unknown producer, or of a coordinator before its first marker."""

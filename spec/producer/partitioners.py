@@ -18,8 +18,8 @@ from collections.abc import Collection, Iterable
 
 import attrs
 
-from spec.core import SpecError
-from spec.producer.releases import Release
+from kspec.spec.core import SpecError
+from kspec.spec.producer.releases import Release
 
 
 @attrs.frozen

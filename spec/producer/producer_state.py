@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 import attrs
 
-from spec.producer.broker_rules import LATEST, BrokerRules
-from spec.producer.entries import (
+from kspec.spec.producer.broker_rules import LATEST, BrokerRules
+from kspec.spec.producer.entries import (
     CompletedTransaction,
     DataBatch,
     EndMarker,
@@ -23,8 +23,8 @@ from spec.producer.entries import (
     Transaction,
     Verification,
 )
-from spec.producer.sequences import Append, Check
-from spec.vocabulary import AppendOrigin, ProducerError
+from kspec.spec.producer.sequences import Append, Check
+from kspec.spec.vocabulary import AppendOrigin, ProducerError
 
 EXPIRATION = 86_400_000
 """producer.id.expiration.ms: a day. Before 3.5, transactional.id.expiration.ms: a week."""

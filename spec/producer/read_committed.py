@@ -5,8 +5,8 @@ With `read_uncommitted` (the default) it delivers every record but the markers. 
 transactions in its range; from the first offset of one to its abort marker, the consumer drops the
 transactional batches of its producer.
 
-    >>> from spec.producer.entries import DataBatch, EndMarker
-    >>> from spec.producer.read_committed import deliver
+    >>> from kspec.spec.producer.entries import DataBatch, EndMarker
+    >>> from kspec.spec.producer.read_committed import deliver
     >>> log = (
     ...     DataBatch(7, 0, 0, 1, 0, 1, is_transactional=True),
     ...     DataBatch(8, 0, 0, 0, 2, 2),
@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from spec.producer.entries import Batch, DataBatch, EndMarker
+from kspec.spec.producer.entries import Batch, DataBatch, EndMarker
 
 
 class Delivery(NamedTuple):

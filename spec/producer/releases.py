@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from spec.core import SpecError
-from spec.java import INT_MAX
+from kspec.spec.core import SpecError
+from kspec.spec.java import INT_MAX
 
 Release: TypeAlias = tuple[int, ...]
 """A release with its patch number, such as (3, 0, 1) or (0, 11, 0, 3)."""

@@ -4,8 +4,8 @@ Each batch of an idempotent producer has a producer id, an epoch, and consecutiv
 The leader accepts the batch that follows the last one, and recognises a repetition of the last
 five (`ProducerEntry.duplicate_of`); any other sequence number means that a batch is missing.
 
-    >>> from spec.producer.entries import BatchMetadata, DataBatch, ProducerEntry
-    >>> from spec.producer.sequences import Append, rejection
+    >>> from kspec.spec.producer.entries import BatchMetadata, DataBatch, ProducerEntry
+    >>> from kspec.spec.producer.sequences import Append, rejection
     >>> last = BatchMetadata(last_sequence=2, last_offset=12, offset_delta=2, timestamp=0)
     >>> known = ProducerEntry(7, epoch=0, batches=(last,))
     >>> print(rejection(Append(known), DataBatch(7, 0, 4, 4, first_offset=13, last_offset=13)))
@@ -23,8 +23,8 @@ from typing import NamedTuple
 
 import attrs
 
-from spec.producer.broker_rules import LATEST, BrokerRules
-from spec.producer.entries import (
+from kspec.spec.producer.broker_rules import LATEST, BrokerRules
+from kspec.spec.producer.entries import (
     LAST_EPOCH,
     LAST_SEQUENCE,
     NO_EPOCH,
@@ -38,7 +38,7 @@ from spec.producer.entries import (
     Transaction,
     Verification,
 )
-from spec.vocabulary import AppendOrigin, ProducerError
+from kspec.spec.vocabulary import AppendOrigin, ProducerError
 
 OUT_OF_ORDER = ProducerError.OUT_OF_ORDER_SEQUENCE_NUMBER
 

@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import attrs
 
-from spec.durability import ALL
-from spec.java import INT_MAX
-from spec.producer.releases import Release
+from kspec.spec.durability import ALL
+from kspec.spec.java import INT_MAX
+from kspec.spec.producer.releases import Release
 
 ACKS = "acks"
 RETRIES = "retries"

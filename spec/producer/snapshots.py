@@ -16,9 +16,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 
-from spec.core import SpecError
-from spec.producer.entries import NO_SEQUENCE, BatchMetadata, ProducerEntry
-from spec.storage.checksum import crc32c
+from kspec.spec.core import SpecError
+from kspec.spec.producer.entries import NO_SEQUENCE, BatchMetadata, ProducerEntry
+from kspec.spec.storage.checksum import crc32c
 
 VERSION = 1
 """The only version of the file."""

@@ -6,9 +6,9 @@ transaction begins: below this offset, the LSO, everything is decided, and a `re
 stops there. What was aborted stays in the log; the fetch names the aborted transactions in its
 range, and the consumer leaves out their records (`spec.producer.read_committed`).
 
-    >>> from spec.producer.entries import DataBatch, EndMarker
-    >>> from spec.producer.producer_state import ProducerState
-    >>> from spec.producer.stable_offset import TransactionLog
+    >>> from kspec.spec.producer.entries import DataBatch, EndMarker
+    >>> from kspec.spec.producer.producer_state import ProducerState
+    >>> from kspec.spec.producer.stable_offset import TransactionLog
     >>> state, guard = ProducerState().start_verification(producer=7, sequence=0, epoch=0)
     >>> log = TransactionLog(state=state)
     >>> log = log.append(DataBatch(7, 0, 0, 1, 0, 1, is_transactional=True), guard=guard).log
@@ -29,11 +29,11 @@ from collections.abc import Callable
 
 import attrs
 
-from spec.producer.broker_rules import LATEST, BrokerRules
-from spec.producer.entries import Batch, DataBatch, EndMarker
-from spec.producer.producer_state import ProducerState
-from spec.producer.sequences import Check, rejection
-from spec.vocabulary import AppendOrigin
+from kspec.spec.producer.broker_rules import LATEST, BrokerRules
+from kspec.spec.producer.entries import Batch, DataBatch, EndMarker
+from kspec.spec.producer.producer_state import ProducerState
+from kspec.spec.producer.sequences import Check, rejection
+from kspec.spec.vocabulary import AppendOrigin
 
 
 @attrs.frozen

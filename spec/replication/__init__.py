@@ -31,10 +31,12 @@ where another release is meant, it is named.
 
 from __future__ import annotations
 
-from spec.core import Model
-from spec.replication.liveness import LIVENESS
-from spec.replication.properties import LeaderInIsr, StrongIsr, WeakIsr
-from spec.replication.state import (
+from kspec.spec.core import Model
+from kspec.spec.replication.baseline import BASELINE
+from kspec.spec.replication.liveness import LIVENESS
+from kspec.spec.replication.picture import picture
+from kspec.spec.replication.properties import LeaderInIsr, StrongIsr, WeakIsr
+from kspec.spec.replication.state import (
     Bounds,
     Broker,
     Cluster,
@@ -44,7 +46,7 @@ from spec.replication.state import (
     initial,
     no_leader_can_be_elected,
 )
-from spec.replication.variants import VARIANTS
+from kspec.spec.replication.variants import VARIANTS
 
 __all__ = ["REPLICATION", "Bounds", "Broker", "Cluster", "LeaderAndIsr", "View"]
 
@@ -73,4 +75,6 @@ REPLICATION = Model(
         "transactions",
         "clocks",
     ),
+    baseline=BASELINE,
+    picture=picture,
 )

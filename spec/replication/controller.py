@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Step, limit, rule
-from spec.replication.state import NO_LEADER, Broker, Cluster, brokers
+from kspec.spec.core import Step, limit, rule
+from kspec.spec.replication.state import NO_LEADER, Broker, Cluster, brokers
 
 
 @rule(by="controller", broker=brokers)

@@ -7,11 +7,11 @@ Kip320FirstTry in the TLA+ family.
 
 from __future__ import annotations
 
-from spec.core import Step, limit, present, rule
-from spec.replication.leader import hw_has_reached_epoch
-from spec.replication.state import NO_LEADER, Broker, Cluster, LeaderAndIsr, brokers, requests
-from spec.replication.truncation import end_of_agreement
-from spec.watermarks import follower_hw
+from kspec.spec.core import Step, limit, present, rule
+from kspec.spec.replication.leader import hw_has_reached_epoch
+from kspec.spec.replication.state import NO_LEADER, Broker, Cluster, LeaderAndIsr, brokers, requests
+from kspec.spec.replication.truncation import end_of_agreement
+from kspec.spec.watermarks import follower_hw
 
 
 def caught_up(s: Cluster, leader: int, follower: int, offset: int) -> bool:

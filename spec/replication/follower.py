@@ -7,10 +7,10 @@ FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH. The earlier variants replace these 
 
 from __future__ import annotations
 
-from spec.core import Step, present, rule
-from spec.replication.state import NO_LEADER, Cluster, LeaderAndIsr, brokers, requests
-from spec.replication.truncation import end_of_agreement
-from spec.watermarks import follower_hw
+from kspec.spec.core import Step, present, rule
+from kspec.spec.replication.state import NO_LEADER, Cluster, LeaderAndIsr, brokers, requests
+from kspec.spec.replication.truncation import end_of_agreement
+from kspec.spec.watermarks import follower_hw
 
 
 @rule(by="follower", follower=brokers, request=requests)

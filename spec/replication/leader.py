@@ -6,9 +6,9 @@ The rules that compare leader epochs are those of KIP-320. The earlier variants 
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, limit, rule
-from spec.log import Record
-from spec.replication.state import NO_LEADER, Broker, Cluster, LeaderAndIsr, brokers, requests
+from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.log import Record
+from kspec.spec.replication.state import NO_LEADER, Broker, Cluster, LeaderAndIsr, brokers, requests
 
 # -- in every variant ---------------------------------------------------------------------------
 

@@ -7,9 +7,9 @@ are not fair: no property waits for them, and a behaviour may stop without them.
 
 from __future__ import annotations
 
-from spec.core import leads_to
-from spec.replication import first_try, follower, leader, unfenced
-from spec.replication.state import NO_LEADER, Cluster
+from kspec.spec.core import leads_to
+from kspec.spec.replication import first_try, follower, leader, unfenced
+from kspec.spec.replication.state import NO_LEADER, Cluster
 
 FAIR = (
     leader.broker_becomes_leader,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Claims, always
-from spec.replication.state import NO_LEADER, Cluster, brokers
+from kspec.spec.core import Claims, always
+from kspec.spec.replication.state import NO_LEADER, Cluster, brokers
 
 
 def copy_at(offset: int, broker: int) -> str:

@@ -12,9 +12,9 @@ from typing import Annotated, Any, NewType
 
 import attrs
 
-from spec.core import appended, bound, constant, evolve, replaced
-from spec.log import Log
-from spec.watermarks import follower_hw
+from kspec.spec.core import appended, bound, constant, evolve, replaced
+from kspec.spec.log import Log
+from kspec.spec.watermarks import follower_hw
 
 Broker = NewType("Broker", int)
 """A broker's id. No rule depends on which broker has which id: brokers are interchangeable."""

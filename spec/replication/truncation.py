@@ -6,7 +6,7 @@ offsets; tests hold the two together.
 
 from __future__ import annotations
 
-from spec.replication.state import Cluster
+from kspec.spec.replication.state import Cluster
 
 
 def own_high_watermark(s: Cluster, leader: int, follower: int) -> int:

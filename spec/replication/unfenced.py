@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spec.core import Rule, Step, limit, present, rule
-from spec.replication.state import NO_LEADER, Broker, Cluster, LeaderAndIsr, brokers, requests
-from spec.replication.truncation import own_high_watermark
-from spec.watermarks import follower_hw
+from kspec.spec.core import Rule, Step, limit, present, rule
+from kspec.spec.replication.state import NO_LEADER, Broker, Cluster, LeaderAndIsr, brokers, requests
+from kspec.spec.replication.truncation import own_high_watermark
+from kspec.spec.watermarks import follower_hw
 
 
 def caught_up(s: Cluster, leader: int, follower: int, offset: int) -> bool:

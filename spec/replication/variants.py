@@ -6,12 +6,12 @@ from its parent here, say in `why` what the parent gets wrong, and in `violates`
 
 from __future__ import annotations
 
-from spec.core import Variant, Violated
-from spec.replication import first_try, follower, leader, unfenced
-from spec.replication.controller import controller_elects_leader, controller_shrinks_isr
-from spec.replication.leader import broker_becomes_leader, leader_appends
-from spec.replication.truncation import end_of_agreement, end_of_last_epoch
-from spec.replication.unfenced import become_follower_truncating_to
+from kspec.spec.core import Variant, Violated
+from kspec.spec.replication import first_try, follower, leader, unfenced
+from kspec.spec.replication.controller import controller_elects_leader, controller_shrinks_isr
+from kspec.spec.replication.leader import broker_becomes_leader, leader_appends
+from kspec.spec.replication.truncation import end_of_agreement, end_of_last_epoch
+from kspec.spec.replication.unfenced import become_follower_truncating_to
 
 TRUNCATE_TO_HW = Variant(
     name="truncate-to-hw",

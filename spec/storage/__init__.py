@@ -1,6 +1,6 @@
 """Logs on disk: the bytes of records and of the files beside them, and the rules of a log's parts.
 
-The bytes, which `impl.storage` reads and writes fast:
+The bytes, which `kspec.impl.storage` reads and writes fast:
 
 - `varint`, `checksum`, `compression`: the parts of a batch.
 - `record_batch`: batches of format 2, read and written.

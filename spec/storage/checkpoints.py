@@ -28,10 +28,10 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from spec.leader_epochs import EpochEntry
-from spec.storage.schema import ZERO_UUID, uuid_bytes, uuid_text
-from spec.storage.varint import Malformed
-from spec.vocabulary import TopicPartition
+from kspec.spec.leader_epochs import EpochEntry
+from kspec.spec.storage.schema import ZERO_UUID, uuid_bytes, uuid_text
+from kspec.spec.storage.varint import Malformed
+from kspec.spec.vocabulary import TopicPartition
 
 VERSION = 0
 """The version of every checkpoint."""

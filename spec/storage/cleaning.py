@@ -14,8 +14,12 @@ from typing import NamedTuple
 
 import attrs
 
-from spec.storage.indexes import GREATEST_RELATIVE_OFFSET, OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
-from spec.storage.segments import Segment, SegmentSettings
+from kspec.spec.storage.indexes import (
+    GREATEST_RELATIVE_OFFSET,
+    OFFSET_ENTRY_BYTES,
+    TIME_ENTRY_BYTES,
+)
+from kspec.spec.storage.segments import Segment, SegmentSettings
 
 
 @attrs.frozen

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import attrs
 
-from spec.storage.batches import NO_PRODUCER, Batch, Content, Marker, StoredRecord
+from kspec.spec.storage.batches import NO_PRODUCER, Batch, Content, Marker, StoredRecord
 
 # -- transactions ---------------------------------------------------------------------------------
 

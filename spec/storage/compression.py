@@ -22,7 +22,7 @@ import zlib
 from enum import IntEnum
 from types import ModuleType
 
-from spec.storage.varint import Malformed, read_unsigned
+from kspec.spec.storage.varint import Malformed, read_unsigned
 
 MOST_BYTES = 2**27
 """The most bytes to which the records of a batch are decompressed, where nothing else is said.

@@ -10,8 +10,8 @@ Kafka: `ConsumerProtocol`, `ConsumerProtocolSubscription`, `ConsumerProtocolAssi
 
 from __future__ import annotations
 
-from spec.storage.schema import NUMBERS, Field, Schema, read_message, write_message
-from spec.storage.varint import Malformed
+from kspec.spec.storage.schema import NUMBERS, Field, Schema, read_message, write_message
+from kspec.spec.storage.varint import Malformed
 
 CONSUMER = "consumer"
 """The protocol type of groups whose members use these formats."""

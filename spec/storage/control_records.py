@@ -14,8 +14,8 @@ from enum import IntEnum
 
 import attrs
 
-from spec.storage.record_batch import Record
-from spec.storage.varint import Malformed
+from kspec.spec.storage.record_batch import Record
+from kspec.spec.storage.varint import Malformed
 
 
 class ControlType(IntEnum):

@@ -21,9 +21,9 @@ from collections.abc import Mapping
 
 import attrs
 
-from spec.storage.schema import NUMBERS, ZERO_UUID, Field, Message, Schema, read_message
-from spec.storage.schema import write_message as write_fields
-from spec.storage.varint import Malformed
+from kspec.spec.storage.schema import NUMBERS, ZERO_UUID, Field, Message, Schema, read_message
+from kspec.spec.storage.schema import write_message as write_fields
+from kspec.spec.storage.varint import Malformed
 
 
 @attrs.frozen

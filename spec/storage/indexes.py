@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import attrs
 
-from spec.storage.batches import NO_TIMESTAMP
+from kspec.spec.storage.batches import NO_TIMESTAMP
 
 OFFSET_ENTRY_BYTES = 8
 """A relative offset and a position, of 4 bytes each."""

@@ -14,9 +14,9 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from spec.storage.coordinator_records import CoordinatorRecord, RecordType
-from spec.storage.schema import NUMBERS, Field, Message, Schema
-from spec.storage.varint import Malformed
+from kspec.spec.storage.coordinator_records import CoordinatorRecord, RecordType
+from kspec.spec.storage.schema import NUMBERS, Field, Message, Schema
+from kspec.spec.storage.varint import Malformed
 
 RANGES = {
     name: (0 if name.startswith("u") else -(2 ** (form.size * 8 - 1)), 2 ** (form.size * 8) - 1)

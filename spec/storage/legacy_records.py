@@ -26,10 +26,10 @@ import zlib
 
 import attrs
 
-from spec.storage.batches import NO_TIMESTAMP
-from spec.storage.compression import MOST_BYTES, Codec, decompress
-from spec.storage.record_batch import LOG_APPEND_TIME, LOG_OVERHEAD
-from spec.storage.varint import Malformed
+from kspec.spec.storage.batches import NO_TIMESTAMP
+from kspec.spec.storage.compression import MOST_BYTES, Codec, decompress
+from kspec.spec.storage.record_batch import LOG_APPEND_TIME, LOG_OVERHEAD
+from kspec.spec.storage.varint import Malformed
 
 _START = struct.Struct(">qiIbb")
 _LONG = struct.Struct(">q")

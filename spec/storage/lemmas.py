@@ -6,9 +6,9 @@ and each entry satisfies the lemma by itself.
 
 from __future__ import annotations
 
-from spec.core import Claims
-from spec.lemmas import INTEGER, JAVA_INT, NATURAL, false_neighbour, lemma, provided
-from spec.storage.indexes import (
+from kspec.spec.core import Claims
+from kspec.spec.lemmas import INTEGER, JAVA_INT, NATURAL, false_neighbour, lemma, provided
+from kspec.spec.storage.indexes import (
     OffsetIndex,
     OffsetPosition,
     TimestampOffset,
@@ -16,8 +16,8 @@ from spec.storage.indexes import (
     offset_lookup,
     time_lookup,
 )
-from spec.storage.retention import may_spare
-from spec.storage.segments import is_too_large
+from kspec.spec.storage.retention import may_spare
+from kspec.spec.storage.segments import is_too_large
 
 
 def in_order(offset: int, position: int, other: int, place: int) -> bool:

@@ -34,10 +34,10 @@ from itertools import pairwise
 
 import attrs
 
-from spec.storage.batches import NO_PRODUCER, NO_TIMESTAMP
-from spec.storage.checksum import crc32c
-from spec.storage.compression import MOST_BYTES, Codec, compress, decompress
-from spec.storage.varint import Malformed, read_varint, read_varlong, write_varint
+from kspec.spec.storage.batches import NO_PRODUCER, NO_TIMESTAMP
+from kspec.spec.storage.checksum import crc32c
+from kspec.spec.storage.compression import MOST_BYTES, Codec, compress, decompress
+from kspec.spec.storage.varint import Malformed, read_varint, read_varlong, write_varint
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 """The 61 bytes in front of the records."""

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from spec.leader_epochs import LeaderEpochs
-from spec.storage.indexes import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
-from spec.storage.segments import (
+from kspec.spec.leader_epochs import LeaderEpochs
+from kspec.spec.storage.indexes import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
+from kspec.spec.storage.segments import (
     Segment,
     SegmentSettings,
     new_segment,

@@ -14,7 +14,7 @@ from itertools import zip_longest
 
 import attrs
 
-from spec.storage.segments import Segment
+from kspec.spec.storage.segments import Segment
 
 FOREVER = -1
 """`retention.ms` or `retention.bytes` without limit."""

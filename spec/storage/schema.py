@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from spec.storage.varint import Malformed, read_unsigned, write_unsigned
+from kspec.spec.storage.varint import Malformed, read_unsigned, write_unsigned
 
 Message: TypeAlias = dict[str, Any]
 """The fields of a message, by name."""

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from spec.storage.batches import NO_TIMESTAMP, Batch, size_of
-from spec.storage.indexes import (
+from kspec.spec.storage.batches import NO_TIMESTAMP, Batch, size_of
+from kspec.spec.storage.indexes import (
     OFFSET_ENTRY_BYTES,
     TIME_ENTRY_BYTES,
     OffsetIndex,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.storage.batches import Batch, Marker, StoredRecord
-from spec.storage.control_records import read_marker
-from spec.storage.record_batch import RecordBatch, read_batch, size_of_batch
+from kspec.spec.storage.batches import Batch, Marker, StoredRecord
+from kspec.spec.storage.control_records import read_marker
+from kspec.spec.storage.record_batch import RecordBatch, read_batch, size_of_batch
 
 
 def stored_batch(data: bytes) -> Batch:

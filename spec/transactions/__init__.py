@@ -25,10 +25,12 @@ Kafka's classes and methods are those of 4.2.0, unless another release is named.
 
 from __future__ import annotations
 
-from spec.core import Model
-from spec.transactions.properties import LIVENESS, PROPERTIES
-from spec.transactions.state import Bounds, initial
-from spec.transactions.variants import VARIANTS
+from kspec.spec.core import Model
+from kspec.spec.transactions.baseline import BASELINE
+from kspec.spec.transactions.picture import picture
+from kspec.spec.transactions.properties import LIVENESS, PROPERTIES
+from kspec.spec.transactions.state import Bounds, initial
+from kspec.spec.transactions.variants import VARIANTS
 
 TRANSACTIONS = Model(
     name="transactions",
@@ -68,4 +70,6 @@ TRANSACTIONS = Model(
         "expired transactional ids and exhausted epochs",
         "several transactions of one poll",
     ),
+    baseline=BASELINE,
+    picture=picture,
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Step, appended, evolve, limit, replaced, rule
-from spec.transactions.state import (
+from kspec.spec.core import Step, appended, evolve, limit, replaced, rule
+from kspec.spec.transactions.state import (
     DATA,
     NO_TXN,
     OFFSETS,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, limit, rule
-from spec.transactions.log import Entry
-from spec.transactions.state import (
+from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.transactions.log import Entry
+from kspec.spec.transactions.state import (
     COMPLETE,
     PREPARED,
     Application,

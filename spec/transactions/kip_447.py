@@ -6,12 +6,12 @@ does, and the next owner of the input waits until no transaction with an offset 
 
 from __future__ import annotations
 
-from spec.core import Step, present, rule
-from spec.transactions.coordinator import fenced, initialized
-from spec.transactions.late import with_late_offset_commit
-from spec.transactions.state import OFFSETS, UNKNOWN, Application, Phase, at, instances
-from spec.transactions.version_1 import with_offset
-from spec.transactions.version_2 import may_join, with_joined
+from kspec.spec.core import Step, present, rule
+from kspec.spec.transactions.coordinator import fenced, initialized
+from kspec.spec.transactions.late import with_late_offset_commit
+from kspec.spec.transactions.state import OFFSETS, UNKNOWN, Application, Phase, at, instances
+from kspec.spec.transactions.version_1 import with_offset
+from kspec.spec.transactions.version_2 import may_join, with_joined
 
 
 @rule(by="coordinator", instance=instances)

@@ -6,10 +6,10 @@ and arrives later or never. These are the rules of transactions version 1, befor
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, limit, present, rule
-from spec.transactions.coordinator import marker_of, with_end
-from spec.transactions.log import ProducerState
-from spec.transactions.state import (
+from kspec.spec.core import Guarded, Step, limit, present, rule
+from kspec.spec.transactions.coordinator import marker_of, with_end
+from kspec.spec.transactions.log import ProducerState
+from kspec.spec.transactions.state import (
     COMPLETE,
     DATA,
     OFFSETS,
@@ -27,7 +27,7 @@ from spec.transactions.state import (
     is_current,
     partitions,
 )
-from spec.transactions.version_1 import is_appendable, offset_of, result_of
+from kspec.spec.transactions.version_1 import is_appendable, offset_of, result_of
 
 # -- Produce --------------------------------------------------------------------------------------
 

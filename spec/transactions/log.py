@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from spec.core import appended, evolve, replaced
+from kspec.spec.core import appended, evolve, replaced
 
 NO_ID = -1
 """The transactional id of a record outside any transaction."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from spec.core import Step, appended, evolve, rule
-from spec.transactions.application import with_committed
-from spec.transactions.coordinator import SHARED, marker_of, with_end, with_marker_written
-from spec.transactions.log import NO_EPOCH, NO_ID, ProducerState
-from spec.transactions.state import (
+from kspec.spec.core import Step, appended, evolve, rule
+from kspec.spec.transactions.application import with_committed
+from kspec.spec.transactions.coordinator import SHARED, marker_of, with_end, with_marker_written
+from kspec.spec.transactions.log import NO_EPOCH, NO_ID, ProducerState
+from kspec.spec.transactions.state import (
     DATA,
     NO_TXN,
     OFFSETS,
@@ -22,8 +22,8 @@ from spec.transactions.state import (
     is_current,
     partitions,
 )
-from spec.transactions.version_1 import ABORTABLE, offset_of, result_of, with_offset
-from spec.transactions.version_2 import may_join, with_joined
+from kspec.spec.transactions.version_1 import ABORTABLE, offset_of, result_of, with_offset
+from kspec.spec.transactions.version_2 import may_join, with_joined
 
 # -- no transactions ------------------------------------------------------------------------------
 

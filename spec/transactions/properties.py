@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spec.core import Claims, always, leads_to
-from spec.transactions import coordinator, omissions, version_2
-from spec.transactions.log import NO_ID, NO_OFFSET
-from spec.transactions.state import DATA, PREPARED, Application, TxnState, ids, partitions
+from kspec.spec.core import Claims, always, leads_to
+from kspec.spec.transactions import coordinator, omissions, version_2
+from kspec.spec.transactions.log import NO_ID, NO_OFFSET
+from kspec.spec.transactions.state import DATA, PREPARED, Application, TxnState, ids, partitions
 
 NAMES = ("results", "offsets")
 """The partitions, as places of properties name them."""

@@ -6,8 +6,8 @@ from enum import Enum
 
 import attrs
 
-from spec.core import Guarded, bound, constant, evolve, replaced, tally
-from spec.transactions.log import NO_EPOCH, NO_ID, Entry, Log, ProducerState
+from kspec.spec.core import Guarded, bound, constant, evolve, replaced, tally
+from kspec.spec.transactions.log import NO_EPOCH, NO_ID, Entry, Log, ProducerState
 
 DATA, OFFSETS = 0, 1
 """The partitions: the results, and the group's committed offsets (`__consumer_offsets`)."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Variant, Violated
-from spec.transactions import (
+from kspec.spec.core import Variant, Violated
+from kspec.spec.transactions import (
     application,
     coordinator,
     kip_447,

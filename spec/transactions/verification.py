@@ -7,13 +7,13 @@ Asking and appending are one step here: Kafka refuses the append if a marker was
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, present, rule
-from spec.transactions.late import (
+from kspec.spec.core import Guarded, Step, present, rule
+from kspec.spec.transactions.late import (
     is_in_sequence,
     with_late_offset_commit,
     with_late_produce,
 )
-from spec.transactions.state import (
+from kspec.spec.transactions.state import (
     DATA,
     OFFSETS,
     PREPARED,
@@ -22,7 +22,7 @@ from spec.transactions.state import (
     at,
     instances,
 )
-from spec.transactions.version_1 import is_appendable, with_offset, with_result
+from kspec.spec.transactions.version_1 import is_appendable, with_offset, with_result
 
 
 def is_verified(s: Application, partition: int, tid: int, epoch: int) -> Guarded[None]:

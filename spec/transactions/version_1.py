@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, rule
-from spec.transactions.application import with_aborted, with_committed
-from spec.transactions.coordinator import with_end
-from spec.transactions.log import Entry
-from spec.transactions.state import (
+from kspec.spec.core import Guarded, Step, rule
+from kspec.spec.transactions.application import with_aborted, with_committed
+from kspec.spec.transactions.coordinator import with_end
+from kspec.spec.transactions.log import Entry
+from kspec.spec.transactions.state import (
     DATA,
     OFFSETS,
     Application,

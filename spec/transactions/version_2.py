@@ -5,10 +5,10 @@ So no request of an ended transaction has the current epoch. The leader of a par
 
 from __future__ import annotations
 
-from spec.core import Guarded, Step, present, rule
-from spec.transactions.application import with_aborted, with_committed
-from spec.transactions.coordinator import marker_of, with_end, with_marker_written
-from spec.transactions.late import (
+from kspec.spec.core import Guarded, Step, present, rule
+from kspec.spec.transactions.application import with_aborted, with_committed
+from kspec.spec.transactions.coordinator import marker_of, with_end, with_marker_written
+from kspec.spec.transactions.late import (
     delayed_offset_commit,
     delayed_produce,
     has_no_older_coordinator,
@@ -19,8 +19,8 @@ from spec.transactions.late import (
     with_late_offset_commit,
     with_late_produce,
 )
-from spec.transactions.log import Entry, ProducerState
-from spec.transactions.state import (
+from kspec.spec.transactions.log import Entry, ProducerState
+from kspec.spec.transactions.state import (
     DATA,
     OFFSETS,
     Application,
@@ -31,7 +31,12 @@ from spec.transactions.state import (
     is_current,
     partitions,
 )
-from spec.transactions.version_1 import is_appendable, with_offset, with_partition, with_result
+from kspec.spec.transactions.version_1 import (
+    is_appendable,
+    with_offset,
+    with_partition,
+    with_result,
+)
 
 # -- transaction ----------------------------------------------------------------------------------
 

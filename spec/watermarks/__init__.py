@@ -5,7 +5,7 @@
 - `lemmas`: what the updates preserve, for all numbers (`kspec prove`)
 - `state`, `rules`, `properties`, `variants`: a small model around them
 
-    >>> from spec.watermarks import Follower, after_response, leader_hw
+    >>> from kspec.spec.watermarks import Follower, after_response, leader_hw
     >>> leader_hw(2, [9, 5, 4])
     4
     >>> after_response(Follower(hw=2, leo=5), records=1, hw_of_leader=7)
@@ -14,10 +14,12 @@
 
 from __future__ import annotations
 
-from spec.core import Model
-from spec.watermarks.properties import PROPERTIES
-from spec.watermarks.state import Bounds, Partition, initial
-from spec.watermarks.updates import (
+from kspec.spec.core import Model
+from kspec.spec.watermarks.baseline import BASELINE
+from kspec.spec.watermarks.picture import picture
+from kspec.spec.watermarks.properties import PROPERTIES
+from kspec.spec.watermarks.state import Bounds, Partition, initial
+from kspec.spec.watermarks.updates import (
     Follower,
     Leader,
     after_append,
@@ -27,7 +29,7 @@ from spec.watermarks.updates import (
     follower_hw,
     leader_hw,
 )
-from spec.watermarks.variants import VARIANTS
+from kspec.spec.watermarks.variants import VARIANTS
 
 __all__ = [
     "WATERMARKS",
@@ -51,4 +53,6 @@ WATERMARKS = Model(
     properties=PROPERTIES,
     variants=VARIANTS,
     not_modelled=("failures", "elections and truncation", "ISR changes"),
+    baseline=BASELINE,
+    picture=picture,
 )

@@ -6,9 +6,9 @@ counts.
 
 from __future__ import annotations
 
-from spec.core import Claims, evolve
-from spec.lemmas import NATURAL, false_neighbour, lemma, provided
-from spec.watermarks.updates import (
+from kspec.spec.core import Claims, evolve
+from kspec.spec.lemmas import NATURAL, false_neighbour, lemma, provided
+from kspec.spec.watermarks.updates import (
     Follower,
     Leader,
     after_append,

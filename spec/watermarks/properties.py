@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Claims, always, reachable
-from spec.watermarks.state import Partition
+from kspec.spec.core import Claims, always, reachable
+from kspec.spec.watermarks.state import Partition
 
 
 @always

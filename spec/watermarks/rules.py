@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.core import Step, evolve, limit, replaced, rule
-from spec.watermarks.state import Partition, followers
-from spec.watermarks.updates import after_append, after_fetch, after_response
+from kspec.spec.core import Step, evolve, limit, replaced, rule
+from kspec.spec.watermarks.state import Partition, followers
+from kspec.spec.watermarks.updates import after_append, after_fetch, after_response
 
 
 @rule(by="producer")

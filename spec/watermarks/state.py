@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from spec.core import bound, constant
-from spec.watermarks.updates import Follower, Leader
+from kspec.spec.core import bound, constant
+from kspec.spec.watermarks.updates import Follower, Leader
 
 
 @attrs.frozen

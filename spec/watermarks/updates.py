@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from spec.core import evolve, replaced
+from kspec.spec.core import evolve, replaced
 
 
 def leader_hw(hw: int, isr_leos: Iterable[int]) -> int:

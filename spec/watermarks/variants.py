@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from spec.core import Variant
-from spec.watermarks import rules
+from kspec.spec.core import Variant
+from kspec.spec.watermarks import rules
 
 REPLY_AFTER_UPDATE = Variant(
     "reply-after-update",

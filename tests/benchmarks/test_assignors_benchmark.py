@@ -20,7 +20,7 @@ from benchmarks.assignors import (
 )
 from benchmarks.peers.kafka_java import HOW_TO_GET, KafkaJava, find_jar, question
 from benchmarks.picture import Line, log_log
-from spec.assignors import ASSIGNORS, KafkaRaises, Member, TopicPartition, kafka_order
+from kspec.spec.assignors import ASSIGNORS, KafkaRaises, Member, TopicPartition, kafka_order
 
 
 def test_sizes_are_those_of_kafkas_own_benchmarks() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.coordinator import GROUP, Figure, Members, in_words, measure
-from spec.messages import GroupState
+from kspec.spec.messages import GroupState
 
 
 def test_members_join_settle_and_rebalance() -> None:

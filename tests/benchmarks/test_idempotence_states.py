@@ -12,7 +12,7 @@ import pytest
 from benchmarks.idempotence_states import PEER
 from benchmarks.peers import rumur
 from benchmarks.state_counts import Case
-from checkers.models.find import find_model
+from kspec.checkers.models.find import find_model
 from tests.known import explore_learned
 
 IDEMPOTENCE = find_model("idempotence")

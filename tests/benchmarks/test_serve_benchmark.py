@@ -7,7 +7,7 @@ import os
 import pytest
 
 from benchmarks.serve import Connection, count_records, measure, processor_time
-from impl.broker import BrokerSettings, EmbeddedBroker
+from kspec.impl.broker import BrokerSettings, EmbeddedBroker
 from tests.impl.broker.scene import batch
 
 

@@ -9,4 +9,4 @@ def test_each_shape_is_measured() -> None:
     figures = measure(0.1, None)
     assert [figure.shape for figure in figures[::2]] == list(SHAPES)
     assert all(figure.gigabytes_per_second > 0 for figure in figures)
-    assert {figure.what for figure in figures} == {"impl.storage", "kspec log"}
+    assert {figure.what for figure in figures} == {"kspec.impl.storage", "kspec log"}

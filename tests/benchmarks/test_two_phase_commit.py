@@ -10,7 +10,7 @@ from rich.console import Console
 
 from benchmarks.peers import rumur, stateright
 from benchmarks.two_phase_commit import Measured, best, main, measure
-from examples.two_phase_commit import TWO_PHASE_COMMIT, Consistent
+from kspec.examples.two_phase_commit import TWO_PHASE_COMMIT, Consistent
 
 STATES = {4: 1_568, 5: 8_832, 6: 50_816}
 """Distinct states by the number of managers, on which all four checkers agree."""

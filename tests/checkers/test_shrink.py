@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from checkers.shrink import shrink
+from kspec.checkers.shrink import shrink
 
 
 @pytest.mark.parametrize("needed", [{0}, {99}, {3, 50}, {10, 11, 12, 98}, set(range(0, 100, 7))])

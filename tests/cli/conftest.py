@@ -13,7 +13,7 @@ from typing import TypeAlias
 import attrs
 import pytest
 
-from checkers.cli.main import run
+from kspec.checkers.cli.main import run
 
 
 @attrs.frozen

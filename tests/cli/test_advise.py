@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from checkers.advice.questions import Answer
+from kspec.field.advice.questions import Answer
 from tests.cli.conftest import Kspec
 
 EXAMPLES = Path(__file__).parents[1] / "cases" / "advise"
@@ -19,7 +19,7 @@ ALONE = ("--set", "replication.factor=1")
 @pytest.fixture
 def no_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ask nothing about better settings: they have three replicas, and take longer."""
-    monkeypatch.setattr("checkers.advice.advice.better", lambda *_: (None, None))
+    monkeypatch.setattr("kspec.field.advice.advice.better", lambda *_: (None, None))
 
 
 def examples(name: str) -> list[str]:
@@ -106,7 +106,7 @@ def test_settings_of_plugins_are_named_in_one_line(kspec: Kspec) -> None:
 def no_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """Answer every question with no verdict, without a search."""
     monkeypatch.setattr(
-        "checkers.cli.advise.ask_with_progress",
+        "kspec.field.cli.advise.ask_with_progress",
         lambda _, budget: Answer(budget.name, kept=True, available=True, states=None, searched=1),
     )
 
@@ -126,10 +126,10 @@ def test_a_brokers_file_without_a_number_of_replicas_has_kafkas_default(kspec: K
 @pytest.mark.usefixtures("no_search")
 def test_lines_are_folded_on_a_terminal_only(kspec: Kspec, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ("advise", "--set", "acks=1", "--budget", "one-crash")
-    monkeypatch.setattr("checkers.cli.output.width", lambda: 60)
+    monkeypatch.setattr("kspec.checkers.cli.output.width", lambda: 60)
     whole = kspec(*settings).out
     assert max(map(len, whole.splitlines())) > 200
-    monkeypatch.setattr("checkers.cli.output.is_terminal", lambda: True)
+    monkeypatch.setattr("kspec.checkers.cli.output.is_terminal", lambda: True)
     folded = kspec(*settings).out
     assert max(map(len, folded.split("\n\n")[-1].splitlines())) <= 60  # what is not modelled
     assert folded.split() == whole.split()

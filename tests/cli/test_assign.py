@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spec.assignors import ASSIGNORS, Member, kafka_order
+from kspec.spec.assignors import ASSIGNORS, Member, kafka_order
 from tests.cli.conftest import Kspec
 
 GROUP: dict[str, Any] = {

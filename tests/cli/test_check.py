@@ -11,8 +11,8 @@ from pathlib import Path
 import itf_py
 import pytest
 
-from checkers.cli.main import COMMANDS
-from checkers.models.find import find_model
+from kspec.checkers.cli.main import summaries
+from kspec.checkers.models.find import find_model
 from tests.cli.conftest import Kspec, wait_until_it_has_worked
 
 Shell = Callable[[str], subprocess.CompletedProcess[str]]
@@ -278,7 +278,7 @@ def test_no_json_is_printed_if_the_model_raises(kspec: Kspec) -> None:
 
 OWN = """
 import attrs
-from spec.core import Model, Variant, rule
+from kspec.spec.core import Model, Variant, rule
 
 @attrs.frozen
 class State:
@@ -343,7 +343,7 @@ def test_help_imports_nothing_heavy(shell: Shell) -> None:
 def test_version_and_help_are_printed(kspec: Kspec) -> None:
     assert kspec("--version").out.startswith("kspec, version")
     assert kspec("-V").out == kspec("--version").out
-    for command in ([], *([name] for name in COMMANDS)):
+    for command in ([], *([name] for name in summaries())):
         ran = kspec(*command, "--help")
         assert ran.code == 0
         assert "kspec " in ran.out.split("Options")[0].split("Usage")[1], "an example"

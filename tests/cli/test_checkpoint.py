@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from checkers.engine.packed import checkpoint
+from kspec.checkers.engine.packed import checkpoint
 from tests.cli.conftest import Kspec, wait_until_it_has_worked
 
 SMALL = ("check", "replication", "--set", "brokers=2")
@@ -148,7 +148,7 @@ def test_a_missing_pyarrow_is_reported_in_one_line(
 @pytest.mark.slow
 def test_pyarrow_is_imported_only_for_checkpoints() -> None:
     code = (
-        "import sys; from checkers.cli.main import run; "
+        "import sys; from kspec.checkers.cli.main import run; "
         "run(['check', 'replication', '--set', 'brokers=2', '--engine', 'native']); "
         "sys.exit('pyarrow' in sys.modules)"
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
-from checkers.cli.main import COMMANDS, kspec
-from checkers.models.find import BUILT_IN, find_model
+from kspec.checkers.cli.main import kspec, summaries
+from kspec.checkers.models.find import find_model, registered_models
 
 ROOT = Path(__file__).parents[2]
 Shell = Callable[[str], subprocess.CompletedProcess[str]]
@@ -25,14 +25,14 @@ def completions(*words: str) -> list[str]:
 
 
 def test_commands_are_completed() -> None:
-    assert completions("") == [*COMMANDS]
+    assert completions("") == [*summaries()]
     assert completions("co") == ["coordinator", "conform"]
     assert "--version" in completions("--")
 
 
 @pytest.mark.parametrize("command", ["check", "simulate", "mutate", "refine", "traces"])
 def test_models_variants_and_bounds_are_completed(command: str) -> None:
-    assert completions(command, "") == [*BUILT_IN]
+    assert completions(command, "") == [*registered_models()]
     assert completions(command, "repl") == ["replication"]
     model = find_model("replication")
     assert completions(command, "replication", "--variant", "") == [v.name for v in model.variants]

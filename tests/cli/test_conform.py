@@ -35,7 +35,7 @@ def findings(found: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_a_correct_target_conforms(kspec: Kspec) -> None:
-    ran = kspec("conform", "impl.assignors:ASSIGNORS", "--max-examples", "8")
+    ran = kspec("conform", "kspec.impl.assignors:ASSIGNORS", "--max-examples", "8")
     assert (ran.code, ran.err) == (0, "")
     assert "No difference found for range, roundrobin, sticky, cooperative-sticky." in ran.out
 
@@ -77,7 +77,7 @@ def test_aiokafka_does_not_know_static_members(kspec: Kspec) -> None:
 # -- targets of one's own ----------------------------------------------------------------------
 
 SORTED = """
-from spec.assignors import ASSIGNORS
+from kspec.spec.assignors import ASSIGNORS
 
 def assign(partitions, members):
     return {m: sorted(got, reverse=True) for m, got in ASSIGNORS["range"](partitions, members).items()}
@@ -105,8 +105,8 @@ def test_a_mapping_or_a_function_that_makes_one_is_a_target(kspec: Kspec, refere
         (["kafka-pyton"], 151, "did you mean kafka-python"),
         (["no_such_module:ASSIGNORS"], 151, "no module no_such_module"),
         (["nowhere.py:X"], 151, "no file nowhere.py"),
-        (["impl.assignors:ASIGNORS"], 151, "did you mean ASSIGNORS"),
-        (["impl.assignors:ASSIGNORS", "--strategy", "stiky"], 151, "did you mean sticky"),
+        (["kspec.impl.assignors:ASIGNORS"], 151, "did you mean ASSIGNORS"),
+        (["kspec.impl.assignors:ASSIGNORS", "--strategy", "stiky"], 151, "did you mean sticky"),
         (["own.py:NUMBER"], 151, "is not a mapping from names of strategies to functions"),
         (["own.py:EMPTY"], 151, "but an empty mapping"),
         (["own.py:UNKNOWN"], 151, "did you mean roundrobin"),
@@ -145,6 +145,6 @@ def test_a_client_that_is_not_installed_is_named(
     for name in [m for m in sys.modules if m.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
-    monkeypatch.setattr("checkers.groups.conform.target.installed_version", lambda _: None)
+    monkeypatch.setattr("kspec.field.conform.assignors.target.installed_version", lambda _: None)
     ran = kspec("conform", *arguments)
     assert (ran.code, ran.out, ran.err) == (151, "", f"kspec: {says}\n")

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from checkers.cli.explore import open_browser
+from kspec.checkers.cli.explore import open_browser
 from tests.cli.conftest import Kspec
 
 
@@ -109,7 +109,7 @@ def test_a_story_is_loaded_by_its_name(kspec: Kspec, monkeypatch: pytest.MonkeyP
 
 OWN = """
 import attrs
-from spec.core import Model, Step, Variant, evolve, rule
+from kspec.spec.core import Model, Step, Variant, evolve, rule
 
 @attrs.frozen
 class Node:

@@ -12,8 +12,8 @@ from zipfile import ZipFile
 import pytest
 from pyarrow.parquet import ParquetWriter
 
-from checkers import start
-from checkers.start import EXIT_INTERRUPTED
+from kspec import start
+from kspec.start import EXIT_INTERRUPTED
 from tests.cli.conftest import Kspec
 
 
@@ -94,7 +94,7 @@ def test_ctrl_c_during_an_import_is_reported_in_one_line(
 
 
 def test_the_script_imports_little_before_it_guards_against_ctrl_c() -> None:
-    script = "import sys; import checkers.start; print('click' in sys.modules)"
+    script = "import sys; import kspec.start; print('click' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert ran.stdout == "False\n"
 

@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from tests.checkers.logs.test_audit import FIRST, in_batch, sound
 from tests.cli.conftest import Kspec
+from tests.field.disk.test_audit import FIRST, in_batch, sound
 from tests.impl.storage.real_logs import RECORDED
 from tests.spec.storage.draws import changed
 
@@ -80,7 +80,7 @@ def test_what_is_no_partition_is_refused_in_one_line(kspec: Kspec, tmp_path: Pat
 
 
 def test_the_extra_is_named_if_it_is_missing(kspec: Kspec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.cli.log.find_spec", lambda _: None)
+    monkeypatch.setattr("kspec.field.cli.log.find_spec", lambda _: None)
     ran = kspec("log", "data")
     assert ran.code == 151
     assert "pip install 'kspec[storage]'" in ran.err

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from spec.placement import group_partition
-from tests.checkers.offsets.logs import DAY, T0, batch, classic, offset, write_partition
-from tests.checkers.offsets.test_formatters import OFFSET
+from kspec.spec.placement import group_partition
 from tests.cli.conftest import Kspec
+from tests.field.offsets.logs import DAY, T0, batch, classic, offset, write_partition
+from tests.field.offsets.test_formatters import OFFSET
 
 NOW = "--now=2023-11-15T00:00Z"
 NUMBER = group_partition("orders")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.checkers.operating.recorded import FACTS, outputs
 from tests.cli.conftest import Kspec, Ran
+from tests.field.groups.recorded import FACTS, outputs
 
 MOMENT = FACTS["first_timestamp"] + 10_000
 
@@ -127,7 +127,7 @@ def kspec_lag_of(kspec: Kspec, text: str) -> str:
 
 
 def test_a_cluster_needs_a_client(kspec: Kspec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.operating.live.find_spec", lambda name: None)
+    monkeypatch.setattr("kspec.field.groups.live.find_spec", lambda name: None)
     ran = kspec("lag", "--bootstrap-server", ":9092")
     assert_refused(ran)
     assert "pip install 'kspec[clients]'" in ran.err

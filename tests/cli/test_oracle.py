@@ -12,8 +12,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from checkers.cli import oracle as command
-from checkers.oracle import questions, vectors
+from kspec.field.cli import oracle as command
+from kspec.field.oracle import questions, vectors
 from tests.cli.conftest import Kspec
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from checkers.models.find import BUILT_IN, find_model
-from checkers.mutation.mutate import Mutant, Outcome, Run, mutate
-from spec.group import GROUP
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.checkers.mutation.mutate import Mutant, Outcome, Run, mutate
+from kspec.spec.group import GROUP
+from kspec.traces.schema import json_schema
 from tests.cli.conftest import Kspec
-from traces.schema import json_schema
 
 # -- show --------------------------------------------------------------------------------------
 
@@ -112,15 +112,15 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("wide")
 def test_every_model_is_listed_in_a_few_lines(kspec: Kspec) -> None:
     ran = kspec("models")
-    for name in BUILT_IN:
+    for name in registered_models():
         assert f"\n{name}: " in f"\n{ran.out}"
         assert all(v.name in ran.out for v in find_model(name).variants)
-    assert len(ran.out.splitlines()) < 5 * len(BUILT_IN)
+    assert len(ran.out.splitlines()) < 5 * len(registered_models())
 
 
 def test_a_model_is_listed_with_variants_bounds_and_properties(kspec: Kspec) -> None:
-    ran = kspec("models", *BUILT_IN)
-    for name in BUILT_IN:
+    ran = kspec("models", *registered_models())
+    for name in registered_models():
         model = find_model(name)
         for word in (
             *(v.name for v in model.variants),
@@ -223,7 +223,7 @@ def test_a_model_that_raises_on_a_walk_is_reported_with_a_trace(
 
 
 OWN = """
-from spec.core import Model, Variant, always, rule
+from kspec.spec.core import Model, Variant, always, rule
 
 @rule(by="nobody")
 def step(s):

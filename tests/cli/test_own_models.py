@@ -17,7 +17,7 @@ from tests.cli.conftest import Kspec, wait_until_it_has_worked
 
 OWN = """
 import attrs
-from spec.core import Model, Variant, Violated, always, rule
+from kspec.spec.core import Model, Variant, Violated, always, rule
 
 @attrs.frozen
 class State:
@@ -83,9 +83,7 @@ def test_a_missing_file_extension_is_suggested(kspec: Kspec) -> None:
 def test_modules_in_the_current_folder_shadow_nothing(tmp_path: Path) -> None:
     for name in ("impl", "secrets", "spec"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('shadowed')")
-    script = (
-        "from checkers.cli.main import main; main(['check', 'replication', '--set', 'brokers=2'])"
-    )
+    script = "from kspec.checkers.cli.main import main; main(['check', 'replication', '--set', 'brokers=2'])"
     ran = subprocess.run(
         [sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True
     )
@@ -119,7 +117,7 @@ def test_ctrl_c_ends_a_mutation_and_its_workers_with_what_was_found(tmp_path: Pa
 def test_an_edited_rule_is_explored_by_itself(
     kspec: Kspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("impl.packed.kernels.fingerprint", lambda files: "of another text")
+    monkeypatch.setattr("kspec.impl.packed.kernels.fingerprint", lambda files: "of another text")
     for bounds, engine in ("brokers=2", "reference"), ("log_size=3", "learned"):
         ran = kspec("check", "replication", "--set", bounds, "--max-depth", "9", "--json")
         assert (json.loads(ran.out)["engine"], ran.err) == (engine, "")
@@ -131,7 +129,7 @@ def test_an_edited_rule_is_explored_by_itself(
 
 EVOLVED = """
 import attrs
-from spec.replication import REPLICATION
+from kspec.spec.replication import REPLICATION
 
 MODEL = attrs.evolve(REPLICATION, variants=(
     *REPLICATION.variants, REPLICATION.variant().derive("own", why="to try it")))

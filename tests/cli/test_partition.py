@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from spec.placement import key_partition
+from kspec.spec.placement import key_partition
 from tests.cli.conftest import Kspec
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from checkers.proofs.lemmas import find_lemmas
-from spec.java import INT_MIN
-from spec.watermarks.lemmas import truncation_keeps_hw_within_log
+from kspec.checkers.proofs.lemmas import find_lemmas
+from kspec.spec.java import INT_MIN
+from kspec.spec.watermarks.lemmas import truncation_keeps_hw_within_log
 from tests.cli.conftest import Kspec
 
 OWN = '''
-from spec.core import Claims
-from spec.lemmas import INTEGER, POSITIVE, false_neighbour, lemma, provided
+from kspec.spec.core import Claims
+from kspec.spec.lemmas import INTEGER, POSITIVE, false_neighbour, lemma, provided
 
 
 @lemma(abs, n=INTEGER, m=POSITIVE)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from impl.broker import EmbeddedBroker
+from kspec.impl.broker import EmbeddedBroker
 from tests.cli.conftest import Kspec
 
 
@@ -93,7 +93,7 @@ def test_commands_are_read_from_standard_input() -> None:
     ],
 )
 def test_a_bad_command_is_answered_with_what_is_wrong(command: Any, error: str) -> None:
-    from checkers.cli.serve import answer_to
+    from kspec.field.cli.serve import answer_to
 
     with EmbeddedBroker() as broker:
         answer = answer_to(broker, json.dumps(command).encode())
@@ -138,7 +138,7 @@ def test_a_port_that_is_taken_is_named(kspec: Kspec) -> None:
 
 
 def test_the_extra_is_named_if_it_is_missing(kspec: Kspec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.cli.serve.find_spec", lambda _: None)
+    monkeypatch.setattr("kspec.field.cli.serve.find_spec", lambda _: None)
     ran = kspec("serve")
     assert ran.code == 151
     assert "pip install 'kspec[broker]'" in ran.err

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.models.stories import STORIES
+from kspec.checkers.models.stories import STORIES
 from tests.cli.conftest import Kspec
 
 FAILS = {

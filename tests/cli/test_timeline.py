@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from checkers.cli.main import run
-from tests.checkers.kafka_logs.recorded import FOLDER, brokers
+from kspec.checkers.cli.main import run
+from tests.field.logs.recorded import FOLDER, brokers
 
 LOG = FOLDER / "4.0.0" / "broker-2" / "server.log.gz"
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from checkers.validation.find import MAPPINGS
-from tests.checkers.validation.test_replica import FAULTS, HEALTHY
-from tests.checkers.validation.walks import system_of, trace, walk, whole
+from kspec.checkers.registered import registered
+from kspec.field.recorded.find import MAPPINGS
 from tests.cli.conftest import Kspec
+from tests.field.recorded.test_replica import FAULTS, HEALTHY
+from tests.field.recorded.walks import system_of, trace, walk, whole
 
 
 def write(path: Path, lines: list[dict[str, object]]) -> None:
@@ -143,7 +144,7 @@ def test_the_page_shows_the_rejected_event(kspec: Kspec, tmp_path: Path) -> None
 def test_every_schema_is_valid_and_describes_traces(kspec: Kspec) -> None:
     jsonschema = pytest.importorskip("jsonschema")
     events = [whole(step) for step in walk(system_of("die-hard"), 1, 5)]
-    for name in ("die-hard", "group", *MAPPINGS):
+    for name in ("die-hard", "group", *registered(MAPPINGS)):
         schema = json.loads(kspec("validate", name, "--schema").out)
         jsonschema.Draft202012Validator.check_schema(schema)
         assert schema["$id"] == f"urn:kspec:recorded-trace:{name}:1"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from checkers.cli.output import progress_line, progress_text
-from checkers.engine.options import Options, Progress
-from checkers.engine.run import run
-from checkers.models.find import find_model
+from kspec.checkers.cli.output import progress_line, progress_text
+from kspec.checkers.engine.options import Options, Progress
+from kspec.checkers.engine.run import run
+from kspec.checkers.models.find import find_model
 from tests.cli.conftest import Kspec
 
 MODEL = '''
 import attrs
-from spec.core import Model, Variant, limit, rule
+from kspec.spec.core import Model, Variant, limit, rule
 
 @attrs.frozen
 class State:
@@ -78,7 +78,7 @@ def test_progress_takes_one_line(
 
 def test_a_run_learns_first_and_only_explores_later(monkeypatch: pytest.MonkeyPatch) -> None:
     reports: list[Progress] = []
-    monkeypatch.setattr("checkers.engine.search.PROGRESS_INTERVAL", -1.0)
+    monkeypatch.setattr("kspec.checkers.engine.search.PROGRESS_INTERVAL", -1.0)
     system = find_model("counter").system(bounds={"top": 40})
     run(system, Options("learned", workers=1, on_progress=reports.append))
     learned = [p.learned for p in reports]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from checkers.bundle import our_files, write_bundle
-from checkers.engine.options import Options
-from checkers.engine.run import run
-from spec.watermarks import WATERMARKS
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.run import run
+from kspec.spark_check.bundle import our_files, write_bundle
+from kspec.spec.watermarks import WATERMARKS
 from tests.spark_check.conftest import Cluster
 
 ROOT = Path(__file__).parents[2]

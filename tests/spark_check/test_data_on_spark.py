@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from checkers.cli.main import run
-from tests.checkers.logs.test_audit import sound
+from kspec.checkers.cli.main import run
+from tests.field.disk.test_audit import sound
 from tests.spark_check.test_logs import (
     audited_or_killed,
     folders_of,
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.other_software]
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:
     """One session on two cores here, for all tests of this module."""
-    from spark_check.session import session
+    from kspec.spark_check.session import session
 
     with session("local[2,4]", "tests") as running:
         yield running
@@ -54,7 +54,7 @@ def cluster(tmp_path: Path) -> Path:
 def test_the_audit_of_a_cluster_is_that_of_kspec_log(
     spark: Any, cluster: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from spark_check.logs import logs
+    from kspec.spark_check.logs import logs
 
     brokers = [str(path) for path in sorted(cluster.glob("*/disk"))]
     assert run(["log", *brokers, "--json"]) == 3
@@ -86,7 +86,7 @@ def test_the_audit_of_a_cluster_is_that_of_kspec_log(
 
 
 def test_a_replica_that_ends_its_process_stops_nothing_else(spark: Any, tmp_path: Path) -> None:
-    from spark_check.logs import audit_on_spark
+    from kspec.spark_check.logs import audit_on_spark
 
     paths = [write_partition(tmp_path / "good" / f"events-{n}") for n in range(3)]
     bad = write_partition(tmp_path / "bad" / "orders-0")
@@ -103,7 +103,7 @@ def test_a_replica_that_ends_its_process_stops_nothing_else(spark: Any, tmp_path
 def test_verdicts_are_those_of_kspec_validate(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from spark_check.validate import validate
+    from kspec.spark_check.validate import validate
 
     mingled(tmp_path / "in" / "cluster=eu", 6, bad=[1, 4])
     write(tmp_path / "in" / "cluster=eu" / "c.ndjson", ["{"])
@@ -135,8 +135,8 @@ def test_verdicts_are_those_of_kspec_validate(
 
 
 def test_files_are_traces_on_spark_as_well(spark: Any, tmp_path: Path) -> None:
-    from spark_check.validate import files_in, verdicts_of
-    from spark_check.verdicts import Question
+    from kspec.spark_check.validate import files_in, verdicts_of
+    from kspec.spark_check.verdicts import Question
 
     header = {"kspec_trace": 1, "mapping": "group"}
     good = write(tmp_path / "in" / "good one.ndjson", [header, *events_of(1)])
@@ -149,8 +149,8 @@ def test_files_are_traces_on_spark_as_well(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_stream_continues_where_it_stopped(spark: Any, tmp_path: Path) -> None:
-    from spark_check.stream import read_verdicts, run_stream, stream_of
-    from spark_check.verdicts import Question
+    from kspec.spark_check.stream import read_verdicts, run_stream, stream_of
+    from kspec.spark_check.verdicts import Question
 
     question = Question({"mapping": "group"}, ("group",))
     folder, place = tmp_path / "in", (tmp_path / "out").as_uri()

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from benchmarks.recorded_partitions import Partition, alter
-from checkers.validation import Validation, from_objects, validate_recordings
-from spark_check.events import EVENT, HEADER, Row
-from spark_check.live import Live, end, from_bytes, take, to_bytes
-from spark_check.verdicts import Question
-from spec.core import SpecError
+from kspec.field.recorded import Validation, from_objects, validate_recordings
+from kspec.spark_check.events import EVENT, HEADER, Row
+from kspec.spark_check.live import Live, end, from_bytes, take, to_bytes
+from kspec.spark_check.verdicts import Question
+from kspec.spec.core import SpecError
 from tests.spark_check.test_validate import altered, events_of
 
 GROUP = Question({"mapping": "group"}, ("group",))

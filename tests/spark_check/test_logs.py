@@ -9,15 +9,15 @@ from pathlib import Path
 import attrs
 import pytest
 
-from checkers.cli.main import run
-from checkers.logs.folders import PartitionFolder, with_directories
-from impl.storage.writer import SegmentWriter, encode_batch
-from spark_check import logs
-from spark_check.apart import apart, cautiously, repeating
-from spark_check.logs import Replicas, Row, alone, audited, find_below, rows_of
-from spec.core import SpecError
-from spec.storage.checkpoints import write_offsets
-from spec.vocabulary import TopicPartition
+from kspec.checkers.cli.main import run
+from kspec.field.disk.folders import PartitionFolder, with_directories
+from kspec.impl.storage.writer import SegmentWriter, encode_batch
+from kspec.spark_check import logs
+from kspec.spark_check.apart import apart, cautiously, repeating
+from kspec.spark_check.logs import Replicas, Row, alone, audited, find_below, rows_of
+from kspec.spec.core import SpecError
+from kspec.spec.storage.checkpoints import write_offsets
+from kspec.spec.vocabulary import TopicPartition
 
 BATCH = encode_batch([(1_700_000_000_000, b"key", b"value")])
 
@@ -116,7 +116,7 @@ def test_a_failed_comparison_is_reported_with_each_replica(
     def fails(*_: object) -> None:
         raise SpecError("cannot read it")
 
-    monkeypatch.setattr("checkers.logs.replicas.compare_replicas", fails)
+    monkeypatch.setattr("kspec.field.disk.replicas.compare_replicas", fails)
     paths = [write_partition(tmp_path / broker / "orders-0") for broker in ("one", "two")]
     for row in audited(folders_of(*paths)):
         (problem,) = row["problems"]

@@ -23,10 +23,10 @@ ROOT = Path(__file__).parents[2]
 SCRIPT = """
 import json, sys
 from pathlib import Path
-from checkers.engine.options import Options
-from checkers.models.find import find_model
-from spark_check.explore import explore
-from spec.core import SpecError
+from kspec.checkers.engine.options import Options
+from kspec.checkers.models.find import find_model
+from kspec.spark_check.explore import explore
+from kspec.spec.core import SpecError
 master, folder, resume, model, variant, bounds, worth = json.loads(sys.argv[1])
 system = find_model(model).system(variant, bounds)
 options = Options("spark", master=master, checkpoint=Path(folder), resume=resume)

@@ -14,7 +14,7 @@ from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_check.session import session
+from kspec.spark_check.session import session
 
 
 @pytest.mark.parametrize("name", ["_active_spark_context", "_gateway", "_jvm"])

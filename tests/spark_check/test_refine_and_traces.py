@@ -15,9 +15,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.cli.main import run
-from checkers.lockstep import Compared
-from checkers.lockstep.refine import Spread, Work, one_by_one
+from kspec.checkers.cli.main import run
+from kspec.checkers.lockstep import Compared
+from kspec.checkers.lockstep.refine import Spread, Work, one_by_one
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("replication", "--set", "brokers=2", "--set", "log_size=1", "--set", "max_records=1")
@@ -114,7 +114,7 @@ def test_an_interrupted_comparison_reports_the_compared_levels(
 
         yield spread
 
-    monkeypatch.setattr("checkers.cli.refine.spread_over", interrupted_in_level_3)
+    monkeypatch.setattr("kspec.checkers.cli.refine.spread_over", interrupted_in_level_3)
     code, out, err = at_prompt("refine", *SMALL)
     assert (code, err) == (4, "")
     assert "Inconclusive, interrupted in level 3. Nothing differs so far." in out
@@ -179,7 +179,7 @@ def test_spark_writes_the_same_traces(at_prompt: Callable[..., Ran], tmp_path: P
 def test_a_planted_fault_is_found_on_spark(
     at_prompt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("checkers.lockstep.refine.WORTH", 0)
+    monkeypatch.setattr("kspec.checkers.lockstep.refine.WORTH", 0)
     subject = ("--subject", "tests.checkers.lockstep.test_refine:UNFENCED", "--json")
     code, out, _ = at_prompt("refine", *SMALL, *subject, "--master", "local[2]")
     assert code == 12

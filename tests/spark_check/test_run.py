@@ -11,30 +11,30 @@ import attrs
 import numpy as np
 import pytest
 
-from checkers.engine.learned import levels
-from checkers.engine.learned.checking import Checking
-from checkers.engine.learned.plain import Codec, class_of
-from checkers.engine.learned.search import explore_by_learning
-from checkers.engine.options import Options
-from checkers.engine.packed.blocks import as_states
-from checkers.engine.packed.checkpoint import read_manifest
-from checkers.engine.packed.codes import Coding, as_highs, high_rows
-from checkers.engine.packed.keep import opened
-from checkers.engine.run import run
-from checkers.engine.search import RuleFailed, Search
-from checkers.engine.verdict import DEADLOCK, Verdict
-from checkers.models.find import BUILT_IN, find_model
-from examples import COUNTER, DIE_HARD, TWO_PHASE_LOCK
-from impl.packed.compiled import Words
-from spark_check import by_kernel, by_learning
-from spark_check.asking import Asking
-from spark_check.backend import OnSpark
-from spark_check.by_kernel import as_pieces, row
-from spark_check.explore import assert_can, backend_for, explore
-from spark_check.jobs import Job, Model
-from spark_check.known import BUSY, KEPT, known
-from spark_check.table import columns_of, kernel_rows, rows_of_bytes
-from spec.core import SpecError, System
+from kspec.checkers.engine.learned import levels
+from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.plain import Codec, class_of
+from kspec.checkers.engine.learned.search import explore_by_learning
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.blocks import as_states
+from kspec.checkers.engine.packed.checkpoint import read_manifest
+from kspec.checkers.engine.packed.codes import Coding, as_highs, high_rows
+from kspec.checkers.engine.packed.keep import opened
+from kspec.checkers.engine.run import run
+from kspec.checkers.engine.search import RuleFailed, Search
+from kspec.checkers.engine.verdict import DEADLOCK, Verdict
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.examples import COUNTER, DIE_HARD, TWO_PHASE_LOCK
+from kspec.impl.packed.compiled import Words
+from kspec.spark_check import by_kernel, by_learning
+from kspec.spark_check.asking import Asking
+from kspec.spark_check.backend import OnSpark
+from kspec.spark_check.by_kernel import as_pieces, row
+from kspec.spark_check.explore import assert_can, backend_for, explore
+from kspec.spark_check.jobs import Job, Model
+from kspec.spark_check.known import BUSY, KEPT, known
+from kspec.spark_check.table import columns_of, kernel_rows, rows_of_bytes
+from kspec.spec.core import SpecError, System
 from tests.checkers.engine.learned import odd_models
 from tests.checkers.engine.packed import wide
 from tests.checkers.engine.packed.wide import DIALS, wide_kernels
@@ -403,7 +403,7 @@ def test_levels_are_a_table_with_a_column_for_each_field(
     assert len(rows) == verdict.distinct
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", registered_models())
 def test_another_process_finds_every_model_of_kspec(name: str) -> None:
     system = find_model(name).system()
     assert Model.of(system).system().model is system.model

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from checkers.cli.main import run
-from spark_check.errors import one_line
-from spark_check.needs import assert_answers, assert_java
-from spark_check.patience import SECONDS, patience
-from spec.core import SpecError
+from kspec.checkers.cli.main import run
+from kspec.spark_check.errors import one_line
+from kspec.spark_check.needs import assert_answers, assert_java
+from kspec.spark_check.patience import SECONDS, patience
+from kspec.spec.core import SpecError
 
 SCRIPT = """
-from spark_check.session import session
-from spec.core import SpecError
+from kspec.spark_check.session import session
+from kspec.spec.core import SpecError
 try:
     with session({master!r}, "test") as spark:
         print(spark.range(7, numPartitions=2).mapInArrow({function}, "id long").count())

@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from checkers.cli.main import run
-from checkers.validation.files import validate_files
-from spark_check.events import EVENT, ORDER, PROBLEMS, ROW, event_rows, record_rows
-from spark_check.validate import exit_code, validate
-from spark_check.verdicts import Question, lines_of_rows, verdicts_of_files, verdicts_of_rows
-from tests.checkers.validation.walks import system_of, walk, whole
+from kspec.checkers.cli.main import run
+from kspec.field.recorded.files import validate_files
+from kspec.spark_check.events import EVENT, ORDER, PROBLEMS, ROW, event_rows, record_rows
+from kspec.spark_check.validate import exit_code, validate
+from kspec.spark_check.verdicts import Question, lines_of_rows, verdicts_of_files, verdicts_of_rows
+from tests.field.recorded.walks import system_of, walk, whole
 
 GROUP = Question({"mapping": "group"}, ("cluster", "group"))
 STEPS = 24

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 import attrs
 import pytest
 
-from spec.coordinator import Group
-from spec.messages import (
+from kspec.spec.coordinator import Group
+from kspec.spec.messages import (
     JAVA,
     SCALA,
     CoordinatorVariant,

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 import attrs
 import pytest
 
-import examples
-from checkers.models.find import BUILT_IN, find_model
-from examples.counter import Counter
-from examples.two_phase_lock import OWN_ORDER, Locks
-from spec.core import (
+from kspec import examples
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.examples.counter import Counter
+from kspec.examples.two_phase_lock import OWN_ORDER, Locks
+from kspec.spec.core import (
     Blocked,
     Guarded,
     Limit,
@@ -28,8 +28,8 @@ from spec.core import (
     present,
     rule,
 )
-from spec.replication import REPLICATION
-from spec.replication.leader import leader_advances_hw
+from kspec.spec.replication import REPLICATION
+from kspec.spec.replication.leader import leader_advances_hw
 
 
 @attrs.frozen
@@ -169,7 +169,7 @@ def test_a_guard_that_narrows_returns_the_value() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", registered_models())
 def test_every_guard_evaluated_in_a_model_is_named_in_its_text(name: str) -> None:
     model = find_model(name)
     for variant in model.variants:

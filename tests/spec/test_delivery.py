@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from benchmarks.delivery_mutants import ADDED
-from checkers.engine.options import Options
-from checkers.models.find import find_model
-from checkers.mutation.mutate import mutate
-from spec.core import Violated
-from spec.delivery.properties import PROPERTIES
+from kspec.checkers.engine.options import Options
+from kspec.checkers.models.find import find_model
+from kspec.checkers.mutation.mutate import mutate
+from kspec.spec.core import Violated
+from kspec.spec.delivery.properties import PROPERTIES
+from kspec.traces.trace import Trace
 from tests.known import explore_learned as explore
-from traces.trace import Trace
 
 DELIVERY = find_model("delivery")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from checkers.engine.options import Options
-from checkers.models.find import find_model
+from kspec.checkers.engine.options import Options
+from kspec.checkers.models.find import find_model
 from tests.exactly_once import ROWS, Row
 from tests.known import explore_learned as explore
 

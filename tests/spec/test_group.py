@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 import pytest
 
-from checkers.engine.options import Options
-from checkers.models.find import find_model
-from checkers.mutation.mutate import mutants, mutate
-from spec.group.assignment import cooperative_assignment, range_assignment
-from spec.group.properties import GroupSettles
-from spec.group.state import Owns
-from spec.group.variants import assignment_by_all_claims
-from spec.messages import NO_GENERATION
+from kspec.checkers.engine.options import Options
+from kspec.checkers.models.find import find_model
+from kspec.checkers.mutation.mutate import mutants, mutate
+from kspec.spec.group.assignment import cooperative_assignment, range_assignment
+from kspec.spec.group.properties import GroupSettles
+from kspec.spec.group.state import Owns
+from kspec.spec.group.variants import assignment_by_all_claims
+from kspec.spec.messages import NO_GENERATION
 from tests.known import explore_learned as explore
 
 GROUP = find_model("group")

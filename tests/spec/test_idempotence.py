@@ -9,15 +9,15 @@ from pathlib import Path
 import attrs
 import pytest
 
-from checkers.engine.options import Options
-from checkers.models.find import find_model
-from checkers.mutation.mutate import mutate
-from spec.core import Always, System
-from spec.idempotence.leader import next_request
-from spec.idempotence.state import Answer, Exchange, Request
-from spec.producer.broker_rules import BrokerRules, rules_of
-from spec.producer.entries import BatchMetadata, DataBatch, ProducerEntry
-from spec.producer.sequences import Append, rejection
+from kspec.checkers.engine.options import Options
+from kspec.checkers.models.find import find_model
+from kspec.checkers.mutation.mutate import mutate
+from kspec.spec.core import Always, System
+from kspec.spec.idempotence.leader import next_request
+from kspec.spec.idempotence.state import Answer, Exchange, Request
+from kspec.spec.producer.broker_rules import BrokerRules, rules_of
+from kspec.spec.producer.entries import BatchMetadata, DataBatch, ProducerEntry
+from kspec.spec.producer.sequences import Append, rejection
 from tests.known import explore_learned as explore
 
 IDEMPOTENCE = find_model("idempotence")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.in_sync import (
+from kspec.spec.in_sync import (
     UNKNOWN,
     Progress,
     after_election,

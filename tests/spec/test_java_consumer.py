@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from impl.broker import BrokerSettings, EmbeddedBroker
+from kspec.impl.broker import BrokerSettings, EmbeddedBroker
 from tests.impl.broker.scene import batch
 from tests.impl.broker.test_server import Client
 from tests.real_broker import classpath, require_compiler

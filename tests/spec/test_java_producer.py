@@ -19,16 +19,16 @@ from typing import Any
 import attrs
 import pytest
 
-from checkers.models.stories import STORIES
-from impl.wire import (
+from kspec.checkers.models.stories import STORIES
+from kspec.impl.wire import (
     API_KEYS,
     create,
     decode_request,
     encode_response,
     response_type,
 )
-from spec.core import Taken
-from spec.idempotence.state import Answer, Exchange, Phase, Request
+from kspec.spec.core import Taken
+from kspec.spec.idempotence.state import Answer, Exchange, Phase, Request
 from tests.real_broker import classpath
 from tests.spec.test_java_consumer import java
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.leader_epochs import (
+from kspec.spec.leader_epochs import (
     NOWHERE,
     EpochEnd,
     EpochEntry,
     LeaderEpochs,
     truncation_for,
 )
-from spec.log import Log, Record
+from kspec.spec.log import Log, Record
 
 CASES = json.loads(
     (Path(__file__).parent.parent / "cases" / "epoch_cache_sample.json").read_text("utf-8")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.proofs.lemmas import find_lemmas
-from spec.core import Claims, SpecError
-from spec.lemmas import INTEGER, NATURAL, Lemma, false_neighbour, lemma, provided
+from kspec.checkers.proofs.lemmas import find_lemmas
+from kspec.spec.core import Claims, SpecError
+from kspec.spec.lemmas import INTEGER, NATURAL, Lemma, false_neighbour, lemma, provided
 from tests.numbers import numbers_of
 
 LEMMAS = find_lemmas()
@@ -81,6 +81,6 @@ def test_an_isr_of_any_size_counts_as_its_slowest_member(
     hw: int, leo: int, remote: list[int]
 ) -> None:
     """The lemma is about two followers; by induction it holds for any number."""
-    from spec.watermarks import leader_hw
+    from kspec.spec.watermarks import leader_hw
 
     assert leader_hw(hw, [leo, *remote]) == leader_hw(hw, [leo, min([leo, *remote])])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.log import Log, Record
+from kspec.spec.log import Log, Record
 
 
 def log_of(*epochs: int, start: int = 0) -> Log:

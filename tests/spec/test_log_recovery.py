@@ -5,15 +5,15 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from checkers.engine.options import Options
-from checkers.graph.graph import states_of
-from checkers.models.find import find_model
-from checkers.mutation.mutate import mutate
-from spec.log_recovery.recovery import broker_recovers_log
-from spec.log_recovery.state import SegmentFiles, StoredLog
-from spec.storage.batches import Batch
-from spec.storage.recovery import FoundLog, load
-from spec.storage.segments import Segment, SegmentSettings, new_segment
+from kspec.checkers.engine.options import Options
+from kspec.checkers.graph.graph import states_of
+from kspec.checkers.models.find import find_model
+from kspec.checkers.mutation.mutate import mutate
+from kspec.spec.log_recovery.recovery import broker_recovers_log
+from kspec.spec.log_recovery.state import SegmentFiles, StoredLog
+from kspec.spec.storage.batches import Batch
+from kspec.spec.storage.recovery import FoundLog, load
+from kspec.spec.storage.segments import Segment, SegmentSettings, new_segment
 from tests.known import explore_learned as explore
 
 LOG_RECOVERY = find_model("log-recovery")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.engine.options import Options
-from checkers.models.find import find_model
-from checkers.mutation.mutate import mutate
-from spec.messages import GroupMetadata, GroupState, Offset, OffsetsTopicRecord
-from spec.offsets_topic.expiry import (
+from kspec.checkers.engine.options import Options
+from kspec.checkers.models.find import find_model
+from kspec.checkers.mutation.mutate import mutate
+from kspec.spec.messages import GroupMetadata, GroupState, Offset, OffsetsTopicRecord
+from kspec.spec.offsets_topic.expiry import (
     GroupStatus,
     expired,
     expires_after_commit,
@@ -18,7 +18,7 @@ from spec.offsets_topic.expiry import (
     group_expires,
     may_delete_offset,
 )
-from spec.offsets_topic.records import (
+from kspec.spec.offsets_topic.records import (
     LogEntry,
     OffsetsLog,
     compact,
@@ -27,8 +27,8 @@ from spec.offsets_topic.records import (
     read,
     without,
 )
-from spec.offsets_topic.replay import Replayed, end_transaction, replay
-from spec.vocabulary import TopicPartition
+from kspec.spec.offsets_topic.replay import Replayed, end_transaction, replay
+from kspec.spec.vocabulary import TopicPartition
 from tests.known import explore_learned as explore
 
 OFFSETS_TOPIC = find_model("offsets-topic")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine.options import Options
-from checkers.engine.reference import explore as explore_by_rules
-from checkers.models.find import find_model
-from spec.partition import versions
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore as explore_by_rules
+from kspec.checkers.models.find import find_model
+from kspec.spec.partition import versions
 from tests.known import explore_learned as explore
 
 PARTITION = find_model("partition")

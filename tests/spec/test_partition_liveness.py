@@ -7,13 +7,13 @@ from typing import Any
 import attrs
 import pytest
 
-from checkers.models.find import find_model
-from checkers.mutation.mutate import mutants
-from spec.core import Rule
-from spec.partition import elr, follower, kraft, leader, versions
-from spec.partition.liveness import LIVENESS
+from kspec.checkers.models.find import find_model
+from kspec.checkers.mutation.mutate import mutants
+from kspec.spec.core import Rule
+from kspec.spec.partition import elr, follower, kraft, leader, versions
+from kspec.spec.partition.liveness import LIVENESS
+from kspec.traces.trace import STUTTERING
 from tests.known import explore_learned as explore
-from traces.trace import STUTTERING
 
 PARTITION = find_model("partition")
 PROPERTIES = [prop.name for prop in LIVENESS]

@@ -8,14 +8,14 @@ from pathlib import Path
 import attrs
 import pytest
 
-from checkers.engine.options import Options
-from checkers.engine.reference import Reference
-from checkers.engine.search import Search
-from checkers.models.find import find_model
-from spec.core import Rule, Step, System, evolve, rule
-from spec.partition import Broker, Cluster
-from spec.partition.leader import follower_fetches, leader_counts_fetch
-from spec.partition.state import brokers
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import Reference
+from kspec.checkers.engine.search import Search
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import Rule, Step, System, evolve, rule
+from kspec.spec.partition import Broker, Cluster
+from kspec.spec.partition.leader import follower_fetches, leader_counts_fetch
+from kspec.spec.partition.state import brokers
 from tests.known import explore_learned as explore
 
 PARTITION, MESSAGES = find_model("partition"), find_model("partition-messages")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from spec.core import SpecError
-from spec.java import INT_MIN, string_hash
-from spec.placement import (
+from kspec.spec.core import SpecError
+from kspec.spec.java import INT_MIN, string_hash
+from kspec.spec.placement import (
     PLACEMENT_RULES,
     coordinator,
     group_partition,

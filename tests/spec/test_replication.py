@@ -11,11 +11,11 @@ from collections.abc import Mapping
 import attrs
 import pytest
 
-from checkers.engine.options import Options
-from checkers.engine.run import run
-from checkers.engine.verdict import Verdict
-from checkers.models.find import find_model
-from spec.core import Reachable
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.run import run
+from kspec.checkers.engine.verdict import Verdict
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import Reachable
 from tests.known import counterexample, first_violation
 from tests.known import explore_learned as explore
 

@@ -13,16 +13,16 @@ from itertools import product
 
 import pytest
 
-from checkers.engine.options import Options
-from checkers.engine.reference import Reference
-from checkers.engine.search import Search
-from spec.core import Blocked, Rule, evolve
-from spec.leader_epochs import UNDEFINED, EpochEnd, LeaderEpochs, truncation_for
-from spec.log import Log, Record
-from spec.replication import REPLICATION, Cluster
-from spec.replication.state import View, brokers
-from spec.replication.truncation import end_of_agreement, end_of_last_epoch
-from spec.watermarks import Follower, after_truncation, leader_hw
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import Reference
+from kspec.checkers.engine.search import Search
+from kspec.spec.core import Blocked, Rule, evolve
+from kspec.spec.leader_epochs import UNDEFINED, EpochEnd, LeaderEpochs, truncation_for
+from kspec.spec.log import Log, Record
+from kspec.spec.replication import REPLICATION, Cluster
+from kspec.spec.replication.state import View, brokers
+from kspec.spec.replication.truncation import end_of_agreement, end_of_last_epoch
+from kspec.spec.watermarks import Follower, after_truncation, leader_hw
 
 BOUNDS = {"brokers": 2, "max_epoch": 2}
 

@@ -6,9 +6,11 @@ import re
 
 import pytest
 
-from checkers.models.find import BUILT_IN, find_model
+from kspec.checkers.models.find import find_model, registered_models
 
-OWN = [name for name, model in BUILT_IN.items() if model.model.startswith("spec.")]
+OWN = [
+    name for name, model in registered_models().items() if model.module.startswith("kspec.spec.")
+]
 
 REFERENCE = re.compile(
     r"""Not\ in\ Kafka:\s+\S

@@ -7,8 +7,8 @@ from typing import Annotated, Any, NamedTuple, NewType
 import attrs
 import pytest
 
-from spec.core import SpecError, constant
-from spec.core.schema import (
+from kspec.spec.core import SpecError, constant
+from kspec.spec.core.schema import (
     Anything,
     Items,
     Members,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.leader_epochs import NOWHERE, EpochEnd
-from spec.serving import (
+from kspec.spec.leader_epochs import NOWHERE, EpochEnd
+from kspec.spec.serving import (
     Fetch,
     FetchIsolation,
     Offsets,
@@ -22,7 +22,7 @@ from spec.serving import (
     readable,
     waits_for_replicas,
 )
-from spec.vocabulary import PartitionError as Error
+from kspec.spec.vocabulary import PartitionError as Error
 
 LOG_END, HW, LSO = FetchIsolation
 LOG = Offsets(start=2, end=9, hw=7, first_unstable=4)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import attrs
 import pytest
 
-from spec.core import (
+from kspec.spec.core import (
     Model,
     OrderedSet,
     SpecError,

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from checkers.engine.options import Options
-from checkers.engine.reference import explore as explore_by_rules
-from checkers.models.find import find_model
-from checkers.models.stories import STORIES
-from checkers.mutation.mutate import mutate
-from spec.core import Blocked
-from spec.transactions import variants
-from spec.transactions.log import Entry, Log, ProducerState
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore as explore_by_rules
+from kspec.checkers.models.find import find_model
+from kspec.checkers.models.stories import STORIES
+from kspec.checkers.mutation.mutate import mutate
+from kspec.spec.core import Blocked
+from kspec.spec.transactions import variants
+from kspec.spec.transactions.log import Entry, Log, ProducerState
 from tests.known import explore_learned as explore
 
 TRANSACTIONS = find_model("transactions")

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.engine.reference import explore
-from checkers.models.find import find_model
-from checkers.mutation.equivalent import equivalent_mutants
-from checkers.mutation.mutate import mutate
-from spec.watermarks import (
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.models.find import find_model
+from kspec.checkers.mutation.equivalent import equivalent_mutants
+from kspec.checkers.mutation.mutate import mutate
+from kspec.spec.watermarks import (
     Follower,
     Leader,
     after_append,

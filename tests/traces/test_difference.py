@@ -7,13 +7,13 @@ from typing import Any
 import attrs
 import pytest
 
-from checkers.engine.reference import explore
-from spec.core import Model, Step, Variant, always, evolve, replaced, rule
-from traces.difference import Piece, changed, pieces
-from traces.itf import encode, text
-from traces.page import page
-from traces.story import Story, tell
-from traces.terminal import draw
+from kspec.checkers.engine.reference import explore
+from kspec.spec.core import Model, Step, Variant, always, evolve, replaced, rule
+from kspec.traces.difference import Piece, changed, pieces
+from kspec.traces.itf import encode, text
+from kspec.traces.page import page
+from kspec.traces.story import Story, tell
+from kspec.traces.terminal import draw
 
 
 @attrs.frozen

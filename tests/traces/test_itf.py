@@ -12,14 +12,14 @@ import attrs
 import itf_py
 import pytest
 
-import examples
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from spec.core import Always, SpecError
-from spec.replication import REPLICATION
+from kspec import examples
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.spec.core import Always, SpecError
+from kspec.spec.replication import REPLICATION
+from kspec.traces.itf import BadTrace, Document, document, encode, read, text, to_itf
+from kspec.traces.replay import replay
 from tests.known import counterexample
-from traces.itf import BadTrace, Document, document, encode, read, text, to_itf
-from traces.replay import replay
 
 
 @pytest.fixture(scope="module")

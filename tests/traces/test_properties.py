@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from spec.core import SpecError
-from tests.checkers.advice.kafka.java import run_java
-from traces.properties import Entry, parse_properties
+from kspec.spec.core import SpecError
+from kspec.traces.properties import Entry, parse_properties
+from tests.field.advice.kafka.java import run_java
 
 CASES: list[tuple[bytes, list[tuple[str, str]]]] = [
     (b"acks=all", [("acks", "all")]),

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from checkers.engine.options import Options
-from checkers.engine.reference import Reference
-from checkers.engine.search import Search
-from checkers.models.find import BUILT_IN, find_model
-from spec.core import Model
-from traces.itf import to_itf
-from traces.schema import json_schema
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import Reference
+from kspec.checkers.engine.search import Search
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.spec.core import Model
+from kspec.traces.itf import to_itf
+from kspec.traces.schema import json_schema
 
 Schema = Any
 KEYWORDS = {
@@ -76,7 +76,7 @@ def traces_of(model: Model[Any], states: int) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", registered_models())
 def test_traces_of_every_variant_are_valid(name: str) -> None:
     model = find_model(name)
     schema = json.loads(json.dumps(json_schema(model)))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import attrs
 
-from checkers.engine.reference import explore
-from checkers.models.find import find_model
-from traces.picture import Cell
-from traces.story import Story, compared_cells, tell
-from traces.trace import Trace
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.models.find import find_model
+from kspec.spec.core.picture import Cell
+from kspec.traces.story import Story, compared_cells, tell
+from kspec.traces.trace import Trace
 
 REPLICATION = find_model("replication")
 GROUP = find_model("group")

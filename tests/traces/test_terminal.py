@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-import examples
-from checkers.engine.reference import explore
-from checkers.models.find import find_model
+from kspec import examples
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.models.find import find_model
+from kspec.traces.story import Scene, SceneCell, SceneLane, Story, tell
+from kspec.traces.terminal import draw
 from tests.known import first_violation
-from traces.story import Scene, SceneCell, SceneLane, Story, tell
-from traces.terminal import draw
 
 GROUP = find_model("group")
 WATERMARKS = find_model("watermarks")

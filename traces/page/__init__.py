@@ -17,8 +17,8 @@ from string import Template
 
 import attrs
 
-from traces.story import Story
-from traces.text import all_printable
+from kspec.traces.story import Story
+from kspec.traces.text import all_printable
 
 NOT_IN_MARKUP = {ord(character): f"\\u{ord(character):04x}" for character in "<>&"}
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import attrs
 
-from checkers.engine.learned import recipes, standins, walk
-from checkers.engine.learned.plainly import asks_for_types
-from checkers.engine.learned.standins import ROOT, Items, Place, Trace, Unread, Untraceable
-from checkers.engine.learned.values import Uncompared, Values, is_plain, uncompared
-from spec.core import (
+from kspec.checkers.engine.learned import recipes, standins, walk
+from kspec.checkers.engine.learned.plainly import asks_for_types
+from kspec.checkers.engine.learned.standins import ROOT, Items, Place, Trace, Unread, Untraceable
+from kspec.checkers.engine.learned.values import Uncompared, Values, is_plain, uncompared
+from kspec.spec.core import (
     Always,
     Blocked,
     Choice,

@@ -13,16 +13,16 @@ from typing import Any
 import attrs
 import numpy as np
 
-from checkers.engine.learned.book import Impure
-from checkers.engine.learned.expander import Learned
-from checkers.engine.learned.learning import Learning
-from checkers.engine.packed.codes import decode
-from checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
-from checkers.engine.packed.worker import Worker
-from checkers.engine.search import Counts, add
-from checkers.engine.symmetry import FIRST, Checks
-from impl.packed.compiled import Words
-from spec.core import Always, Blocked, Reachable, SpecError, System
+from kspec.checkers.engine.learned.book import Impure
+from kspec.checkers.engine.learned.expander import Learned
+from kspec.checkers.engine.learned.learning import Learning
+from kspec.checkers.engine.packed.codes import decode
+from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
+from kspec.checkers.engine.packed.worker import Worker
+from kspec.checkers.engine.search import Counts, add
+from kspec.checkers.engine.symmetry import FIRST, Checks
+from kspec.impl.packed.compiled import Words
+from kspec.spec.core import Always, Blocked, Reachable, SpecError, System
 
 ONE_IN = 20_000
 """One state in this many is checked, and up to symmetry the first of each level as well."""

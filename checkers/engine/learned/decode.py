@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from checkers.engine.learned import walk
-from checkers.engine.learned.book import (
+from kspec.checkers.engine.learned import walk
+from kspec.checkers.engine.learned.book import (
     BEYOND,
     FINAL,
     PROPERTY,
@@ -21,11 +21,11 @@ from checkers.engine.learned.book import (
     Instance,
     bits_of,
 )
-from checkers.engine.learned.encode import Array, resolved, within, without_gaps
-from checkers.engine.learned.keys import Keys
-from checkers.engine.learned.standins import Place
-from checkers.engine.learned.tables import Tables
-from checkers.engine.learned.values import RECORD, SCALAR, SET, TUPLE, Shape, is_plain
+from kspec.checkers.engine.learned.encode import Array, resolved, within, without_gaps
+from kspec.checkers.engine.learned.keys import Keys
+from kspec.checkers.engine.learned.standins import Place
+from kspec.checkers.engine.learned.tables import Tables
+from kspec.checkers.engine.learned.values import RECORD, SCALAR, SET, TUPLE, Shape, is_plain
 
 UNUSED = 10_000
 """A file may have three times as many leaves as its paths use, and this many more; otherwise it

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from checkers.engine.learned import walk
-from checkers.engine.learned.keys import Keys
-from checkers.engine.learned.tables import Tables
-from checkers.engine.learned.values import SCALAR, Values
+from kspec.checkers.engine.learned import walk
+from kspec.checkers.engine.learned.keys import Keys
+from kspec.checkers.engine.learned.tables import Tables
+from kspec.checkers.engine.learned.values import SCALAR, Values
 
 Array = Any
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from checkers.engine.learned import walk
-from checkers.engine.learned.tables import MOST_IN_TREES, TooMany
-from checkers.engine.packed.expander import ALL_KNOWN, BATCH, Expander
-from checkers.engine.search import Counts
-from impl.packed.compiled import Words
+from kspec.checkers.engine.learned import walk
+from kspec.checkers.engine.learned.tables import MOST_IN_TREES, TooMany
+from kspec.checkers.engine.packed.expander import ALL_KNOWN, BATCH, Expander
+from kspec.checkers.engine.search import Counts
+from kspec.impl.packed.compiled import Words
 
 if TYPE_CHECKING:
-    from checkers.engine.learned.learning import Learning
+    from kspec.checkers.engine.learned.learning import Learning
 
 MISSES = 1 << 14
 """The number of recorded misses at which a batch ends early."""

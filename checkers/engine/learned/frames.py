@@ -11,13 +11,13 @@ import zlib
 
 import numpy as np
 
-from checkers.engine.learned.book import STATE, Book, Unfit
-from checkers.engine.learned.plain import COUNT, Codec
-from checkers.engine.learned.tables import Row
-from checkers.engine.packed.bytewise import SLACK, Bytes, are_equal, copy, hash_of
-from checkers.engine.packed.codes import SHARD_BITS
-from impl.packed.compiled import Words, compiled
-from spec.core import SpecError
+from kspec.checkers.engine.learned.book import STATE, Book, Unfit
+from kspec.checkers.engine.learned.plain import COUNT, Codec
+from kspec.checkers.engine.learned.tables import Row
+from kspec.checkers.engine.packed.bytewise import SLACK, Bytes, are_equal, copy, hash_of
+from kspec.checkers.engine.packed.codes import SHARD_BITS
+from kspec.impl.packed.compiled import Words, compiled
+from kspec.spec.core import SpecError
 
 BEGIN, END, COMPONENT, NUMBER, CHECKSUM, KIND = range(6)
 """The columns of a piece: the position of its bytes, the value of its component, its CRC-32 (with

@@ -24,12 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from checkers.engine.learned.decode import Decoder, check
-from checkers.engine.learned.encode import Array, Encoder
-from checkers.engine.learned.keys import Keys
-from checkers.engine.learned.tables import Tables
-from impl.packed.compiled import cache_folder
-from spec.core import System
+from kspec.checkers.engine.learned.decode import Decoder, check
+from kspec.checkers.engine.learned.encode import Array, Encoder
+from kspec.checkers.engine.learned.keys import Keys
+from kspec.checkers.engine.learned.tables import Tables
+from kspec.impl.packed.compiled import cache_folder
+from kspec.spec.core import System
 
 LARGEST = 200 << 20
 """The largest size of a file, in bytes."""

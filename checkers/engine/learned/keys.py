@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from checkers.engine.learned.source import Sources, environment
-from spec.core import Always, Reachable, Rule, System
+from kspec.checkers.engine.learned.source import Sources, environment
+from kspec.spec.core import Always, Reachable, Rule, System
 
 FORMAT = 2
 NOT_ASKED = ("name", "within")

@@ -8,16 +8,16 @@ from typing import Any
 import attrs
 import numpy as np
 
-from checkers.engine.learned import walk
-from checkers.engine.learned.book import Book
-from checkers.engine.learned.orbits import OrbitTables
-from checkers.engine.learned.representatives import representatives
-from checkers.engine.learned.tables import Tables
-from checkers.engine.learned.values import RECORD, SCALAR, SET, Values
-from checkers.engine.search import Stopped
-from checkers.engine.symmetry import Symmetry
-from impl.packed.compiled import Words
-from spec.core import Always, Reachable, System
+from kspec.checkers.engine.learned import walk
+from kspec.checkers.engine.learned.book import Book
+from kspec.checkers.engine.learned.orbits import OrbitTables
+from kspec.checkers.engine.learned.representatives import representatives
+from kspec.checkers.engine.learned.tables import Tables
+from kspec.checkers.engine.learned.values import RECORD, SCALAR, SET, Values
+from kspec.checkers.engine.search import Stopped
+from kspec.checkers.engine.symmetry import Symmetry
+from kspec.impl.packed.compiled import Words
+from kspec.spec.core import Always, Reachable, System
 
 
 class Learning:

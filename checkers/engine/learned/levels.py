@@ -14,22 +14,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from checkers.engine.learned.frames import Frames, Written
-from checkers.engine.learned.keys import code_of
-from checkers.engine.learned.learning import Learning
-from checkers.engine.learned.plain import Codec
-from checkers.engine.learned.source import Sources
-from checkers.engine.learned.tables import Packing, rows_of
-from checkers.engine.options import Options
-from checkers.engine.packed.blocks import SCHEMA, as_column, content_of, read_rows
-from checkers.engine.packed.checkpoint import AS_BYTES, Manifest
-from checkers.engine.packed.codes import SHARDS, Coding, coding_for, decode, encoded
-from checkers.engine.packed.keep import Form, Keeper, keeping, run_as_kept
-from checkers.engine.packed.keep import opened as opened_manifest
-from checkers.engine.packed.search import take_states
-from checkers.engine.packed.worker import Chunk
-from impl.packed.compiled import Words
-from spec.core import Always, Reachable, SpecError, System
+from kspec.checkers.engine.learned.frames import Frames, Written
+from kspec.checkers.engine.learned.keys import code_of
+from kspec.checkers.engine.learned.learning import Learning
+from kspec.checkers.engine.learned.plain import Codec
+from kspec.checkers.engine.learned.source import Sources
+from kspec.checkers.engine.learned.tables import Packing, rows_of
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.blocks import SCHEMA, as_column, content_of, read_rows
+from kspec.checkers.engine.packed.checkpoint import AS_BYTES, Manifest
+from kspec.checkers.engine.packed.codes import SHARDS, Coding, coding_for, decode, encoded
+from kspec.checkers.engine.packed.keep import Form, Keeper, keeping, run_as_kept
+from kspec.checkers.engine.packed.keep import opened as opened_manifest
+from kspec.checkers.engine.packed.search import take_states
+from kspec.checkers.engine.packed.worker import Chunk
+from kspec.impl.packed.compiled import Words
+from kspec.spec.core import Always, Reachable, SpecError, System
 
 MOST_BYTES = (1 << 32) - 1
 """The length of a state is a number of 32 bits."""

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from checkers.engine.learned.book import Book
-from checkers.engine.learned.representatives import Orbits
-from checkers.engine.learned.values import is_plain
-from checkers.engine.symmetry import NotSymmetric, Symmetry, options_of
-from impl.packed.compiled import Words
-from spec.core import SpecError
-from spec.core.schema import (
+from kspec.checkers.engine.learned.book import Book
+from kspec.checkers.engine.learned.representatives import Orbits
+from kspec.checkers.engine.learned.values import is_plain
+from kspec.checkers.engine.symmetry import NotSymmetric, Symmetry, options_of
+from kspec.impl.packed.compiled import Words
+from kspec.spec.core import SpecError
+from kspec.spec.core.schema import (
     Items,
     Members,
     Product,

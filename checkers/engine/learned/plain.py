@@ -17,9 +17,9 @@ from typing import Any
 
 import attrs
 
-from checkers.engine.learned.values import is_plain
-from spec.core import OrderedSet, SpecError, System
-from spec.core.schema import names_of
+from kspec.checkers.engine.learned.values import is_plain
+from kspec.spec.core import OrderedSet, SpecError, System
+from kspec.spec.core.schema import names_of
 
 COUNT = struct.Struct("<I")
 SHORT = struct.Struct("<H")

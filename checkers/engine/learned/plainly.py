@@ -10,7 +10,7 @@ import types
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from checkers.engine.learned.source import is_library
+from kspec.checkers.engine.learned.source import is_library
 
 
 def asks_for_types(things: Iterable[Any]) -> bool:

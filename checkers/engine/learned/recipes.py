@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from checkers.engine.learned.values import Values
-from checkers.engine.learned.walk import WHOLE
+from kspec.checkers.engine.learned.values import Values
+from kspec.checkers.engine.learned.walk import WHOLE
 
 if TYPE_CHECKING:
-    from checkers.engine.learned.standins import Trace
+    from kspec.checkers.engine.learned.standins import Trace
 
 Recipe = Any
 """A number, if the value is known; else ("copy", place, number),

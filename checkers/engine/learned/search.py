@@ -13,36 +13,36 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from checkers.engine.learned.book import Book, Unfit
-from checkers.engine.learned.checking import Checking
-from checkers.engine.learned.expander import Learned
-from checkers.engine.learned.keep import Keeping
-from checkers.engine.learned.learning import Learning
-from checkers.engine.learned.tables import Tables
-from checkers.engine.learned.walk import move_to_other_words
-from checkers.engine.memory import resident_bytes
-from checkers.engine.options import Options
-from checkers.engine.packed.behaviour import behaviour
-from checkers.engine.packed.checkpoint import CheckpointError
-from checkers.engine.packed.codes import Coding, coding_for, decode, encoded
-from checkers.engine.packed.expander import BATCH, Expander
-from checkers.engine.packed.search import (
+from kspec.checkers.engine.learned.book import Book, Unfit
+from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.expander import Learned
+from kspec.checkers.engine.learned.keep import Keeping
+from kspec.checkers.engine.learned.learning import Learning
+from kspec.checkers.engine.learned.tables import Tables
+from kspec.checkers.engine.learned.walk import move_to_other_words
+from kspec.checkers.engine.memory import resident_bytes
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.behaviour import behaviour
+from kspec.checkers.engine.packed.checkpoint import CheckpointError
+from kspec.checkers.engine.packed.codes import Coding, coding_for, decode, encoded
+from kspec.checkers.engine.packed.expander import BATCH, Expander
+from kspec.checkers.engine.packed.search import (
     Packed,
     Repacked,
     assert_pyarrow,
     send_states,
     warm_up,
 )
-from checkers.engine.packed.worker import Memory, Worker, own
-from checkers.engine.search import FAILED, RuleFailed, Search, Stopped
-from checkers.engine.symmetry import Symmetry
-from checkers.engine.verdict import INCONCLUSIVE, RuleCount, Verdict
-from impl.packed.compiled import Words, made_ready
-from spec.core import System
-from traces.trace import Trace
+from kspec.checkers.engine.packed.worker import Memory, Worker, own
+from kspec.checkers.engine.search import FAILED, RuleFailed, Search, Stopped
+from kspec.checkers.engine.symmetry import Symmetry
+from kspec.checkers.engine.verdict import INCONCLUSIVE, RuleCount, Verdict
+from kspec.impl.packed.compiled import Words, made_ready
+from kspec.spec.core import System
+from kspec.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from checkers.engine.learned.levels import LearnedLevels
+    from kspec.checkers.engine.learned.levels import LearnedLevels
 
 T = TypeVar("T")
 
@@ -149,7 +149,7 @@ def kept_levels(system: System[Any], options: Options) -> Iterator[LearnedLevels
         yield None
         return
     assert_pyarrow()
-    from checkers.engine.learned.levels import opened
+    from kspec.checkers.engine.learned.levels import opened
 
     with opened(system, options) as levels:
         yield levels
@@ -190,8 +190,8 @@ class ByLearning(Packed):
         return self.learning.state(words)
 
     def judge_liveness(self, prop: Any, go_on: Callable[[int], None]) -> Any:
-        from checkers.graph.graph import from_learning
-        from checkers.graph.liveness import judge
+        from kspec.checkers.graph.graph import from_learning
+        from kspec.checkers.graph.liveness import judge
 
         learned = Learnable(self.learning.tables)
         return judge(self.system, prop, lambda system: from_learning(system, learned), go_on)

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from checkers.engine.learned import walk
-from checkers.engine.learned.checking import Checking
-from checkers.engine.learned.expander import Learned
-from checkers.engine.learned.learning import Learning
-from checkers.engine.learned.search import Learnable, by_learning
-from checkers.engine.options import Options
-from checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
-from checkers.engine.search import FAILED
-from checkers.engine.simulate import Act, Mark, Sampling, Simulation, rank
-from checkers.engine.verdict import DEADLOCK, Verdict
-from impl.packed.compiled import Words
-from spec.core import System
+from kspec.checkers.engine.learned import walk
+from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.expander import Learned
+from kspec.checkers.engine.learned.learning import Learning
+from kspec.checkers.engine.learned.search import Learnable, by_learning
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
+from kspec.checkers.engine.search import FAILED
+from kspec.checkers.engine.simulate import Act, Mark, Sampling, Simulation, rank
+from kspec.checkers.engine.verdict import DEADLOCK, Verdict
+from kspec.impl.packed.compiled import Words
+from kspec.spec.core import System
 
 MOST_VISITED = 1 << 23
 """As many states are remembered (in 16 bytes each); all others count as new, each time."""

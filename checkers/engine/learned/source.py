@@ -28,10 +28,11 @@ from typing import Any, NamedTuple
 
 import attrs
 
-ROOT = Path(__file__).parents[3]
-OURS = ("spec", "examples", "impl", "checkers", "traces", "spark_check")
-"""Packages of kspec whose code is followed, wherever they are installed."""
-CORE = ("spec.core", "checkers.engine.learned")
+from kspec import HOME
+
+OURS = ("kspec",)
+"""Packages whose code is followed, wherever they are installed."""
+CORE = ("kspec.spec.core", "kspec.checkers.engine.learned")
 """Except for these, whose text is part of `environment`."""
 
 REACHING = frozenset(
@@ -393,7 +394,7 @@ def environment() -> str:
 def code_of_core() -> Iterator[Path]:
     """The files whose whole text counts."""
     for folder in CORE:
-        yield from sorted((ROOT / folder.replace(".", "/")).glob("*.py"))
+        yield from sorted((HOME.parent / folder.replace(".", "/")).glob("*.py"))
 
 
 def fingerprint_of(thing: Callable[..., Any] | type) -> str | None:

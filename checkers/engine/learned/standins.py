@@ -24,11 +24,11 @@ from typing import Any, NoReturn, cast
 
 import attrs
 
-from checkers.engine.learned.recipes import Recipe, settled
-from checkers.engine.learned.values import RECORD, TUPLE, Shape, Values, is_plain, uncompared
-from checkers.engine.learned.walk import EQUALS, HAS, SHAPE, SIZE, WHOLE
-from spec.core import OrderedSet, SpecError, ordered
-from spec.core.sets import KEPT
+from kspec.checkers.engine.learned.recipes import Recipe, settled
+from kspec.checkers.engine.learned.values import RECORD, TUPLE, Shape, Values, is_plain, uncompared
+from kspec.checkers.engine.learned.walk import EQUALS, HAS, SHAPE, SIZE, WHOLE
+from kspec.spec.core import OrderedSet, SpecError, ordered
+from kspec.spec.core.sets import KEPT
 
 ROOT = -1
 """The component of the place of the whole state."""

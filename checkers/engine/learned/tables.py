@@ -8,17 +8,17 @@ from typing import Any
 import attrs
 import numpy as np
 
-from checkers.engine.learned import walk
-from checkers.engine.learned.book import (
+from kspec.checkers.engine.learned import walk
+from kspec.checkers.engine.learned.book import (
     Book,
     Impure,
     Plainer,
 )
-from checkers.engine.packed.codes import CODE_BITS
-from checkers.engine.search import Stopped
-from impl.packed.compiled import Words
-from impl.packed.layout import WORD_BITS
-from spec.core import SpecError
+from kspec.checkers.engine.packed.codes import CODE_BITS
+from kspec.checkers.engine.search import Stopped
+from kspec.impl.packed.compiled import Words
+from kspec.impl.packed.layout import WORD_BITS
+from kspec.spec.core import SpecError
 
 MOST = 1 << 30
 """The maximum number of values, probes, instances and so on; 24 GB of memory holds about a tenth

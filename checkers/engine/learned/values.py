@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from checkers.engine.learned.plainly import asks_for_types
-from spec.core import OrderedSet, SpecError, ordered
+from kspec.checkers.engine.learned.plainly import asks_for_types
+from kspec.spec.core import OrderedSet, SpecError, ordered
 
 
 class Uncompared(SpecError):

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from checkers.engine.packed.prefetch import prefetch
-from impl.packed import compiled as kept
-from impl.packed.pointer import pointer_to
+from kspec.checkers.engine.packed.prefetch import prefetch
+from kspec.impl.packed import compiled as kept
+from kspec.impl.packed.pointer import pointer_to
 
 compiled: Any = kept.compiled
 

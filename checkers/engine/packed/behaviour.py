@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from spec.core import System, Taken
+from kspec.spec.core import System, Taken
 
 S = TypeVar("S")
 

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from checkers.engine.packed.checkpoint import CheckpointError, Part, assert_there, naming
-from checkers.engine.packed.codes import SHARDS, Pieces, as_highs, shard_of
-from impl.packed.compiled import Words, compiled
+from kspec.checkers.engine.packed.checkpoint import CheckpointError, Part, assert_there, naming
+from kspec.checkers.engine.packed.codes import SHARDS, Pieces, as_highs, shard_of
+from kspec.impl.packed.compiled import Words, compiled
 
 SCHEMA = pa.schema(
     [

@@ -8,21 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from checkers.engine.options import Options
-from checkers.engine.packed.behaviour import behaviour
-from checkers.engine.packed.codes import Coding, coding_of
-from checkers.engine.packed.expander import ByKernel, Expander
-from checkers.engine.packed.search import Packed, assert_pyarrow, warm_up
-from checkers.engine.search import Search
-from checkers.engine.verdict import Verdict
-from impl.packed.compiled import made_ready
-from impl.packed.kernel import Kernel, up_to_symmetry
-from impl.packed.kernels import kernel_for
-from spec.core import System
-from traces.trace import Trace
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.behaviour import behaviour
+from kspec.checkers.engine.packed.codes import Coding, coding_of
+from kspec.checkers.engine.packed.expander import ByKernel, Expander
+from kspec.checkers.engine.packed.search import Packed, assert_pyarrow, warm_up
+from kspec.checkers.engine.search import Search
+from kspec.checkers.engine.verdict import Verdict
+from kspec.impl.packed.compiled import made_ready
+from kspec.impl.packed.kernel import Kernel, up_to_symmetry
+from kspec.impl.packed.kernels import kernel_for
+from kspec.spec.core import System
+from kspec.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from checkers.engine.packed.keep import Keeper
+    from kspec.checkers.engine.packed.keep import Keeper
 
 
 def explore_by_kernel(system: System[Any], options: Options | None = None) -> Verdict:
@@ -61,7 +61,7 @@ def kept_by_kernel(
         yield None
         return
     assert_pyarrow()
-    from checkers.engine.packed.keep import PackedWords, keeping, opened, run_of
+    from kspec.checkers.engine.packed.keep import PackedWords, keeping, opened, run_of
 
     with (
         opened(options, run_of(system, kernel)) as manifest,

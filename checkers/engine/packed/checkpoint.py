@@ -115,8 +115,8 @@ from typing import Any
 
 import attrs
 
-from checkers.engine.search import Counts
-from spec.core import SpecError, System
+from kspec.checkers.engine.search import Counts
+from kspec.spec.core import SpecError, System
 
 FORMAT, VERSION = "kspec checkpoint", 2
 AS_BYTES = "states as bytes, 2"

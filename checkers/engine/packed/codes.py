@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from impl.packed.compiled import Words, compiled
-from impl.packed.layout import Layout
+from kspec.impl.packed.compiled import Words, compiled
+from kspec.impl.packed.layout import Layout
 
 CODE_BITS = 64
 PIECE_BITS = 16

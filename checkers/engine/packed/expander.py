@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from checkers.engine.search import FAILED, Counts
-from checkers.engine.verdict import DEADLOCK
-from impl.packed.compiled import Words
-from impl.packed.kernel import MOST_GUARDS, Kernel
-from spec.core import System
+from kspec.checkers.engine.search import FAILED, Counts
+from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.impl.packed.compiled import Words
+from kspec.impl.packed.kernel import MOST_GUARDS, Kernel
+from kspec.spec.core import System
 
 DEADLOCK_BIT = 62
 FAILED_BIT = 61

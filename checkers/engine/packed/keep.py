@@ -17,21 +17,27 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from checkers.engine.options import Options
-from checkers.engine.packed import checkpoint
-from checkers.engine.packed.behaviour import behaviour
-from checkers.engine.packed.blocks import as_rows, assert_whole, read_part, write_rows
-from checkers.engine.packed.checkpoint import CheckpointError, Counterexample, Level, Manifest, Part
-from checkers.engine.packed.codes import coding_of, encoded
-from checkers.engine.packed.worker import Chunk, Worker, shards_of
-from checkers.engine.verdict import DEADLOCK
-from impl.packed.kernel import Kernel
-from impl.packed.kernels import KERNELS, fingerprint
-from spec.core import Reachable, System
-from traces.trace import Trace
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed import checkpoint
+from kspec.checkers.engine.packed.behaviour import behaviour
+from kspec.checkers.engine.packed.blocks import as_rows, assert_whole, read_part, write_rows
+from kspec.checkers.engine.packed.checkpoint import (
+    CheckpointError,
+    Counterexample,
+    Level,
+    Manifest,
+    Part,
+)
+from kspec.checkers.engine.packed.codes import coding_of, encoded
+from kspec.checkers.engine.packed.worker import Chunk, Worker, shards_of
+from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.impl.packed.kernel import Kernel
+from kspec.impl.packed.kernels import KERNELS, fingerprint
+from kspec.spec.core import Reachable, System
+from kspec.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from checkers.engine.packed.search import Packed
+    from kspec.checkers.engine.packed.search import Packed
 
 MANY = 1 << 16
 """A smaller level is written as one file, whichever workers own its states."""

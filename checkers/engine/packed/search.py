@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from checkers.engine.memory import resident_bytes
-from checkers.engine.options import NOT_WRITTEN, Options
-from checkers.engine.packed.codes import Coding, encoded
-from checkers.engine.packed.expander import BATCH, DEADLOCK_BIT, FAILED_BIT, Expander, bits_of_marks
-from checkers.engine.packed.worker import Found, Memory, Worker, own, send
-from checkers.engine.search import FAILED, Backend, Counts, Stopped
-from checkers.engine.verdict import DEADLOCK
-from impl.packed.compiled import Words
-from spec.core import Reachable, SpecError, System
-from traces.trace import Trace, between
+from kspec.checkers.engine.memory import resident_bytes
+from kspec.checkers.engine.options import NOT_WRITTEN, Options
+from kspec.checkers.engine.packed.codes import Coding, encoded
+from kspec.checkers.engine.packed.expander import (
+    BATCH,
+    DEADLOCK_BIT,
+    FAILED_BIT,
+    Expander,
+    bits_of_marks,
+)
+from kspec.checkers.engine.packed.worker import Found, Memory, Worker, own, send
+from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped
+from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.impl.packed.compiled import Words
+from kspec.spec.core import Reachable, SpecError, System
+from kspec.traces.trace import Trace, between
 
 if TYPE_CHECKING:
-    from checkers.engine.packed.keep import Keeper
+    from kspec.checkers.engine.packed.keep import Keeper
 
 T = TypeVar("T")
 

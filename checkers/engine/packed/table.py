@@ -20,10 +20,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from checkers.engine.packed.codes import PIECE_BITS, PIECES, Pieces, high_rows, shifted
-from checkers.engine.packed.prefetch import prefetch_element
-from impl.packed.compiled import Words, compiled, look, lowest
-from spec.core import SpecError
+from kspec.checkers.engine.packed.codes import PIECE_BITS, PIECES, Pieces, high_rows, shifted
+from kspec.checkers.engine.packed.prefetch import prefetch_element
+from kspec.impl.packed.compiled import Words, compiled, look, lowest
+from kspec.spec.core import SpecError
 
 SLOTS = 8
 LINE = 64

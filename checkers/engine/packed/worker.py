@@ -13,11 +13,11 @@ from typing import TypeAlias
 import attrs
 import numpy as np
 
-from checkers.engine.memory import machine_bytes
-from checkers.engine.packed.codes import SHARD_BITS, Coding, Pieces, decode, encode, shard_of
-from checkers.engine.packed.expander import BATCH, Expander
-from checkers.engine.packed.table import Table, insert
-from impl.packed.compiled import Words, compiled
+from kspec.checkers.engine.memory import machine_bytes
+from kspec.checkers.engine.packed.codes import SHARD_BITS, Coding, Pieces, decode, encode, shard_of
+from kspec.checkers.engine.packed.expander import BATCH, Expander
+from kspec.checkers.engine.packed.table import Table, insert
+from kspec.impl.packed.compiled import Words, compiled
 
 MANY_LOST = 128
 """A round ends early when more states than these wait for learning."""

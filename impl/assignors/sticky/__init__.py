@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from impl.assignors.group import Group
-from impl.assignors.racks import Places
-from impl.assignors.sticky.constrained import assign_constrained
-from impl.assignors.sticky.general import assign_general
-from impl.assignors.sticky.ownership import NO_GENERATION, equal_topics
-from spec.vocabulary import NO_RACKS, Assignment, Member, Racks
+from kspec.impl.assignors.group import Group
+from kspec.impl.assignors.racks import Places
+from kspec.impl.assignors.sticky.constrained import assign_constrained
+from kspec.impl.assignors.sticky.general import assign_general
+from kspec.impl.assignors.sticky.ownership import NO_GENERATION, equal_topics
+from kspec.spec.vocabulary import NO_RACKS, Assignment, Member, Racks
 
 
 def assign_sticky(

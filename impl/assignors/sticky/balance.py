@@ -13,10 +13,10 @@ from collections.abc import Iterable, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import chain
 
-from impl.assignors.sticky.board import Board
-from impl.assignors.sticky.movements import Movements
-from impl.assignors.sticky.plainly import Parts, PlainBalancing
-from spec.vocabulary import KafkaRaises, TopicPartition
+from kspec.impl.assignors.sticky.board import Board
+from kspec.impl.assignors.sticky.movements import Movements
+from kspec.impl.assignors.sticky.plainly import Parts, PlainBalancing
+from kspec.spec.vocabulary import KafkaRaises, TopicPartition
 
 
 def balance(

@@ -6,9 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 
-from impl.assignors.group import Group, Subscribers
-from impl.assignors.racks import Places
-from spec.vocabulary import TopicPartition
+from kspec.impl.assignors.group import Group, Subscribers
+from kspec.impl.assignors.racks import Places
+from kspec.spec.vocabulary import TopicPartition
 
 
 class Board:

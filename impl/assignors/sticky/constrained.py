@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, count
 from typing import TypeAlias
 
-from impl.assignors.group import Group, partitions_of
-from impl.assignors.java import sort_names
-from impl.assignors.racks import Places
-from impl.assignors.sticky.ownership import settle_claims
-from spec.vocabulary import Assignment, KafkaRaises, TopicPartition
+from kspec.impl.assignors.group import Group, partitions_of
+from kspec.impl.assignors.java import sort_names
+from kspec.impl.assignors.racks import Places
+from kspec.impl.assignors.sticky.ownership import settle_claims
+from kspec.spec.vocabulary import Assignment, KafkaRaises, TopicPartition
 
 Partitions: TypeAlias = tuple[TopicPartition, ...]
 

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import heapreplace
 from itertools import chain
 
-from impl.assignors.group import Group, Subscribers, partitions_of
-from impl.assignors.java import sort_names
-from impl.assignors.racks import Places
-from impl.assignors.sticky.balance import balance
-from impl.assignors.sticky.board import Board
-from impl.assignors.sticky.ownership import NO_GENERATION, settle_claims
-from spec.vocabulary import Assignment, Member, TopicPartition
+from kspec.impl.assignors.group import Group, Subscribers, partitions_of
+from kspec.impl.assignors.java import sort_names
+from kspec.impl.assignors.racks import Places
+from kspec.impl.assignors.sticky.balance import balance
+from kspec.impl.assignors.sticky.board import Board
+from kspec.impl.assignors.sticky.ownership import NO_GENERATION, settle_claims
+from kspec.spec.vocabulary import Assignment, Member, TopicPartition
 
 
 def assign_general(

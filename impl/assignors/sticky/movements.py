@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impl.assignors.java import HashSet, string_hash
+from kspec.impl.assignors.java import HashSet, string_hash
 
 
 class Movements:

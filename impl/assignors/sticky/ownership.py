@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import chain, islice
 
-from impl.assignors.group import Group
-from spec.vocabulary import Member
+from kspec.impl.assignors.group import Group
+from kspec.spec.vocabulary import Member
 
 NO_GENERATION = -1
 """The generation of a claim without one."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from impl.assignors.sticky.board import Board
-from impl.assignors.sticky.movements import Movements
-from spec.vocabulary import KafkaRaises
+from kspec.impl.assignors.sticky.board import Board
+from kspec.impl.assignors.sticky.movements import Movements
+from kspec.spec.vocabulary import KafkaRaises
 
 Parts = Sequence[tuple[int, Sequence[int]]]
 """Topics, and the partitions of each that may move."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache, partial
 
-from impl.packed.compiled import Words
-from impl.packed.kernel import Kernel
-from impl.packed.replication import coverage, effects, properties, symmetry
-from impl.packed.replication.facts import facts_and_tables
-from impl.packed.replication.states import pack, replication_layout, unpack
-from impl.packed.replication.words import (
+from kspec.impl.packed.compiled import Words
+from kspec.impl.packed.kernel import Kernel
+from kspec.impl.packed.replication import coverage, effects, properties, symmetry
+from kspec.impl.packed.replication.facts import facts_and_tables
+from kspec.impl.packed.replication.states import pack, replication_layout, unpack
+from kspec.impl.packed.replication.words import (
     EXPANDS,
     FETCHES,
     FOLLOWS,
@@ -19,8 +19,8 @@ from impl.packed.replication.words import (
     SHRINKS,
     TRUNCATES,
 )
-from spec.core import System, Taken
-from spec.replication.state import Bounds, Cluster
+from kspec.spec.core import System, Taken
+from kspec.spec.replication.state import Bounds, Cluster
 
 VARIANTS = ("truncate-to-hw", "kip-101", "kip-279", "kip-320-first-try", "kip-320")
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.packed.compiled import Words, compiled, look
-from impl.packed.kernel import MOST_GUARDS
-from impl.packed.replication.effects import end_of_agreement, end_of_last_epoch
-from impl.packed.replication.words import (
+from kspec.impl.packed.compiled import Words, compiled, look
+from kspec.impl.packed.kernel import MOST_GUARDS
+from kspec.impl.packed.replication.effects import end_of_agreement, end_of_last_epoch
+from kspec.impl.packed.replication.words import (
     ADVANCES,
     ELECTS,
     EXPANDS,

@@ -6,9 +6,9 @@ list is processed by straight-line code, without branches that the processor mis
 
 from __future__ import annotations
 
-from impl.packed.compiled import Words, compiled, look, lowest
-from impl.packed.replication.guards import guards
-from impl.packed.replication.words import (
+from kspec.impl.packed.compiled import Words, compiled, look, lowest
+from kspec.impl.packed.replication.guards import guards
+from kspec.impl.packed.replication.words import (
     ADVANCES,
     ELECTS,
     EXPANDS,

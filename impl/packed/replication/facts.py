@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from impl.packed.compiled import Words
-from impl.packed.layout import Layout
-from impl.packed.replication.words import Facts
-from spec.replication.state import Bounds
+from kspec.impl.packed.compiled import Words
+from kspec.impl.packed.layout import Layout
+from kspec.impl.packed.replication.words import Facts
+from kspec.spec.replication.state import Bounds
 
 
 def tables_by_name(layout: Layout, bounds: Bounds) -> dict[str, Words]:

@@ -10,8 +10,8 @@ No branch depends on the state, so that the processor mispredicts none.
 
 from __future__ import annotations
 
-from impl.packed.compiled import Words, compiled, look
-from impl.packed.replication.words import (
+from kspec.impl.packed.compiled import Words, compiled, look
+from kspec.impl.packed.replication.words import (
     KIP_320,
     KIP_320_FIRST_TRY,
     Facts,

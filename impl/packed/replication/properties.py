@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from impl.packed.compiled import Words, compiled, look
-from impl.packed.replication.words import (
+from kspec.impl.packed.compiled import Words, compiled, look
+from kspec.impl.packed.replication.words import (
     LEADER_IN_ISR,
     STRONG_ISR,
     WEAK_ISR,

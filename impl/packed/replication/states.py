@@ -15,10 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from impl.packed.layout import Layout, LayoutError, layout
-from spec.core.sets import OrderedSet
-from spec.log import Log, Record
-from spec.replication.state import NO_EPOCH, NO_LEADER, Bounds, Broker, Cluster, LeaderAndIsr, View
+from kspec.impl.packed.layout import Layout, LayoutError, layout
+from kspec.spec.core.sets import OrderedSet
+from kspec.spec.log import Log, Record
+from kspec.spec.replication.state import (
+    NO_EPOCH,
+    NO_LEADER,
+    Bounds,
+    Broker,
+    Cluster,
+    LeaderAndIsr,
+    View,
+)
 
 MOST_EPOCHS = 8
 """Epochs are bytes of a word in `guards`, and have three bits in the origin of a step."""

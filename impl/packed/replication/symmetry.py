@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from impl.packed.compiled import Words, compiled, look
-from impl.packed.replication.words import (
+from kspec.impl.packed.compiled import Words, compiled, look
+from kspec.impl.packed.replication.words import (
     Facts,
     hw_of,
     log_of,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from impl.packed.compiled import compiled
+from kspec.impl.packed.compiled import compiled
 
 TRUNCATE_TO_HW, KIP_101, KIP_279, KIP_320_FIRST_TRY, KIP_320 = range(5)
 """The variants."""

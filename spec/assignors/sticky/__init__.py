@@ -15,12 +15,12 @@ from collections.abc import Mapping
 
 import attrs
 
-from spec.assignors.common import as_assignment, topic_sizes
-from spec.assignors.racks import NOWHERE, places_of
-from spec.assignors.sticky.constrained import assign_constrained
-from spec.assignors.sticky.general import assign_general
-from spec.assignors.sticky.ownership import NO_GENERATION, ownership
-from spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
+from kspec.spec.assignors.common import as_assignment, topic_sizes
+from kspec.spec.assignors.racks import NOWHERE, places_of
+from kspec.spec.assignors.sticky.constrained import assign_constrained
+from kspec.spec.assignors.sticky.general import assign_general
+from kspec.spec.assignors.sticky.ownership import NO_GENERATION, ownership
+from kspec.spec.vocabulary import NO_RACKS, Assignment, Member, Racks, TopicPartition
 
 
 @attrs.frozen

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from spec.assignors.common import partitions_of
-from spec.assignors.racks import Places
-from spec.assignors.sticky.ownership import Ownership, unassigned
-from spec.java import utf16
-from spec.vocabulary import KafkaRaises, TopicPartition
+from kspec.spec.assignors.common import partitions_of
+from kspec.spec.assignors.racks import Places
+from kspec.spec.assignors.sticky.ownership import Ownership, unassigned
+from kspec.spec.java import utf16
+from kspec.spec.vocabulary import KafkaRaises, TopicPartition
 
 
 @attrs.frozen

@@ -11,12 +11,12 @@ from itertools import combinations
 
 import attrs
 
-from spec.assignors.common import partitions_of
-from spec.assignors.racks import Places
-from spec.assignors.sticky.movements import Movements
-from spec.assignors.sticky.ownership import Ownership, earlier_owners, unassigned
-from spec.java import int32, utf16
-from spec.vocabulary import KafkaRaises, Member, TopicPartition
+from kspec.spec.assignors.common import partitions_of
+from kspec.spec.assignors.racks import Places
+from kspec.spec.assignors.sticky.movements import Movements
+from kspec.spec.assignors.sticky.ownership import Ownership, earlier_owners, unassigned
+from kspec.spec.java import int32, utf16
+from kspec.spec.vocabulary import KafkaRaises, Member, TopicPartition
 
 
 @attrs.define

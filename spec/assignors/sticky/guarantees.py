@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spec.assignors.properties import VALID, Round, loads_are_even
-from spec.assignors.racks import swaps_do_not_improve_racks
-from spec.assignors.sticky.constrained import Quota
-from spec.core import Claims
+from kspec.spec.assignors.properties import VALID, Round, loads_are_even
+from kspec.spec.assignors.racks import swaps_do_not_improve_racks
+from kspec.spec.assignors.sticky.constrained import Quota
+from kspec.spec.core import Claims
 
 
 def no_single_move_improves_balance(of: Round) -> Claims:

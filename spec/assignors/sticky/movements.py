@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import attrs
 
-from spec.java import HashOrder, partition_hash
-from spec.vocabulary import TopicPartition
+from kspec.spec.java import HashOrder, partition_hash
+from kspec.spec.vocabulary import TopicPartition
 
 
 @attrs.define

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 import attrs
 
-from spec.vocabulary import Member, TopicPartition
+from kspec.spec.vocabulary import Member, TopicPartition
 
 NO_GENERATION = -1
 """The generation of a claim without one, older than all (`DEFAULT_GENERATION`)."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from spec.delivery.variants import auto_commit, committing, processing
+from kspec.spec.delivery.variants import auto_commit, committing, processing
 
 VARIANTS = (*committing.VARIANTS, *auto_commit.VARIANTS, *processing.VARIANTS)

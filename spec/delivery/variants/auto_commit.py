@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.core import Violated
-from spec.delivery import auto_commit, closing, committing, coordinator, member
-from spec.delivery.variants.committing import LISTENER
+from kspec.spec.core import Violated
+from kspec.spec.delivery import auto_commit, closing, committing, coordinator, member
+from kspec.spec.delivery.variants.committing import LISTENER
 
 AUTO_COMMIT = LISTENER.derive(
     "auto-commit",

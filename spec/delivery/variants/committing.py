@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.core import Variant, Violated
-from spec.delivery import closing, committing, coordinator, member, standalone
-from spec.delivery.state import Delivery
+from kspec.spec.core import Variant, Violated
+from kspec.spec.delivery import closing, committing, coordinator, member, standalone
+from kspec.spec.delivery.state import Delivery
 
 GROUP_RULES = (
     coordinator.coordinator_assigns_partition,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from spec.core import Violated
-from spec.delivery import committing, coordinator, external_store, filtering, member, workers
-from spec.delivery.variants.committing import COMMIT_SYNC, COMMIT_WITHIN_BATCH, LISTENER
+from kspec.spec.core import Violated
+from kspec.spec.delivery import committing, coordinator, external_store, filtering, member, workers
+from kspec.spec.delivery.variants.committing import COMMIT_SYNC, COMMIT_WITHIN_BATCH, LISTENER
 
 # -- worker threads ---------------------------------------------------------------------------
 

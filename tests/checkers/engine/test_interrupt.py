@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from checkers.engine.interrupt import noted
+from kspec.checkers.engine.interrupt import noted
 
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])

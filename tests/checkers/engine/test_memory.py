@@ -9,10 +9,10 @@ from pathlib import Path
 import attrs
 import pytest
 
-from checkers.engine.memory import machine_bytes, parse_size, size_text
-from checkers.engine.options import Options
-from checkers.engine.run import run
-from spec.replication import REPLICATION
+from kspec.checkers.engine.memory import machine_bytes, parse_size, size_text
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.run import run
+from kspec.spec.replication import REPLICATION
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_default_limit_is_most_of_the_machines_memory() -> None:
 def test_resident_memory_grows_with_what_is_allocated() -> None:
     """In a process of its own: here, memory that other tests held may be freed meanwhile."""
     code = (
-        "from checkers.engine.memory import resident_bytes; before = resident_bytes(); "
+        "from kspec.checkers.engine.memory import resident_bytes; before = resident_bytes(); "
         "block = b'x' * (64 << 20); print(resident_bytes() - before)"
     )
     grown = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
@@ -62,9 +62,9 @@ def test_packed_engines_stop_before_their_arrays_exceed_the_limit(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The limit then applies to the engine's arrays alone, whatever else this process holds.
-    monkeypatch.setattr("checkers.engine.packed.search.resident_bytes", lambda: 0)
-    monkeypatch.setattr("checkers.engine.search.resident_bytes", lambda: 0)
-    monkeypatch.setattr("checkers.engine.learned.search.resident_bytes", lambda: 0)
+    monkeypatch.setattr("kspec.checkers.engine.packed.search.resident_bytes", lambda: 0)
+    monkeypatch.setattr("kspec.checkers.engine.search.resident_bytes", lambda: 0)
+    monkeypatch.setattr("kspec.checkers.engine.learned.search.resident_bytes", lambda: 0)
     system = REPLICATION.system(bounds={"max_epoch": 2})
     limit = 16 << 20
     verdict = run(system, Options(engine, max_memory=limit, workers=1))
@@ -77,7 +77,7 @@ def test_packed_engines_stop_before_their_arrays_exceed_the_limit(
 def test_every_engine_stops_when_the_process_exceeds_the_limit(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("checkers.engine.search.resident_bytes", lambda: 1 << 50)
+    monkeypatch.setattr("kspec.checkers.engine.search.resident_bytes", lambda: 1 << 50)
     system = REPLICATION.system(bounds={"max_epoch": 2})
     verdict = run(system, Options(engine, max_memory=1 << 49))
     assert (verdict.verdict, verdict.exit_code) == ("inconclusive", 4)

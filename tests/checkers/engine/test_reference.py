@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 import pytest
 
-import examples
-from checkers.engine.options import Options, Progress
-from checkers.engine.reference import Reference, RuleFailed, explore
-from checkers.engine.verdict import EXIT_ALWAYS, EXIT_DEADLOCK, EXIT_INCONCLUSIVE, EXIT_OK
-from examples.counter import Counter, CounterBounds
-from spec.core import Blocked, Model, Rule, SpecError, Step, Variant, always, reachable, rule
-from spec.replication import REPLICATION
+from kspec import examples
+from kspec.checkers.engine.options import Options, Progress
+from kspec.checkers.engine.reference import Reference, RuleFailed, explore
+from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_DEADLOCK, EXIT_INCONCLUSIVE, EXIT_OK
+from kspec.examples.counter import Counter, CounterBounds
+from kspec.spec.core import Blocked, Model, Rule, SpecError, Step, Variant, always, reachable, rule
+from kspec.spec.replication import REPLICATION
 from tests.known import counterexample
 
 
@@ -149,7 +149,9 @@ def test_an_interrupted_run_reports_what_it_found(monkeypatch: pytest.MonkeyPatc
 def test_progress_is_reported_during_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Progress] = []
     clock = iter(range(10**9))
-    monkeypatch.setattr("checkers.engine.search.time.perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(
+        "kspec.checkers.engine.search.time.perf_counter", lambda: float(next(clock))
+    )
     explore(examples.COUNTER.system(bounds={"top": 300}), Options(on_progress=told.append))
     assert told[0].level == 1
     assert [p.distinct for p in told] == sorted(p.distinct for p in told)

@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 import pytest
 
-import examples
-from checkers.engine.options import Options
-from checkers.engine.run import run
-from spec.core import Always, Model, SpecError, System, Variant, always, limit, rule
-from spec.replication import REPLICATION
+from kspec import examples
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.run import run
+from kspec.spec.core import Always, Model, SpecError, System, Variant, always, limit, rule
+from kspec.spec.replication import REPLICATION
 
 
 @attrs.frozen

@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-import examples
-from checkers.cli.report import effort
-from checkers.engine.learned.simulate import simulate_by_learning
-from checkers.engine.options import Options, Progress
-from checkers.engine.search import RuleFailed
-from checkers.engine.simulate import ByRules, Sampling, TooManyStates, simulate
-from checkers.engine.verdict import EXIT_DEADLOCK, Verdict
-from checkers.models.find import find_model
-from spec.core import Always, Model, Step, Variant, limit, rule
-from spec.replication import REPLICATION
-from traces.trace import between
+from kspec import examples
+from kspec.checkers.cli.report import effort
+from kspec.checkers.engine.learned.simulate import simulate_by_learning
+from kspec.checkers.engine.options import Options, Progress
+from kspec.checkers.engine.search import RuleFailed
+from kspec.checkers.engine.simulate import ByRules, Sampling, TooManyStates, simulate
+from kspec.checkers.engine.verdict import EXIT_DEADLOCK, Verdict
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import Always, Model, Step, Variant, limit, rule
+from kspec.spec.replication import REPLICATION
+from kspec.traces.trace import between
 
 
 @pytest.mark.slow

@@ -10,15 +10,15 @@ from typing import Annotated, Any, NamedTuple, NewType
 import attrs
 import pytest
 
-from checkers.engine.learned import orbits
-from checkers.engine.learned.orbits import plain_changes, walk_of
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from checkers.engine.run import run
-from checkers.engine.symmetry import NotSymmetric, Symmetry
-from checkers.engine.verdict import Verdict
-from examples.two_phase_commit import TWO_PHASE_COMMIT
-from spec.core import (
+from kspec.checkers.engine.learned import orbits
+from kspec.checkers.engine.learned.orbits import plain_changes, walk_of
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.engine.run import run
+from kspec.checkers.engine.symmetry import NotSymmetric, Symmetry
+from kspec.checkers.engine.verdict import Verdict
+from kspec.examples.two_phase_commit import TWO_PHASE_COMMIT
+from kspec.spec.core import (
     Model,
     Rule,
     SpecError,
@@ -34,9 +34,9 @@ from spec.core import (
     replaced,
     rule,
 )
-from spec.delivery import DELIVERY
-from spec.replication import REPLICATION
-from traces.trace import Trace
+from kspec.spec.delivery import DELIVERY
+from kspec.spec.replication import REPLICATION
+from kspec.traces.trace import Trace
 
 ENGINES = [("reference", 1), ("learned", 1), ("learned", 2)]
 

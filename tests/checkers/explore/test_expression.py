@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.engine.reference import explore
-from checkers.explore.expression import parse
-from checkers.explore.parser import LONGEST
-from checkers.models.find import BUILT_IN, find_model
-from spec.core import SpecError, always, reachable
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.explore.expression import parse
+from kspec.checkers.explore.parser import LONGEST
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.spec.core import SpecError, always, reachable
 
 
 class Colour(Enum):
@@ -155,7 +155,7 @@ def test_the_longest_condition_is_evaluated() -> None:
     assert holds("+".join(["1"] * 190) + " == 190")
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", registered_models())
 def test_every_property_of_every_model_is_a_condition(name: str) -> None:
     """And it means what the engine says of the initial state."""
     model = find_model(name)

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from checkers.explore.protocol import REQUESTS, Explorer
-from checkers.explore.seek import Found
-from checkers.explore.session import Session
-from checkers.models.find import BUILT_IN, find_model
+from kspec.checkers.explore.protocol import REQUESTS, Explorer
+from kspec.checkers.explore.seek import Found
+from kspec.checkers.explore.session import Session
+from kspec.checkers.models.find import find_model, registered_models
 from tests.known import KIP_101_LOSS
 
 Ask = Callable[..., dict[str, Any]]
@@ -57,7 +57,7 @@ def reach_loss(ask: Ask) -> int:
     return int(at)
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", registered_models())
 def test_every_model_is_described_and_looked_at(name: str) -> None:
     ask = asking(explorer(name, None))
     about = ask("describe")
@@ -158,7 +158,7 @@ def test_a_search_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
             stopped.wait(0.01)
         return Found(None, 7, "stop")
 
-    monkeypatch.setattr("checkers.explore.seek.Seeker.run", endless)
+    monkeypatch.setattr("kspec.checkers.explore.seek.Seeker.run", endless)
     ask("seek", node=at, goal="big == 4")
     assert ask("progress") == {"running": True}
     assert (
@@ -176,7 +176,7 @@ def test_a_rule_that_raises_ends_the_search_with_an_error(monkeypatch: pytest.Mo
     def broken(seeker: Any) -> Found:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("checkers.explore.seek.Seeker.run", broken)
+    monkeypatch.setattr("kspec.checkers.explore.seek.Seeker.run", broken)
     ask("seek", node=ask("describe")["at"], goal="big == 4")
     assert one.search is not None
     one.search.join(timeout=600)

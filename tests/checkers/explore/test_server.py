@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from checkers.explore.protocol import Explorer
-from checkers.explore.server import ExplorerServer
-from checkers.explore.session import Session
-from checkers.models.find import find_model
-from spec.core import SpecError
+from kspec.checkers.explore.protocol import Explorer
+from kspec.checkers.explore.server import ExplorerServer
+from kspec.checkers.explore.session import Session
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import SpecError
 
 pytestmark = pytest.mark.slow
 

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 import attrs
 import pytest
 
-from checkers.engine.reference import explore
-from checkers.explore.moves import Move, all_moves, enabled_moves, why_nothing
-from checkers.explore.seek import Seeker
-from checkers.explore.session import Node, Session
-from checkers.explore.terminal import as_words
-from checkers.explore.what_if import counterparts, replay_under
-from checkers.models.find import BUILT_IN, find_model
-from checkers.models.stories import STORIES
-from spec.core import Model, Reachable, SpecError, Variant, rule
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.explore.moves import Move, all_moves, enabled_moves, why_nothing
+from kspec.checkers.explore.seek import Seeker
+from kspec.checkers.explore.session import Node, Session
+from kspec.checkers.explore.terminal import as_words
+from kspec.checkers.explore.what_if import counterparts, replay_under
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.checkers.models.stories import STORIES
+from kspec.spec.core import Model, Reachable, SpecError, Variant, rule
+from kspec.traces.itf import document, to_itf
+from kspec.traces.trace import Trace
 from tests.known import KIP_101_LOSS
-from traces.itf import document, to_itf
-from traces.trace import Trace
 
 REPLICATION = find_model("replication")
 DIE_HARD = find_model("die-hard")
@@ -41,7 +41,7 @@ def named(of: Session, node: Node, rule: str, **choices: object) -> Move:
 # -- moves ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", registered_models())
 def test_enabled_moves_are_the_steps_of_every_model(name: str) -> None:
     system = find_model(name).system()
     for state in system.initial():

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from checkers.explore.session import Session
-from checkers.explore.terminal import COMMANDS, HELP, Lines, Terminal
-from checkers.models.find import find_model
-from spec.core import SpecError
+from kspec.checkers.explore.session import Session
+from kspec.checkers.explore.terminal import COMMANDS, HELP, Lines, Terminal
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import SpecError
 from tests.known import KIP_101_LOSS
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from spec.core import Blocked, EventuallyAlways, LeadsTo, Liveness, System, Together
+from kspec.spec.core import Blocked, EventuallyAlways, LeadsTo, Liveness, System, Together
 
 
 def shortest_violation(system: System[Any], most: int) -> int | None:

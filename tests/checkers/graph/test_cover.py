@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.graph.cover import edge_cover
-from checkers.graph.graph import Graph, graph_of
-from checkers.models.find import BUILT_IN, find_model
-from spec.core import SpecError, Taken
+from kspec.checkers.graph.cover import edge_cover
+from kspec.checkers.graph.graph import Graph, graph_of
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.spec.core import SpecError, Taken
 
 SMALL = {
     "replication": {"brokers": 2, "log_size": 1},
@@ -72,7 +72,7 @@ def assert_takes_every_step(graph: Graph[Any], traces: Sequence[Sequence[int]]) 
 
 @pytest.mark.parametrize(
     "model",
-    [pytest.param(m, marks=[pytest.mark.slow] * (m == "partition")) for m in BUILT_IN],
+    [pytest.param(m, marks=[pytest.mark.slow] * (m == "partition")) for m in registered_models()],
 )
 def test_a_cover_of_a_model_takes_every_step_with_the_fewest_steps(model: str) -> None:
     found = find_model(model)

@@ -10,12 +10,12 @@ from collections import Counter
 import networkx as nx
 import pytest
 
-from checkers.graph.diagram import Diagram, folded, value_at, whole
-from checkers.graph.drawing import MOST_BOXES, svg
-from checkers.graph.formats import dot, graphml
-from checkers.graph.graph import graph_of
-from checkers.models.find import find_model
-from spec.core import SpecError
+from kspec.checkers.graph.diagram import Diagram, folded, value_at, whole
+from kspec.checkers.graph.drawing import MOST_BOXES, svg
+from kspec.checkers.graph.formats import dot, graphml
+from kspec.checkers.graph.graph import graph_of
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import SpecError
 
 SMALL = {"brokers": 2, "log_size": 1, "max_records": 1, "max_epoch": 0}
 

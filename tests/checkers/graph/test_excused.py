@@ -7,9 +7,9 @@ from typing import Any
 import attrs
 import pytest
 
-from checkers.engine.reference import explore
-from checkers.graph.excused import MOST, excuses
-from spec.core import LeadsTo, Model, Rule, Step, Variant, evolve, rule, together
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.graph.excused import MOST, excuses
+from kspec.spec.core import LeadsTo, Model, Rule, Step, Variant, evolve, rule, together
 
 
 @attrs.frozen

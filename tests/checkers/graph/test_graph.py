@@ -11,11 +11,11 @@ import attrs
 import numpy as np
 import pytest
 
-import examples
-from checkers.cli.options import find_system
-from checkers.engine.options import Options
-from checkers.engine.run import run
-from checkers.graph.graph import (
+from kspec import examples
+from kspec.checkers.cli.options import find_system
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.run import run
+from kspec.checkers.graph.graph import (
     Graph,
     from_learning,
     from_rules,
@@ -25,12 +25,23 @@ from checkers.graph.graph import (
     source_of,
     states_of,
 )
-from checkers.graph.liveness import judge
-from checkers.graph.trace_sets import over_every_step
-from checkers.models.find import find_model
-from checkers.models.named import Named
-from spark_check.traces import Shipped
-from spec.core import LeadsTo, Model, NoBounds, Rule, Step, System, Variant, leads_to, limit, rule
+from kspec.checkers.graph.liveness import judge
+from kspec.checkers.graph.trace_sets import over_every_step
+from kspec.checkers.models.find import find_model
+from kspec.checkers.models.named import Named
+from kspec.spark_check.traces import Shipped
+from kspec.spec.core import (
+    LeadsTo,
+    Model,
+    NoBounds,
+    Rule,
+    Step,
+    System,
+    Variant,
+    leads_to,
+    limit,
+    rule,
+)
 
 GROUP = find_model("group")
 DELIVERY = find_model("delivery")

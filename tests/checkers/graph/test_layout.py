@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from checkers.graph.layout import GAP, apart, lay_out
+from kspec.checkers.graph.layout import GAP, apart, lay_out
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -11,13 +11,13 @@ from typing import Any
 import attrs
 import pytest
 
-import examples
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from checkers.engine.run import run
-from checkers.engine.verdict import BOUNDS, EXIT_INCONCLUSIVE, EXIT_LEADS_TO
-from checkers.graph import lasso, passes
-from spec.core import (
+from kspec import examples
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.engine.run import run
+from kspec.checkers.engine.verdict import BOUNDS, EXIT_INCONCLUSIVE, EXIT_LEADS_TO
+from kspec.checkers.graph import lasso, passes
+from kspec.spec.core import (
     EventuallyAlways,
     InfinitelyOften,
     LeadsTo,
@@ -34,11 +34,11 @@ from spec.core import (
     rule,
     together,
 )
+from kspec.traces.itf import parse, to_itf
+from kspec.traces.replay import replay
+from kspec.traces.trace import STUTTERING
 from tests.checkers.graph.lassos import is_behaviour, is_violation, shortest_violation
 from tests.checkers.graph.toys import TOYS, Lamp, Twins, leading, serve
-from traces.itf import parse, to_itf
-from traces.replay import replay
-from traces.trace import STUTTERING
 
 VERDICTS = json.loads((Path(__file__).parent / "tla" / "verdicts.json").read_text())
 """By module, specification and property: TLC's verdict (`tla/record.py`)."""

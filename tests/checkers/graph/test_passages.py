@@ -11,9 +11,9 @@ from typing import Any
 import attrs
 import pytest
 
-from checkers.graph.passages import Passages, passages
-from checkers.models.find import find_model
-from spec.core import Always, Model, NoBounds, Reachable, System, Variant, always, rule
+from kspec.checkers.graph.passages import Passages, passages
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import Always, Model, NoBounds, Reachable, System, Variant, always, rule
 
 
 @attrs.frozen

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from checkers.graph.graph import Graph, graph_of
-from checkers.graph.trace_sets import TraceSet, all_up_to, over_every_step, to_every_state
-from checkers.models.find import find_model
-from spec.core import SpecError, System
+from kspec.checkers.graph.graph import Graph, graph_of
+from kspec.checkers.graph.trace_sets import TraceSet, all_up_to, over_every_step, to_every_state
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import SpecError, System
 
 TWO_BROKERS = find_model("replication").system(
     bounds={"brokers": 2, "log_size": 1, "max_records": 1}
@@ -56,7 +56,7 @@ def test_all_traces_are_those_that_the_rules_allow(length: int) -> None:
 
 
 def test_traces_that_end_early_are_among_all_traces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.graph.trace_sets.TOGETHER", 2)
+    monkeypatch.setattr("kspec.checkers.graph.trace_sets.TOGETHER", 2)
     system = find_model("two-phase-lock").system()
     graph = graph_of(system)
     made = states_of(graph, all_up_to(graph, 30, 100_000))

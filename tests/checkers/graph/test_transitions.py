@@ -10,11 +10,11 @@ from types import ModuleType
 import attrs
 import pytest
 
-from checkers.graph.transitions import transitions
-from checkers.models.find import find_model
-from spec.core import Model, NoBounds, SpecError, Variant, rule
-from spec.group.properties import LEGAL, states_passed
-from spec.messages import GroupState
+from kspec.checkers.graph.transitions import transitions
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import Model, NoBounds, SpecError, Variant, rule
+from kspec.spec.group.properties import LEGAL, states_passed
+from kspec.spec.messages import GroupState
 
 GROUP = find_model("group")
 

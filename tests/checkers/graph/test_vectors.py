@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from checkers.graph.graph import graph_of
-from checkers.graph.trace_sets import over_every_step
-from checkers.graph.vectors import make_folder, write_here
-from checkers.models.find import find_model
-from spec.core import SpecError
-from traces import itf
-from traces.replay import replay
+from kspec.checkers.graph.graph import graph_of
+from kspec.checkers.graph.trace_sets import over_every_step
+from kspec.checkers.graph.vectors import make_folder, write_here
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import SpecError
+from kspec.traces import itf
+from kspec.traces.replay import replay
 
 SYSTEM = find_model("replication").system(
     bounds={"brokers": 2, "log_size": 1, "max_records": 1, "max_epoch": 0}

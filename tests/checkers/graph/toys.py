@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from spec.core import (
+from kspec.spec.core import (
     EventuallyAlways,
     InfinitelyOften,
     LeadsTo,

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from checkers.engine.reference import explore
-from checkers.lockstep import (
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.lockstep import (
     Adapter,
     Compared,
     Differs,
@@ -23,11 +23,11 @@ from checkers.lockstep import (
     machine,
     walk_in_step,
 )
-from examples import COUNTER, DIE_HARD, TWO_PHASE_LOCK
-from examples.two_phase_lock import Locks
-from spec.core import Blocked, SpecError, System, Taken
-from traces.itf import read
-from traces.replay import replay
+from kspec.examples import COUNTER, DIE_HARD, TWO_PHASE_LOCK
+from kspec.examples.two_phase_lock import Locks
+from kspec.spec.core import Blocked, SpecError, System, Taken
+from kspec.traces.itf import read
+from kspec.traces.replay import replay
 
 SYSTEM: System[Locks] = TWO_PHASE_LOCK.system("own-order")
 FEW = settings(max_examples=30, stateful_step_count=10)

@@ -10,24 +10,24 @@ import attrs
 import numpy as np
 import pytest
 
-import impl.packed.replication as packed
-from checkers.cli.options import find_system
-from checkers.engine.reference import explore
-from checkers.lockstep import Compared
-from checkers.lockstep.refine import Refinement, Work, ready, refine
-from checkers.models.named import Named
-from impl.packed.compiled import Words
-from impl.packed.kernel import Kernel
-from impl.packed.kernels import kernel_for
-from impl.packed.replication import words
-from impl.packed.replication.facts import facts_and_tables
-from impl.packed.replication.words import Facts
-from impl.partition.generations import KIP_279, KIP_320
-from spec.core import SpecError
-from spec.replication import REPLICATION
+import kspec.impl.packed.replication as packed
+from kspec.checkers.cli.options import find_system
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.lockstep import Compared
+from kspec.checkers.lockstep.refine import Refinement, Work, ready, refine
+from kspec.checkers.models.named import Named
+from kspec.impl.packed.compiled import Words
+from kspec.impl.packed.kernel import Kernel
+from kspec.impl.packed.kernels import kernel_for
+from kspec.impl.packed.replication import words
+from kspec.impl.packed.replication.facts import facts_and_tables
+from kspec.impl.packed.replication.words import Facts
+from kspec.impl.partition.generations import KIP_279, KIP_320
+from kspec.spec.core import SpecError
+from kspec.spec.replication import REPLICATION
+from kspec.traces import itf
+from kspec.traces.replay import replay
 from tests.impl.partition.adapter import PartitionAdapter
-from traces import itf
-from traces.replay import replay
 
 SMALL = ("brokers=2", "log_size=1", "max_records=1")
 HERE = "tests.checkers.lockstep.test_refine"

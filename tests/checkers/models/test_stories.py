@@ -8,12 +8,12 @@ from typing import Any
 import attrs
 import pytest
 
-from checkers.models.healthy import HEALTHY
-from checkers.models.stories import STORIES, Script
-from spec.core import Always, SpecError
-from spec.group.state import World
-from spec.messages import GroupState
-from spec.partition import Cluster
+from kspec.checkers.models.healthy import HEALTHY
+from kspec.checkers.models.stories import STORIES, Script
+from kspec.spec.core import Always, SpecError
+from kspec.spec.group.state import World
+from kspec.spec.messages import GroupState
+from kspec.spec.partition import Cluster
 
 LOST = [name for name in STORIES if name.startswith("lost-")]
 KEPT = [name for name in STORIES if name.startswith("kept-")]

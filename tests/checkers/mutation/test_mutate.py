@@ -5,16 +5,16 @@ from __future__ import annotations
 import attrs
 import pytest
 
-import examples
-from checkers.models.find import find_model
-from checkers.mutation.baselines.replication import UNFENCED
-from checkers.mutation.equivalent import equivalent_mutants
-from checkers.mutation.mutate import Report, changes, mutants, mutate, pattern, with_part
-from examples.counter import Counter
-from spec.core import Baseline
-from spec.group.state import Faults
-from spec.log import Record
-from spec.replication.state import Cluster
+from kspec import examples
+from kspec.checkers.models.find import find_model
+from kspec.checkers.mutation.equivalent import equivalent_mutants
+from kspec.checkers.mutation.mutate import Report, changes, mutants, mutate, pattern, with_part
+from kspec.examples.counter import Counter
+from kspec.spec.core import Baseline
+from kspec.spec.group.state import Faults
+from kspec.spec.log import Record
+from kspec.spec.replication.baseline import UNFENCED
+from kspec.spec.replication.state import Cluster
 
 REPLICATION = find_model("replication")
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.proofs.lemmas import find_lemmas
-from checkers.proofs.prove import Cases, Proof, judge, prove
-from spec.core import Claims, SpecError
-from spec.java import INT_MIN
-from spec.lemmas import INTEGER, NATURAL, POSITIVE, Lemma, Numbers, lemma, provided
+from kspec.checkers.proofs.lemmas import find_lemmas
+from kspec.checkers.proofs.prove import Cases, Proof, judge, prove
+from kspec.spec.core import Claims, SpecError
+from kspec.spec.java import INT_MIN
+from kspec.spec.lemmas import INTEGER, NATURAL, POSITIVE, Lemma, Numbers, lemma, provided
 from tests.numbers import numbers_of
 
 LEMMAS = find_lemmas()
@@ -63,7 +63,7 @@ def test_the_one_hash_is_found() -> None:
 
 @pytest.mark.slow
 def test_a_counterexample_need_not_be_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.proofs.prove.SMALL_EFFORT", 1)
+    monkeypatch.setattr("kspec.checkers.proofs.prove.SMALL_EFFORT", 1)
     for stated, neighbours in LEMMAS.items():
         for near in neighbours:
             finding = judge(near, LONG)

@@ -10,28 +10,35 @@ import attrs
 import pytest
 from hypothesis import given, settings
 
-import impl.assignors
-import spec.assignors
-from checkers.groups.strategies import AssignorInput, History, groups, histories, on_racks, outcome
-from spec.assignors import Member, TopicPartition, kafka_order
-from spec.assignors.properties import Round
+from kspec.field.groups.strategies import (
+    AssignorInput,
+    History,
+    groups,
+    histories,
+    on_racks,
+    outcome,
+)
+from kspec.impl.assignors import ASSIGNORS as FAST
+from kspec.spec.assignors import ASSIGNORS as BY_SPEC
+from kspec.spec.assignors import Member, TopicPartition, kafka_order
+from kspec.spec.assignors.properties import Round
 
-STRATEGIES = list(spec.assignors.ASSIGNORS)
+STRATEGIES = list(BY_SPEC)
 RACK_AWARE = [strategy for strategy in STRATEGIES if strategy != "roundrobin"]
 
 
 def both_agree(strategy: str, group: AssignorInput | Round) -> None:
     """Compare both assignments, with their order."""
     racks = group.racks
-    expected = outcome(partial(spec.assignors.ASSIGNORS[strategy], racks=racks), group)
-    got = outcome(partial(impl.assignors.ASSIGNORS[strategy], racks=racks), group)
+    expected = outcome(partial(BY_SPEC[strategy], racks=racks), group)
+    got = outcome(partial(FAST[strategy], racks=racks), group)
     assert got == expected
     assert list(got) == list(expected)
 
 
 def follow(strategy: str, history: History) -> None:
     """Play a history by the specification, and compare both in every round."""
-    for step in history.play(spec.assignors.ASSIGNORS[strategy]):
+    for step in history.play(BY_SPEC[strategy]):
         both_agree(strategy, step if isinstance(step, Round) else step.asked)
 
 
@@ -131,5 +138,5 @@ def test_a_topic_that_shrinks_or_grows_is_not_cached() -> None:
     members = {"m": Member(["t"])}
     for before, after in pairwise([3, 5, 2, 0, 1]):
         for size in (before, after):
-            assignment = impl.assignors.ASSIGNORS["sticky"]({"t": size}, members)
+            assignment = FAST["sticky"]({"t": size}, members)
             assert [tp.partition for tp in assignment["m"]] == list(range(size))

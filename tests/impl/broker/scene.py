@@ -10,10 +10,10 @@ from typing import Any
 
 from crc32c import crc32c
 
-from impl.broker.broker import Broker
-from impl.broker.calls import Call
-from impl.broker.settings import BrokerSettings
-from impl.wire import API_KEYS, Received, create, request_type
+from kspec.impl.broker.broker import Broker
+from kspec.impl.broker.calls import Call
+from kspec.impl.broker.settings import BrokerSettings
+from kspec.impl.wire import API_KEYS, Received, create, request_type
 
 ADDRESS = "127.0.0.1", 9092
 

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from impl.broker import BrokerSettings, EmbeddedBroker
+from kspec.impl.broker import BrokerSettings, EmbeddedBroker
 from tests.impl.broker.scene import batch
 from tests.impl.broker.test_records import damaged
 from tests.impl.broker.test_server import Client

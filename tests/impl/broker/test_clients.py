@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 
-from impl.broker import BrokerSettings, EmbeddedBroker
+from kspec.impl.broker import BrokerSettings, EmbeddedBroker
 from tests.impl.broker.clients import (
     CLIENTS,
     GROUP,

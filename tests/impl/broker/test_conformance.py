@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from impl.broker import BrokerSettings, EmbeddedBroker
+from kspec.impl.broker import BrokerSettings, EmbeddedBroker
 from tests.cli.conftest import Kspec, kspec
 
 __all__ = ["kspec"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from impl.wire import API_KEYS, VERSIONS
+from kspec.impl.wire import API_KEYS, VERSIONS
 from tests.impl.broker.scene import Scene
 
 
@@ -332,7 +332,7 @@ def test_a_failover_answers_parked_requests_and_keeps_what_was_stored(scene: Sce
 
 
 def test_the_offsets_topic_is_compacted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("impl.broker.groups._COMPACT_AFTER", 100)
+    monkeypatch.setattr("kspec.impl.broker.groups._COMPACT_AFTER", 100)
     scene = Scene()
     scene.broker.topics.create("orders")
     for offset in range(250):

@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from impl.broker.calls import UnsupportedRequest
+from kspec.impl.broker.calls import UnsupportedRequest
 from tests.impl.broker.scene import Scene, batch, records
 
 

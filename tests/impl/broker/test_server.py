@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from impl.broker import BrokerSettings, EmbeddedBroker
-from impl.wire import (
+from kspec.impl.broker import BrokerSettings, EmbeddedBroker
+from kspec.impl.wire import (
     API_KEYS,
     VERSIONS,
     decode_response,
@@ -322,7 +322,7 @@ def test_a_response_that_cannot_be_encoded_closes_its_own_connection_only(
                 assert response.__api_key__ != API_KEYS["fetch"]
                 return encode_response(response, correlation)
 
-            monkeypatch.setattr("impl.broker.server.encode_response", fails_for_fetch)
+            monkeypatch.setattr("kspec.impl.broker.server.encode_response", fails_for_fetch)
             produce(other, b"a")  # so the fetch is answered
             assert other.receive().responses
             assert waits.is_closed()
@@ -358,7 +358,7 @@ def test_a_connection_too_many_is_closed() -> None:
 
 @pytest.mark.slow
 def test_a_slow_request_closes_the_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("impl.broker.server._SWEEP", 0.05)
+    monkeypatch.setattr("kspec.impl.broker.server._SWEEP", 0.05)
     with (
         EmbeddedBroker(BrokerSettings(slow_timeout=1_000)) as broker,
         connected(broker) as slow,

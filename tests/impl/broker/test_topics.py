@@ -7,10 +7,10 @@ from uuid import uuid4
 
 import pytest
 
-from impl.broker.calls import Call, UnsupportedRequest
-from impl.broker.settings import BrokerSettings
-from impl.wire import API_KEYS, Received
-from spec.core import SpecError
+from kspec.impl.broker.calls import Call, UnsupportedRequest
+from kspec.impl.broker.settings import BrokerSettings
+from kspec.impl.wire import API_KEYS, Received
+from kspec.spec.core import SpecError
 from tests.impl.broker.scene import ADDRESS, Scene
 
 

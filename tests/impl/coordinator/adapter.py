@@ -1,4 +1,4 @@
-"""Holds the coordinator of `impl.coordinator` to the model `group`.
+"""Holds the coordinator of `kspec.impl.coordinator` to the model `group`.
 
 Consumers and network are the model's: they decide which requests arrive, when, and which callers
 have disconnected. The coordinator's responses and state are compared.
@@ -10,15 +10,15 @@ from typing import Any
 
 import attrs
 
-from checkers.lockstep import Adapter
-from spec.coordinator.sessions import Timer
-from spec.coordinator.state import ERRORS
-from spec.core import Blocked, Taken
-from spec.group import GROUP
-from spec.group.coordinator import caller, next_id
-from spec.group.scala import SCALA_SETTINGS
-from spec.group.state import MODEL_SETTINGS, World, consumers, message
-from spec.messages import (
+from kspec.checkers.lockstep import Adapter
+from kspec.spec.coordinator.sessions import Timer
+from kspec.spec.coordinator.state import ERRORS
+from kspec.spec.core import Blocked, Taken
+from kspec.spec.group import GROUP
+from kspec.spec.group.coordinator import caller, next_id
+from kspec.spec.group.scala import SCALA_SETTINGS
+from kspec.spec.group.state import MODEL_SETTINGS, World, consumers, message
+from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
     GroupMetadata,
@@ -28,7 +28,7 @@ from spec.messages import (
     Offset,
     OffsetCommit,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 from tests.impl.coordinator.calls import (
     Account,
     Answers,

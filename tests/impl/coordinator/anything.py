@@ -16,12 +16,12 @@ import attrs
 from hypothesis import stateful
 from hypothesis import strategies as st
 
-from checkers.lockstep import Adapter, Compared, Differs, run_walks, shortened
-from checkers.lockstep.walks import MOST_SEEDS, Walk, chance_of
-from spec.coordinator import Group, GroupMember
-from spec.coordinator.sessions import Timer, armed
-from spec.core import Blocked, Model, Taken, Variant, rule
-from spec.messages import (
+from kspec.checkers.lockstep import Adapter, Compared, Differs, run_walks, shortened
+from kspec.checkers.lockstep.walks import MOST_SEEDS, Walk, chance_of
+from kspec.spec.coordinator import Group, GroupMember
+from kspec.spec.coordinator.sessions import Timer, armed
+from kspec.spec.core import Blocked, Model, Taken, Variant, rule
+from kspec.spec.messages import (
     JAVA,
     NO_MEMBER_ID,
     SCALA,
@@ -37,7 +37,7 @@ from spec.messages import (
     Settings,
     SyncGroup,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 from tests.impl.coordinator.calls import (
     Account,
     Answers,

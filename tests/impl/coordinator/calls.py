@@ -12,13 +12,13 @@ from typing import NamedTuple, TypeAlias
 
 import attrs
 
-from impl.coordinator import GroupCoordinator, TimerKey, TimerKind
-from impl.coordinator import Outcome as Came
-from impl.coordinator.joining import ReplacementWrite
-from impl.coordinator.membership import AssignmentsWrite
-from impl.coordinator.state import CommittedOffset, Member, Parked
-from impl.coordinator.state import Group as Held
-from spec.coordinator import (
+from kspec.impl.coordinator import GroupCoordinator, TimerKey, TimerKind
+from kspec.impl.coordinator import Outcome as Came
+from kspec.impl.coordinator.joining import ReplacementWrite
+from kspec.impl.coordinator.membership import AssignmentsWrite
+from kspec.impl.coordinator.state import CommittedOffset, Member, Parked
+from kspec.impl.coordinator.state import Group as Held
+from kspec.spec.coordinator import (
     DISCONNECTED,
     Group,
     GroupMember,
@@ -27,12 +27,12 @@ from spec.coordinator import (
     handle_unknown,
     refuse,
 )
-from spec.coordinator.failover import load, unload
-from spec.coordinator.membership import replacement_stored
-from spec.coordinator.rebalance import assignments_stored
-from spec.coordinator.sessions import Timer, armed, fire
-from spec.coordinator.state import Replacement
-from spec.messages import (
+from kspec.spec.coordinator.failover import load, unload
+from kspec.spec.coordinator.membership import replacement_stored
+from kspec.spec.coordinator.rebalance import assignments_stored
+from kspec.spec.coordinator.sessions import Timer, armed, fire
+from kspec.spec.coordinator.state import Replacement
+from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
     GroupMetadata,
@@ -48,7 +48,7 @@ from spec.messages import (
     Settings,
     SyncGroup,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 from tests.impl.coordinator.scene import GROUP, Armed
 
 # -- calls ----------------------------------------------------------------------------------------

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from impl.coordinator import GroupCoordinator, Outcome, TimerKey, TimerKind
-from impl.coordinator.state import Group
-from spec.messages import (
+from kspec.impl.coordinator import GroupCoordinator, Outcome, TimerKey, TimerKind
+from kspec.impl.coordinator.state import Group
+from kspec.spec.messages import (
     Error,
     GroupState,
     Heartbeat,
@@ -24,7 +24,7 @@ from spec.messages import (
     Settings,
     SyncGroup,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 GROUP = "readers"
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from impl.coordinator import compact
-from spec.messages import (
+from kspec.impl.coordinator import compact
+from kspec.spec.messages import (
     Error,
     GroupMetadata,
     GroupState,

@@ -1,4 +1,4 @@
-"""The coordinator of `impl.coordinator` in lockstep with `spec.group`."""
+"""The coordinator of `kspec.impl.coordinator` in lockstep with `spec.group`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from checkers.lockstep import Compared, Difference, Differs, compare_everywhere, walk_in_step
-from impl.coordinator import coordinator
-from impl.coordinator.rebalance import prepare_rebalance
-from impl.coordinator.shard import Shard
-from impl.coordinator.state import Group
-from spec.group import GROUP
-from spec.messages import Error, LeaveGroupResponse
+from kspec.checkers.lockstep import Compared, Difference, Differs, compare_everywhere, walk_in_step
+from kspec.impl.coordinator import coordinator
+from kspec.impl.coordinator.rebalance import prepare_rebalance
+from kspec.impl.coordinator.shard import Shard
+from kspec.impl.coordinator.state import Group
+from kspec.spec.group import GROUP
+from kspec.spec.messages import Error, LeaveGroupResponse
 from tests.impl.coordinator.adapter import ROOMY, WEIGHTS, GroupAdapter
 from tests.impl.coordinator.anything import ask_anything
 from tests.impl.coordinator.calls import Account, Call, Handle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spec.messages import (
+from kspec.spec.messages import (
     Error,
     GroupMetadata,
     GroupState,

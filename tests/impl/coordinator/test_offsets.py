@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spec.messages import (
+from kspec.spec.messages import (
     Error,
     GroupState,
     LeaveGroup,
@@ -19,7 +19,7 @@ from spec.messages import (
     OffsetsTopicRecord,
     Settings,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 from tests.impl.coordinator.scene import (
     GROUP,
     MEMBERS,

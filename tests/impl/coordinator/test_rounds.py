@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from impl.coordinator import TimerKey, TimerKind
-from spec.messages import (
+from kspec.impl.coordinator import TimerKey, TimerKind
+from kspec.spec.messages import (
     NO_ASSIGNMENT,
     Error,
     GroupMetadata,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impl.coordinator import Deadlines, GroupCoordinator, TimerKey, TimerKind
-from spec.messages import Error, GroupState, Heartbeat, JoinGroup, Settings
+from kspec.impl.coordinator import Deadlines, GroupCoordinator, TimerKey, TimerKind
+from kspec.spec.messages import Error, GroupState, Heartbeat, JoinGroup, Settings
 
 
 def key(number: int) -> TimerKey:

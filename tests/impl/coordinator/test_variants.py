@@ -8,9 +8,9 @@ import attrs
 import pytest
 from hypothesis import settings
 
-from checkers.lockstep import Differs
-from impl.coordinator import GroupCoordinator, TimerKey, TimerKind
-from spec.messages import (
+from kspec.checkers.lockstep import Differs
+from kspec.impl.coordinator import GroupCoordinator, TimerKey, TimerKind
+from kspec.spec.messages import (
     JAVA,
     SCALA,
     CoordinatorVariant,

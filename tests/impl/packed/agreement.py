@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from impl.packed.kernel import Kernel
-from spec.core import Always, System
+from kspec.impl.packed.kernel import Kernel
+from kspec.spec.core import Always, System
 
 
 def reachable(system: System[Any]) -> Iterator[Any]:

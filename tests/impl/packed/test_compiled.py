@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from impl.packed import compiled
-from impl.packed.compiled import cache_folder, made_ready
+from kspec.impl.packed import compiled
+from kspec.impl.packed.compiled import cache_folder, made_ready
 
 ROOT = Path(__file__).parents[3]
 EXPLORE = """
-from checkers.engine.options import Options
-from checkers.engine.packed.by_kernel import explore_by_kernel
-from spec.replication import REPLICATION
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from kspec.spec.replication import REPLICATION
 how = Options(on_compiling=lambda: print("compiling"))
 print(explore_by_kernel(REPLICATION.system(), how).distinct)
 """
@@ -92,7 +92,7 @@ def test_a_relative_cache_directory_is_ignored(
 
 ON_A_FULL_DISK = """
 import resource, sys
-from impl.packed import compiled
+from kspec.impl.packed import compiled
 resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))  # any file that is longer cannot be written
 
 @compiled.compiled

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impl.packed.layout import STATE_BITS, WORD_BITS, Layout, LayoutError, layout
+from kspec.impl.packed.layout import STATE_BITS, WORD_BITS, Layout, LayoutError, layout
 
 fields = st.tuples(st.integers(1, 40), st.integers(1, 2))
 

@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import examples
-import impl.packed.replication as packed
-from checkers.engine.run import has_kernel
-from checkers.models.find import find_model
-from impl.packed.compiled import Words
-from impl.packed.kernel import NoKernel
-from impl.packed.kernels import kernel_for
-from impl.packed.layout import LayoutError
-from impl.packed.replication.facts import facts_and_tables
-from impl.packed.replication.words import KIP_279, Facts
-from spec.core import Model, System
-from spec.log import Log, Record
-from spec.replication.state import Cluster
+import kspec.impl.packed.replication as packed
+from kspec import examples
+from kspec.checkers.engine.run import has_kernel
+from kspec.checkers.models.find import find_model
+from kspec.impl.packed.compiled import Words
+from kspec.impl.packed.kernel import NoKernel
+from kspec.impl.packed.kernels import kernel_for
+from kspec.impl.packed.layout import LayoutError
+from kspec.impl.packed.replication.facts import facts_and_tables
+from kspec.impl.packed.replication.words import KIP_279, Facts
+from kspec.spec.core import Model, System
+from kspec.spec.log import Log, Record
+from kspec.spec.replication.state import Cluster
 from tests.impl.packed.agreement import assert_same, assert_same_everywhere
 
 REPLICATION = find_model("replication")

@@ -1,4 +1,4 @@
-"""The lockstep adapter for the replicas of `impl.partition` and `spec.replication`.
+"""The lockstep adapter for the replicas of `kspec.impl.partition` and `spec.replication`.
 
 The model's steps are larger than messages: a follower fetches in one step, and a leader that
 commits or changes the ISR reads its followers' current logs. So the replicas exchange the
@@ -15,15 +15,20 @@ from typing import Any
 
 import attrs
 
-from checkers.lockstep import Adapter, NotModelled
-from impl.partition import Follower, Generation, Leader, Progress, Replica, Settings
-from impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
-from impl.partition.messages import DivergingEpoch, EpochEndRequest, FetchRequest, FetchResponse
-from spec.core import Blocked, Taken
-from spec.log import Log, Record
-from spec.replication import REPLICATION
-from spec.replication.state import Cluster, LeaderAndIsr, View
-from spec.vocabulary import PartitionError
+from kspec.checkers.lockstep import Adapter, NotModelled
+from kspec.impl.partition import Follower, Generation, Leader, Progress, Replica, Settings
+from kspec.impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
+from kspec.impl.partition.messages import (
+    DivergingEpoch,
+    EpochEndRequest,
+    FetchRequest,
+    FetchResponse,
+)
+from kspec.spec.core import Blocked, Taken
+from kspec.spec.log import Log, Record
+from kspec.spec.replication import REPLICATION
+from kspec.spec.replication.state import Cluster, LeaderAndIsr, View
+from kspec.spec.vocabulary import PartitionError
 
 FIRST_TRY = Generation("first try", asks=False, is_fenced=False, sends_last_epoch=True)
 """Never released: the fetch response says where to truncate, and nothing is fenced."""

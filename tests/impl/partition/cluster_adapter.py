@@ -1,4 +1,4 @@
-"""The lockstep adapter for the replicas of `impl.partition` and the model `spec.partition`.
+"""The lockstep adapter for the replicas of `kspec.impl.partition` and the model `spec.partition`.
 
 The replicas exchange real requests and responses. What is not a replica's stays with the model,
 and is read from the state before each step: the controller's decisions and whether it accepts an
@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from checkers.lockstep import Adapter
-from impl.partition import (
+from kspec.checkers.lockstep import Adapter
+from kspec.impl.partition import (
     EpochCache,
     EpochEnd,
     Follower,
@@ -23,17 +23,17 @@ from impl.partition import (
     Replica,
     Settings,
 )
-from impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
-from impl.partition.messages import (
+from kspec.impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
+from kspec.impl.partition.messages import (
     DivergingEpoch,
     EpochEndRequest,
     FetchRequest,
     FetchResponse,
     LogOffsetsRequest,
 )
-from spec.core import Taken
-from spec.partition.state import Cluster, Decision
-from spec.vocabulary import PartitionError
+from kspec.spec.core import Taken
+from kspec.spec.partition.state import Cluster, Decision
+from kspec.spec.vocabulary import PartitionError
 
 GENERATION_OF = {
     "kafka-0.10": TO_HW,

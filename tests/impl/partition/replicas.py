@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from impl.partition import Follower, Generation, Leader, Replica, Settings
-from impl.partition.generations import KIP_595
-from impl.partition.messages import FetchRequest, Response
+from kspec.impl.partition import Follower, Generation, Leader, Replica, Settings
+from kspec.impl.partition.generations import KIP_595
+from kspec.impl.partition.messages import FetchRequest, Response
 
 
 def lead(replica: Replica, epoch: int, isr: Iterable[int] = (0, 1), now: int = 0) -> Leader:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from impl.partition import Leader, Replica, Settings
-from spec.vocabulary import PartitionError
+from kspec.impl.partition import Leader, Replica, Settings
+from kspec.spec.vocabulary import PartitionError
 from tests.impl.partition.replicas import fetch, follow, lead, with_epochs
 
 LAG = 100

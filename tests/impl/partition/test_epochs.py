@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impl.partition import EpochCache, Log
-from spec import log as plain
-from spec.leader_epochs import LeaderEpochs
+from kspec.impl.partition import EpochCache, Log
+from kspec.spec import log as plain
+from kspec.spec.leader_epochs import LeaderEpochs
 
 CASES = json.loads(
     (Path(__file__).parents[2] / "cases" / "epoch_cache_sample.json").read_text("utf-8")

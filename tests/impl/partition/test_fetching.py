@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from impl.partition import EpochEnd, Leader, Progress, Replica
-from impl.partition.messages import (
+from kspec.impl.partition import EpochEnd, Leader, Progress, Replica
+from kspec.impl.partition.messages import (
     DivergingEpoch,
     EpochEndRequest,
     FetchRequest,
@@ -13,7 +13,7 @@ from impl.partition.messages import (
     LogOffsets,
     LogOffsetsRequest,
 )
-from spec.vocabulary import PartitionError
+from kspec.spec.vocabulary import PartitionError
 from tests.impl.partition.replicas import fetch, follow, lead, with_epochs
 
 FENCED = PartitionError.FENCED_LEADER_EPOCH

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impl.partition import GENERATIONS, Batch, EpochEnd, Follower, Generation, Replica
-from impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
-from impl.partition.messages import (
+from kspec.impl.partition import GENERATIONS, Batch, EpochEnd, Follower, Generation, Replica
+from kspec.impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
+from kspec.impl.partition.messages import (
     DivergingEpoch,
     EpochEndRequest,
     FetchRequest,
@@ -19,9 +19,9 @@ from impl.partition.messages import (
     LogOffsets,
     LogOffsetsRequest,
 )
-from spec.leader_epochs import EpochEnd as PlainEnd
-from spec.leader_epochs import EpochEntry, LeaderEpochs, truncation_for
-from spec.vocabulary import PartitionError
+from kspec.spec.leader_epochs import EpochEnd as PlainEnd
+from kspec.spec.leader_epochs import EpochEntry, LeaderEpochs, truncation_for
+from kspec.spec.vocabulary import PartitionError
 from tests.impl.partition.replicas import follow, lead, with_epochs
 
 NAMES = [generation.name for generation in GENERATIONS]

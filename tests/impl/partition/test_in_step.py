@@ -1,4 +1,4 @@
-"""The replicas of `impl.partition` in lockstep with every variant of `spec.replication`."""
+"""The replicas of `kspec.impl.partition` in lockstep with every variant of `spec.replication`."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from checkers.engine.options import Options
-from checkers.engine.reference import Reference
-from checkers.engine.search import Search
-from checkers.lockstep import Differs, compare_everywhere, walk_in_step
-from impl.partition import EpochCache, Generation, Leader, Replica
-from impl.partition.generations import KIP_320, KIP_595, TO_HW
-from impl.partition.messages import DivergingEpoch, FetchRequest, FetchResponse, Request, Response
-from spec.core import Blocked, System, Taken
-from spec.replication import REPLICATION
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import Reference
+from kspec.checkers.engine.search import Search
+from kspec.checkers.lockstep import Differs, compare_everywhere, walk_in_step
+from kspec.impl.partition import EpochCache, Generation, Leader, Replica
+from kspec.impl.partition.generations import KIP_320, KIP_595, TO_HW
+from kspec.impl.partition.messages import (
+    DivergingEpoch,
+    FetchRequest,
+    FetchResponse,
+    Request,
+    Response,
+)
+from kspec.spec.core import Blocked, System, Taken
+from kspec.spec.replication import REPLICATION
 from tests.impl.partition.adapter import (
     BEFORE_FIRST,
     DIVERGES,

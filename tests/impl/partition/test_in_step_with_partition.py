@@ -1,4 +1,4 @@
-"""The replicas of `impl.partition` in lockstep with the versions of `spec.partition`."""
+"""The replicas of `kspec.impl.partition` in lockstep with the versions of `spec.partition`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from checkers.lockstep import Compared, Differs, compare_everywhere, walk_in_step
-from impl.partition import EpochCache, Leader, Replica
-from impl.partition.messages import FetchRequest, FetchResponse, Request, Response
-from spec.core import Blocked, System, Taken
-from spec.partition import PARTITION
-from spec.partition.state import Cluster
+from kspec.checkers.lockstep import Compared, Differs, compare_everywhere, walk_in_step
+from kspec.impl.partition import EpochCache, Leader, Replica
+from kspec.impl.partition.messages import FetchRequest, FetchResponse, Request, Response
+from kspec.spec.core import Blocked, System, Taken
+from kspec.spec.partition import PARTITION
+from kspec.spec.partition.state import Cluster
 from tests.impl.partition.cluster_adapter import (
     ELSEWHERE,
     GENERATION_OF,

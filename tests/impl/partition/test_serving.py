@@ -5,11 +5,11 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impl.partition import Leader, Progress, Replica, Settings
-from impl.partition.messages import DivergingEpoch, FetchRequest, FetchResponse
-from spec import in_sync, serving
-from spec.leader_epochs import EpochEntry, LeaderEpochs
-from spec.vocabulary import PartitionError
+from kspec.impl.partition import Leader, Progress, Replica, Settings
+from kspec.impl.partition.messages import DivergingEpoch, FetchRequest, FetchResponse
+from kspec.spec import in_sync, serving
+from kspec.spec.leader_epochs import EpochEntry, LeaderEpochs
+from kspec.spec.vocabulary import PartitionError
 from tests.impl.partition.replicas import lead, with_epochs
 
 LAG = 10

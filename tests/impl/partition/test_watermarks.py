@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.lockstep import Adapter, compare_everywhere
-from impl.partition import Leader, Replica
-from spec.core import Taken
-from spec.watermarks import WATERMARKS, Follower, Partition, after_truncation
+from kspec.checkers.lockstep import Adapter, compare_everywhere
+from kspec.impl.partition import Leader, Replica
+from kspec.spec.core import Taken
+from kspec.spec.watermarks import WATERMARKS, Follower, Partition, after_truncation
 from tests.impl.partition.replicas import follow
 
 

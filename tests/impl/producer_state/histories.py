@@ -1,4 +1,4 @@
-"""Histories that `impl.producer_state` and `spec.producer` both live through, step by step.
+"""Histories that `kspec.impl.producer_state` and `spec.producer` both live through, step by step.
 
 A step is drawn relative to the state before it ("the next batch", "the last one again"), so that
 most steps succeed and a shrunk history still means something.
@@ -12,9 +12,9 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from checkers.oracle.draws import Draw
-from impl.producer_state import ProducerState as Fast
-from spec.producer.entries import (
+from kspec.field.oracle.draws import Draw
+from kspec.impl.producer_state import ProducerState as Fast
+from kspec.spec.producer.entries import (
     LAST_EPOCH,
     LAST_SEQUENCE,
     Batch,
@@ -24,10 +24,10 @@ from spec.producer.entries import (
     sequence_after,
     sequence_before,
 )
-from spec.producer.producer_state import ProducerState
-from spec.producer.snapshots import encode
-from spec.producer.stable_offset import TransactionLog
-from spec.vocabulary import AppendOrigin, ProducerError
+from kspec.spec.producer.producer_state import ProducerState
+from kspec.spec.producer.snapshots import encode
+from kspec.spec.producer.stable_offset import TransactionLog
+from kspec.spec.vocabulary import AppendOrigin, ProducerError
 
 EXPIRATION = 100
 """producer.id.expiration.ms of the histories."""

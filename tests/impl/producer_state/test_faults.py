@@ -1,4 +1,4 @@
-"""Faults planted in `impl.producer_state`: random histories find each of them."""
+"""Faults planted in `kspec.impl.producer_state`: random histories find each of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from impl.producer_state import state, transactions
+from kspec.impl.producer_state import state, transactions
 from tests.impl.producer_state.histories import EXPIRATION, Differs, Pair, dense
 
 FAULTS = {

@@ -1,4 +1,4 @@
-"""`impl.producer_state` in step with `spec.producer`."""
+"""`kspec.impl.producer_state` in step with `spec.producer`."""
 
 from __future__ import annotations
 

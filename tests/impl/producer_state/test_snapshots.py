@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from impl.producer_state import CorruptSnapshot, ProducerState, SnapshotFiles, decode, encode
-from spec.core import SpecError
-from spec.producer import snapshots
+from kspec.impl.producer_state import CorruptSnapshot, ProducerState, SnapshotFiles, decode, encode
+from kspec.spec.core import SpecError
+from kspec.spec.producer import snapshots
 
 CASES = Path(__file__).parents[2] / "cases" / "producer" / "producer-state.json"
 

@@ -13,8 +13,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from impl.recording import Recording
-from impl.recording.consumers import (
+from kspec.impl.recording import Recording
+from kspec.impl.recording.consumers import (
     record_aiokafka,
     record_confluent_kafka,
     record_kafka_python,

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from impl.recording import Recording
-from impl.recording.proxy import RecordingProxy
+from kspec.impl.recording import Recording
+from kspec.impl.recording.proxy import RecordingProxy
 from tests.impl.recording.consumers import CLIENTS, GROUP, TOPIC, Consume
 from tests.real_broker import real_broker
 

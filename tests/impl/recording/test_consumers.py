@@ -7,8 +7,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from impl.recording import Recording
-from impl.recording.consumers import generation_in, record_confluent_kafka, record_kafka_python
+from kspec.impl.recording import Recording
+from kspec.impl.recording.consumers import (
+    generation_in,
+    record_confluent_kafka,
+    record_kafka_python,
+)
 
 
 class Partition(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from checkers.validation import from_objects, validate_recordings
-from impl.broker import BrokerSettings, EmbeddedBroker
-from impl.recording import Recording
+from kspec.field.recorded import from_objects, validate_recordings
+from kspec.impl.broker import BrokerSettings, EmbeddedBroker
+from kspec.impl.recording import Recording
 from tests.cli.conftest import Kspec, kspec
 
 __all__ = ["kspec"]

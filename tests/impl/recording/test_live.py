@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from checkers.validation import from_objects, validate_recordings
-from impl.recording import Recording
-from impl.recording.proxy import RecordingProxy
+from kspec.field.recorded import from_objects, validate_recordings
+from kspec.impl.recording import Recording
+from kspec.impl.recording.proxy import RecordingProxy
 from tests.impl.recording.consumers import GROUP
 from tests.impl.recording.record import kafka, mock_cluster, record
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from checkers.validation import from_objects, validate_recordings
-from impl.broker import BrokerSettings, EmbeddedBroker
-from impl.recording import Recording
-from impl.recording.proxy import RecordingProxy, parse_address
-from impl.wire import API_KEYS, create, decode_response, encode_request, request_type
-from spec.core import SpecError
+from kspec.field.recorded import from_objects, validate_recordings
+from kspec.impl.broker import BrokerSettings, EmbeddedBroker
+from kspec.impl.recording import Recording
+from kspec.impl.recording.proxy import RecordingProxy, parse_address
+from kspec.impl.wire import API_KEYS, create, decode_response, encode_request, request_type
+from kspec.spec.core import SpecError
 
 SETTINGS = BrokerSettings(initial_rebalance_delay=0)
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from impl.producer_state import decode
-from impl.storage.codecs import NAMES
-from impl.storage.indexes import read_aborted, read_offset_index, read_time_index
-from impl.storage.scan import APPEND_TIME, CODEC, CONTROL, DELETE_HORIZON, TRANSACTIONAL
-from impl.storage.segment import Segment
-from spec.storage.control_records import read_control_type, read_marker
-from spec.storage.record_batch import Record
+from kspec.impl.producer_state import decode
+from kspec.impl.storage.codecs import NAMES
+from kspec.impl.storage.indexes import read_aborted, read_offset_index, read_time_index
+from kspec.impl.storage.scan import APPEND_TIME, CODEC, CONTROL, DELETE_HORIZON, TRANSACTIONAL
+from kspec.impl.storage.segment import Segment
+from kspec.spec.storage.control_records import read_control_type, read_marker
+from kspec.spec.storage.record_batch import Record
 from tests.real_broker import KAFKA, classpath, real_broker
 
 RECORDED = Path(__file__).parents[2] / "cases" / "storage" / f"kafka-{KAFKA}.zip"
@@ -169,7 +169,7 @@ def kafka_dump(files: Sequence[Path]) -> str:
 
 
 def our_dump(files: Sequence[Path]) -> str:
-    """The same text, from what `impl.storage` reads."""
+    """The same text, from what `kspec.impl.storage` reads."""
     lines = []
     for file in files:
         lines.append(f"Dumping {file}")

@@ -9,12 +9,12 @@ from random import Random
 
 import pytest
 
-from checkers.cli.main import run
-from checkers.logs.audit import LEFT_OVER
-from impl.storage.segment import Segment
-from impl.storage.writer import SegmentWriter, encode_batch
-from spec.storage.compression import Codec
-from spec.storage.record_batch import read_batch, write_batch
+from kspec.checkers.cli.main import run
+from kspec.field.disk.audit import LEFT_OVER
+from kspec.impl.storage.segment import Segment
+from kspec.impl.storage.writer import SegmentWriter, encode_batch
+from kspec.spec.storage.compression import Codec
+from kspec.spec.storage.record_batch import read_batch, write_batch
 from tests.impl.storage.real_logs import (
     RECORDED,
     comparable,

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from impl.storage.codecs import CompressionError, Decompressor, TooLong
-from impl.storage.crc import HAS_INSTRUCTION, crc_by_instruction, crc_by_table
-from impl.storage.records import StoredRecord
-from impl.storage.scan import Fault
-from impl.storage.segment import Segment
-from impl.storage.writer import encode_batch
-from spec.storage.checksum import crc32c
-from spec.storage.compression import Codec, compress
-from spec.storage.legacy_records import read_legacy
-from spec.storage.record_batch import (
+from kspec.impl.storage.codecs import CompressionError, Decompressor, TooLong
+from kspec.impl.storage.crc import HAS_INSTRUCTION, crc_by_instruction, crc_by_table
+from kspec.impl.storage.records import StoredRecord
+from kspec.impl.storage.scan import Fault
+from kspec.impl.storage.segment import Segment
+from kspec.impl.storage.writer import encode_batch
+from kspec.spec.storage.checksum import crc32c
+from kspec.spec.storage.compression import Codec, compress
+from kspec.spec.storage.legacy_records import read_legacy
+from kspec.spec.storage.record_batch import (
     NOT_COVERED,
     Record,
     RecordBatch,
@@ -27,7 +27,7 @@ from spec.storage.record_batch import (
     read_batch,
     write_batch,
 )
-from spec.storage.varint import Malformed
+from kspec.spec.storage.varint import Malformed
 from tests.spec.storage.draws import damage, draw_batch, draw_bytes, with_checksum
 from tests.spec.storage.test_files import DAMAGED_LEGACY
 from tests.spec.storage.test_kafka_bytes import RECORDED

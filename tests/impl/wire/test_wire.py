@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader
 
-from impl.wire import (
+from kspec.impl.wire import (
     API_KEYS,
     VERSIONS,
     WireError,
@@ -30,7 +30,7 @@ from impl.wire import (
     request_type,
     response_type,
 )
-from impl.wire.reading import read_message, reader_of
+from kspec.impl.wire.reading import read_message, reader_of
 
 APIS = [
     "produce", "fetch", "list_offsets", "metadata", "offset_commit", "offset_fetch",

@@ -8,12 +8,12 @@ from functools import partial
 import pytest
 from hypothesis import Phase, find, given, settings
 
-from checkers.groups.strategies import AssignorInput, groups, on_racks
-from spec.assignors import ASSIGNORS, GUARANTEES, Assignment, Member
-from spec.assignors.common import Assignor
-from spec.assignors.cooperative import rounds
-from spec.assignors.properties import VALID, Property, Round, failure
-from spec.assignors.roundrobin import assign_ignoring_subscriptions
+from kspec.field.groups.strategies import AssignorInput, groups, on_racks
+from kspec.spec.assignors import ASSIGNORS, GUARANTEES, Assignment, Member
+from kspec.spec.assignors.common import Assignor
+from kspec.spec.assignors.cooperative import rounds
+from kspec.spec.assignors.properties import VALID, Property, Round, failure
+from kspec.spec.assignors.roundrobin import assign_ignoring_subscriptions
 
 DERANDOMIZED = settings(max_examples=50)
 

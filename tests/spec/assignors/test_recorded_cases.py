@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from spec.assignors import ASSIGNORS, GUARANTEES, Member, kafka_order
-from spec.assignors.properties import Round, failure
+from kspec.spec.assignors import ASSIGNORS, GUARANTEES, Member, kafka_order
+from kspec.spec.assignors.properties import Round, failure
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "assignors_sample.json").read_text())
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from spec.assignors import ASSIGNORS, InvalidGroup, KafkaRaises, Member, TopicPartition
-from spec.assignors.cooperative import next_members, rounds
-from spec.assignors.properties import VALID, Round, failure, loads_are_even
-from spec.assignors.range import ranges_are_contiguous
-from spec.assignors.roundrobin import assign_ignoring_subscriptions
-from spec.assignors.sticky import assign_sticky
-from spec.assignors.sticky.guarantees import no_partitions_are_swapped
+from kspec.spec.assignors import ASSIGNORS, InvalidGroup, KafkaRaises, Member, TopicPartition
+from kspec.spec.assignors.cooperative import next_members, rounds
+from kspec.spec.assignors.properties import VALID, Round, failure, loads_are_even
+from kspec.spec.assignors.range import ranges_are_contiguous
+from kspec.spec.assignors.roundrobin import assign_ignoring_subscriptions
+from kspec.spec.assignors.sticky import assign_sticky
+from kspec.spec.assignors.sticky.guarantees import no_partitions_are_swapped
 
 
 def owning(*names: str) -> list[TopicPartition]:

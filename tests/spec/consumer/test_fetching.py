@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.consumer.errors import LogTruncation, NoOffsetForPartition, OffsetOutOfRange
-from spec.consumer.fetching import (
+from kspec.spec.consumer.errors import LogTruncation, NoOffsetForPartition, OffsetOutOfRange
+from kspec.spec.consumer.fetching import (
     AWAIT_RESET,
     AWAIT_VALIDATION,
     FETCHING,
@@ -28,7 +28,7 @@ from spec.consumer.fetching import (
     request_reset,
     seek,
 )
-from spec.leader_epochs import EpochEnd
+from kspec.spec.leader_epochs import EpochEnd
 
 LEGAL = {
     (INITIALIZING, FETCHING),

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from spec.consumer.lag import (
+from kspec.spec.consumer.lag import (
     Flow,
     deleted_unread,
     flow_between,
@@ -15,9 +15,9 @@ from spec.consumer.lag import (
     lead,
     overtaken_in,
 )
-from spec.storage.batches import Batch
-from spec.storage.retention import FOREVER, RetentionSettings, StoredLog, expired, without
-from spec.storage.segments import Segment, SegmentSettings, append, new_segment
+from kspec.spec.storage.batches import Batch
+from kspec.spec.storage.retention import FOREVER, RetentionSettings, StoredLog, expired, without
+from kspec.spec.storage.segments import Segment, SegmentSettings, append, new_segment
 
 HOUR = 3_600_000
 PER_SECOND = Fraction(1, 1_000)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.consumer.listener import (
+from kspec.spec.consumer.listener import (
     Call,
     Callback,
     Effect,
@@ -16,7 +16,7 @@ from spec.consumer.listener import (
     loses_membership,
     sends_leave_group,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 A, B, C = (TopicPartition(topic, 0) for topic in "abc")
 NONE: frozenset[TopicPartition] = frozenset()

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.consumer import reset
-from spec.consumer.errors import GroupIsActive, NothingCommitted
-from spec.consumer.reset import Effect, PartitionOffsets
-from spec.messages import GroupState
+from kspec.spec.consumer import reset
+from kspec.spec.consumer.errors import GroupIsActive, NothingCommitted
+from kspec.spec.consumer.reset import Effect, PartitionOffsets
+from kspec.spec.messages import GroupState
 
 LOG = PartitionOffsets(start=10, end=14, committed=12, times=(100, 110, 110, 130))
 NEW = PartitionOffsets(start=10, end=14, times=(100, 110, 110, 130))

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.consumer.fetching import Policy
-from spec.consumer.reset import Effect, PartitionOffsets
-from spec.consumer.start import Because, Beginning, ByDuration, Outlook, begin
-from spec.storage.retention import FOREVER, RetentionSettings
+from kspec.spec.consumer.fetching import Policy
+from kspec.spec.consumer.reset import Effect, PartitionOffsets
+from kspec.spec.consumer.start import Because, Beginning, ByDuration, Outlook, begin
+from kspec.spec.storage.retention import FOREVER, RetentionSettings
 
 DAY = 86_400_000
 HOURLY = Fraction(1, 3_600_000)

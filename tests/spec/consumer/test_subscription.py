@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from spec.consumer.errors import IllegalArgument, IllegalState
-from spec.consumer.subscription import (
+from kspec.spec.consumer.errors import IllegalArgument, IllegalState
+from kspec.spec.consumer.subscription import (
     INTERNAL_TOPICS,
     Mode,
     Subscription,
@@ -22,7 +22,7 @@ from spec.consumer.subscription import (
     unsubscribe,
     update_metadata,
 )
-from spec.vocabulary import TopicPartition
+from kspec.spec.vocabulary import TopicPartition
 
 A, B = TopicPartition("a", 0), TopicPartition("b", 0)
 NOTHING = Subscription()

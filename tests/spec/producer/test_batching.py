@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from spec.producer.batching import (
+from kspec.spec.producer.batching import (
     SENDS,
     Accumulator,
     Decision,

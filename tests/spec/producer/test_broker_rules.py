@@ -12,8 +12,8 @@ import pytest
 
 import tests.spec.producer.kafka.producer_states as producer_states
 import tests.spec.producer.kafka.transaction_logs as transaction_logs
-from spec.producer.broker_rules import RULES, BrokerRules, rules_of
-from spec.vocabulary import ProducerError
+from kspec.spec.producer.broker_rules import RULES, BrokerRules, rules_of
+from kspec.spec.vocabulary import ProducerError
 from tests.spec.producer.kafka.compare import CASES
 
 KINDS = (*producer_states.PRODUCER_STATE, transaction_logs.TRANSACTION_LOG)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.core import SpecError
-from spec.java import INT_MAX, INT_MIN
-from spec.producer.adaptive import Load, Queue, next_partition, partition_load, switches
-from spec.producer.partitioners import (
+from kspec.spec.core import SpecError
+from kspec.spec.java import INT_MAX, INT_MIN
+from kspec.spec.producer.adaptive import Load, Queue, next_partition, partition_load, switches
+from kspec.spec.producer.partitioners import (
     Topic,
     next_sticky,
     pick,

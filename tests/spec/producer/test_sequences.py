@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spec.core import SpecError
-from spec.producer.broker_rules import LATEST, RULES, rules_of
-from spec.producer.entries import (
+from kspec.spec.core import SpecError
+from kspec.spec.producer.broker_rules import LATEST, RULES, rules_of
+from kspec.spec.producer.entries import (
     LAST_EPOCH,
     LAST_SEQUENCE,
     Batch,
@@ -18,8 +18,8 @@ from spec.producer.entries import (
     sequence_after,
     sequence_before,
 )
-from spec.producer.sequences import Append, checks, rejection
-from spec.vocabulary import AppendOrigin
+from kspec.spec.producer.sequences import Append, checks, rejection
+from kspec.spec.vocabulary import AppendOrigin
 
 PRODUCER = 7
 KNOWN = ProducerEntry(PRODUCER, 1, (BatchMetadata(4, 14, 4, 0),), coordinator_epoch=2)

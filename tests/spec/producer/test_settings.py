@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from checkers.advice.catalogue import catalogue, releases
-from spec.core import SpecError
-from spec.durability import ALL
-from spec.java import INT_MAX
-from spec.producer.releases import parse_release
-from spec.producer.settings import ProducerSettings, effective, with_defaults
+from kspec.field.advice.catalogue import catalogue, releases
+from kspec.spec.core import SpecError
+from kspec.spec.durability import ALL
+from kspec.spec.java import INT_MAX
+from kspec.spec.producer.releases import parse_release
+from kspec.spec.producer.settings import ProducerSettings, effective, with_defaults
 from tests.spec.producer.kafka.settings import read_settings
 
 RECORD = json.loads((Path(__file__).parents[2] / "cases" / "kafka_clients.json").read_text())

@@ -5,12 +5,12 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from spec.producer.broker_rules import BrokerRules, rules_of
-from spec.producer.entries import DataBatch, EndMarker
-from spec.producer.producer_state import ProducerState
-from spec.producer.read_committed import deliver
-from spec.producer.stable_offset import TransactionLog
-from spec.vocabulary import AppendOrigin
+from kspec.spec.producer.broker_rules import BrokerRules, rules_of
+from kspec.spec.producer.entries import DataBatch, EndMarker
+from kspec.spec.producer.producer_state import ProducerState
+from kspec.spec.producer.read_committed import deliver
+from kspec.spec.producer.stable_offset import TransactionLog
+from kspec.spec.vocabulary import AppendOrigin
 
 FOLLOWER = AppendOrigin.REPLICATION
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 
-from spec.storage.checksum import crc32c
-from spec.storage.compression import Codec, compress
-from spec.storage.record_batch import (
+from kspec.spec.storage.checksum import crc32c
+from kspec.spec.storage.compression import Codec, compress
+from kspec.spec.storage.record_batch import (
     COVERED_FROM,
     HEADER,
     LOG_OVERHEAD,
@@ -20,7 +20,7 @@ from spec.storage.record_batch import (
     write_batch,
     write_record,
 )
-from spec.storage.schema import Field, Message, Schema, uuid_text
+from kspec.spec.storage.schema import Field, Message, Schema, uuid_text
 
 
 def draw_bytes(chance: Random, most: int) -> bytes | None:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec.storage.batches import Batch, Marker, StoredRecord
-from spec.storage.compaction import Cleaning, clean, offset_map, table
+from kspec.spec.storage.batches import Batch, Marker, StoredRecord
+from kspec.spec.storage.compaction import Cleaning, clean, offset_map, table
 
 KEYS = st.sampled_from(["a", "b", "c"])
 VALUES = st.sampled_from(["v", "w", None])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from spec.storage.consumer_protocol import (
+from kspec.spec.storage.consumer_protocol import (
     read_assignment,
     read_topics,
     write_assignment,
     write_subscription,
 )
-from spec.storage.varint import Malformed
+from kspec.spec.storage.varint import Malformed
 
 VERSION_3 = bytes.fromhex(
     "0003"  # the version

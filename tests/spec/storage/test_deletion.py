@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import attrs
 import pytest
 
-from spec.storage.batches import Batch
-from spec.storage.cleaning import CleanerSettings, Filth, is_due
-from spec.storage.recovery import kept_snapshots, replay_from
-from spec.storage.retention import (
+from kspec.spec.storage.batches import Batch
+from kspec.spec.storage.cleaning import CleanerSettings, Filth, is_due
+from kspec.spec.storage.recovery import kept_snapshots, replay_from
+from kspec.spec.storage.retention import (
     FOREVER,
     HIGH_WATERMARK,
     RetentionSettings,
@@ -20,7 +20,7 @@ from spec.storage.retention import (
     expired,
     low_watermark,
 )
-from spec.storage.segments import Segment, SegmentSettings, append, new_segment
+from kspec.spec.storage.segments import Segment, SegmentSettings, append, new_segment
 
 NOW = 1_000
 

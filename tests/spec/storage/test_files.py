@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from spec.leader_epochs import EpochEntry
-from spec.storage.checkpoints import (
+from kspec.spec.leader_epochs import EpochEntry
+from kspec.spec.storage.checkpoints import (
     MetaProperties,
     read_leader_epochs,
     read_meta_properties,
@@ -19,17 +19,17 @@ from spec.storage.checkpoints import (
     write_offsets,
     write_topic_id,
 )
-from spec.storage.compression import Codec, compress
-from spec.storage.coordinator_records import (
+from kspec.spec.storage.compression import Codec, compress
+from kspec.spec.storage.coordinator_records import (
     GROUP_RECORDS,
     TRANSACTION_RECORDS,
     CoordinatorRecord,
     read_record,
     write_record,
 )
-from spec.storage.legacy_records import LegacyRecord, read_legacy
-from spec.storage.varint import Malformed
-from spec.vocabulary import TopicPartition
+from kspec.spec.storage.legacy_records import LegacyRecord, read_legacy
+from kspec.spec.storage.varint import Malformed
+from kspec.spec.vocabulary import TopicPartition
 from tests.spec.storage.draws import draw_message
 
 

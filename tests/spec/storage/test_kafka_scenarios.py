@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 import pytest
 
-from spec.storage import cleaning, compaction, recovery, retention, segments
+from kspec.spec.storage import cleaning, compaction, recovery, retention, segments
 from tests.spec.storage.kafka import logs, scenarios
 from tests.spec.storage.kafka import segments as segment_scenarios
 from tests.spec.storage.kafka.java import LOGS

@@ -12,11 +12,11 @@ import attrs
 import cramjam
 import pytest
 
-from spec.storage import compression
-from spec.storage.checksum import crc32c
-from spec.storage.compression import SNAPPY_HEADER, Codec, MissingCodec, TooLong, decompress
-from spec.storage.control_records import TransactionMarker, read_marker, write_marker
-from spec.storage.record_batch import (
+from kspec.spec.storage import compression
+from kspec.spec.storage.checksum import crc32c
+from kspec.spec.storage.compression import SNAPPY_HEADER, Codec, MissingCodec, TooLong, decompress
+from kspec.spec.storage.control_records import TransactionMarker, read_marker, write_marker
+from kspec.spec.storage.record_batch import (
     HEADER,
     NOT_COVERED,
     Header,
@@ -27,7 +27,7 @@ from spec.storage.record_batch import (
     size_of_batch,
     write_batch,
 )
-from spec.storage.varint import (
+from kspec.spec.storage.varint import (
     Malformed,
     read_unsigned,
     read_varint,

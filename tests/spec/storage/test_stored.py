@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from spec.storage.batches import Batch, Marker
-from spec.storage.compaction import Cleaning, clean, offset_map, table
-from spec.storage.record_batch import Record, RecordBatch, write_batch
-from spec.storage.stored import stored_batch
+from kspec.spec.storage.batches import Batch, Marker
+from kspec.spec.storage.compaction import Cleaning, clean, offset_map, table
+from kspec.spec.storage.record_batch import Record, RecordBatch, write_batch
+from kspec.spec.storage.stored import stored_batch
 
 DATA = RecordBatch(
     5,

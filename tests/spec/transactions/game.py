@@ -21,9 +21,9 @@ from typing import Any
 
 import attrs
 
-from spec.core import Blocked
-from spec.transactions.log import NO_EPOCH, NO_OFFSET
-from spec.transactions.state import COMPLETE, DATA, OFFSETS, PREPARED, Application, TxnState
+from kspec.spec.core import Blocked
+from kspec.spec.transactions.log import NO_EPOCH, NO_OFFSET
+from kspec.spec.transactions.state import COMPLETE, DATA, OFFSETS, PREPARED, Application, TxnState
 from tests.spec.transactions.requests import Requests, ending, sender_of
 from tests.spec.transactions.wire import OFFSETS_TOPIC, awaited, named
 

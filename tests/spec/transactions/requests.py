@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-from checkers.models.find import find_model
-from impl.storage.writer import encode_batch
-from spec.transactions.log import NO_EPOCH
-from spec.transactions.state import DATA, Application
+from kspec.checkers.models.find import find_model
+from kspec.impl.storage.writer import encode_batch
+from kspec.spec.transactions.log import NO_EPOCH
+from kspec.spec.transactions.state import DATA, Application
 from tests.spec.transactions.wire import (
     INPUTS,
     LONGEST,

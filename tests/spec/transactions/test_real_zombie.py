@@ -12,16 +12,16 @@ from contextlib import closing
 
 import pytest
 
-from spec.core import Always, Blocked, Rule, evolve
-from spec.transactions import variants
-from spec.transactions.state import Application, Phase
+from kspec.spec.core import Always, Blocked, Rule, evolve
+from kspec.spec.transactions import variants
+from kspec.spec.transactions.state import Application, Phase
+from kspec.traces.trace import Trace
 from tests.known import explore_learned as explore
 from tests.real_broker import real_broker
 from tests.spec.transactions.clients import Librdkafka, results_of
 from tests.spec.transactions.game import ANSWERS, Game
 from tests.spec.transactions.requests import BOUNDS, TRANSACTIONS, sender_of
 from tests.spec.transactions.wire import Wire
-from traces.trace import Trace
 
 pytestmark = [pytest.mark.slow, pytest.mark.other_software]
 

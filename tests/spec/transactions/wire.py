@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from checkers.conformance.connection import Address, Connection, Lost, wait
-from checkers.conformance.security import Security
-from impl.wire import API_KEYS, create, request_type
+from kspec.field.conform.connection import Address, Connection, Lost, wait
+from kspec.field.conform.security import Security
+from kspec.impl.wire import API_KEYS, create, request_type
 
 DEADLINE = 300
 """Seconds until a condition that does not come true fails a test."""

@@ -12,12 +12,12 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from checkers.engine.reference import explore
-from checkers.models.find import find_model
-from examples import CORRIDOR, DIE_HARD
-from traces.page import page
-from traces.picture import Arrow
-from traces.story import Scene, SceneCell, SceneFact, SceneLane, SceneMark, Story, tell
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.models.find import find_model
+from kspec.examples import CORRIDOR, DIE_HARD
+from kspec.spec.core.picture import Arrow
+from kspec.traces.page import page
+from kspec.traces.story import Scene, SceneCell, SceneFact, SceneLane, SceneMark, Story, tell
 
 REPLICATION = find_model("replication")
 GROUP = find_model("group")

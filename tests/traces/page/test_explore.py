@@ -10,11 +10,11 @@ import attrs
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from checkers.explore.protocol import Explorer
-from checkers.explore.server import ExplorerServer
-from checkers.explore.session import Session
-from checkers.models.find import find_model
-from spec.core import Model, Step, Variant, evolve, replaced, rule
+from kspec.checkers.explore.protocol import Explorer
+from kspec.checkers.explore.server import ExplorerServer
+from kspec.checkers.explore.session import Session
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import Model, Step, Variant, evolve, replaced, rule
 from tests.known import KIP_101_LOSS
 
 pytestmark = [pytest.mark.slow, pytest.mark.other_software]

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from traces.page import page
-from traces.picture import Arrow, Band
-from traces.story import Scene, SceneCell, SceneFact, SceneLane, SceneMark, Story
-from traces.text import printable
+from kspec.spec.core.picture import Arrow, Band
+from kspec.traces.page import page
+from kspec.traces.story import Scene, SceneCell, SceneFact, SceneLane, SceneMark, Story
+from kspec.traces.text import printable
 
 Open = Callable[..., Page]
 

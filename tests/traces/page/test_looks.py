@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from traces.story import Story
+from kspec.traces.story import Story
 
 Open = Callable[..., Page]
 Large = Callable[..., Story]

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from checkers.advice.matrix import Cell, questions
-from checkers.advice.page import matrix_page
-from checkers.advice.questions import answer
+from kspec.field.advice.matrix import Cell, questions
+from kspec.field.advice.page import matrix_page
+from kspec.field.advice.questions import answer
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ from unittest.mock import patch
 
 import attrs
 
-from checkers.engine.learned import search as native
-from checkers.engine.options import Options
-from checkers.engine.reference import Reference
-from checkers.engine.search import Search, failure_at
-from checkers.engine.verdict import DEADLOCK, Verdict
-from spec.core import Always, Blocked, Reachable, SpecError, System
-from traces.trace import Trace
+from kspec.checkers.engine.learned import search as native
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import Reference
+from kspec.checkers.engine.search import Search, failure_at
+from kspec.checkers.engine.verdict import DEADLOCK, Verdict
+from kspec.spec.core import Always, Blocked, Reachable, SpecError, System
+from kspec.traces.trace import Trace
 
 MOST = 600
 """Models with more states than these are skipped."""

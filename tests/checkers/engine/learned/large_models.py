@@ -21,11 +21,11 @@ from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any
 
-from checkers.engine.learned.search import explore_by_learning
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from checkers.engine.verdict import Verdict
-from spec.core import SpecError, System
+from kspec.checkers.engine.learned.search import explore_by_learning
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.engine.verdict import Verdict
+from kspec.spec.core import SpecError, System
 from tests.checkers.engine.learned.agreement import summary
 from tests.checkers.engine.learned.random_models import model_of
 
@@ -37,7 +37,7 @@ import functools
 import attrs
 from attrs import frozen
 
-from spec.core import Model, Variant, always, appended, evolve, limit, reachable, replaced, rule
+from kspec.spec.core import Model, Variant, always, appended, evolve, limit, reachable, replaced, rule
 
 """
 

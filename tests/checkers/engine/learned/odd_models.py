@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import attrs
 
-from spec.core import Claims, Model, Step, Variant, always, limit, rule
+from kspec.spec.core import Claims, Model, Step, Variant, always, limit, rule
 
 # -- a tuple whose length varies, and is first seen to do so on the way ---------------------------
 

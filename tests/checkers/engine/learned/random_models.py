@@ -22,9 +22,9 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from spec.core import Model, SpecError
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.spec.core import Model, SpecError
 
 HEADER = '''\
 from __future__ import annotations
@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from spec.core import (
+from kspec.spec.core import (
     Model, Variant, always, appended, constant, evolve, limit, reachable, replaced, rule,
 )
 

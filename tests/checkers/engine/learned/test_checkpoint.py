@@ -15,16 +15,16 @@ import attrs
 import numpy as np
 import pytest
 
-from checkers.engine.learned import levels, search
-from checkers.engine.learned.search import Learnable, explore_by_learning
-from checkers.engine.options import Options
-from checkers.engine.packed import checkpoint
-from checkers.engine.packed.blocks import write_rows
-from checkers.engine.packed.by_kernel import explore_by_kernel
-from checkers.engine.run import run
-from checkers.engine.verdict import Verdict
-from checkers.models.find import find_model
-from spec.core import SpecError, System
+from kspec.checkers.engine.learned import levels, search
+from kspec.checkers.engine.learned.search import Learnable, explore_by_learning
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed import checkpoint
+from kspec.checkers.engine.packed.blocks import write_rows
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from kspec.checkers.engine.run import run
+from kspec.checkers.engine.verdict import Verdict
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import SpecError, System
 from tests.checkers.engine.learned.odd_models import SHELF, SWITCH
 from tests.checkers.engine.learned.random_models import random_model
 from tests.checkers.engine.learned.test_learning import told
@@ -221,7 +221,7 @@ def test_a_kernel_checkpoint_belongs_to_another_run(kept: Path) -> None:
 
 
 MODEL = '''
-from spec.core import Model, Variant, always, limit, rule
+from kspec.spec.core import Model, Variant, always, limit, rule
 import attrs
 
 @attrs.frozen

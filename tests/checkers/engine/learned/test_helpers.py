@@ -10,10 +10,10 @@ from typing import Any
 import attrs
 import pytest
 
-from checkers.engine.learned.search import Learnable, explore_by_learning
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from spec.core import (
+from kspec.checkers.engine.learned.search import Learnable, explore_by_learning
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.spec.core import (
     Model,
     SpecError,
     System,
@@ -295,7 +295,7 @@ def test_what_was_kept_by_another_process_has_the_same_order(
 
 STRINGS = """
 from attrs import evolve, frozen
-from spec.core import Model, Variant, rule
+from kspec.spec.core import Model, Variant, rule
 
 @frozen
 class S:

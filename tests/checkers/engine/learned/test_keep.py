@@ -15,14 +15,14 @@ import attrs
 import numpy as np
 import pytest
 
-from checkers.engine.learned import decode, keep
-from checkers.engine.learned.search import Learnable, explore_by_learning
-from checkers.engine.learned.source import Sources
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from checkers.engine.search import RuleFailed
-from checkers.engine.verdict import Verdict
-from spec.core import Model, System
+from kspec.checkers.engine.learned import decode, keep
+from kspec.checkers.engine.learned.search import Learnable, explore_by_learning
+from kspec.checkers.engine.learned.source import Sources
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.engine.search import RuleFailed
+from kspec.checkers.engine.verdict import Verdict
+from kspec.spec.core import Model, System
 
 MODEL = '''
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import attrs
 
-from spec.core import Model, Variant, always, bound, constant, evolve, limit, reachable, rule
+from kspec.spec.core import Model, Variant, always, bound, constant, evolve, limit, reachable, rule
 
 
 class Colour(Enum):
@@ -142,10 +142,10 @@ RUN = """
 import os
 import sys
 from types import ModuleType
-import checkers.engine.learned.keep as keep
+import kspec.checkers.engine.learned.keep as keep
 os.environ["XDG_CACHE_HOME"] = sys.argv[2]  # by now it is known where compiled code lies
-from checkers.engine.learned.search import explore_by_learning
-from checkers.engine.options import Options
+from kspec.checkers.engine.learned.search import explore_by_learning
+from kspec.checkers.engine.options import Options
 keep.LEAST_SECONDS = 0
 module = sys.modules["kept_tanks"] = ModuleType("kept_tanks")
 exec(open(sys.argv[1]).read(), vars(module))

@@ -9,16 +9,16 @@ from typing import Any
 import attrs
 import pytest
 
-import examples
-from checkers.engine.learned.book import Impure
-from checkers.engine.learned.checking import BY_LEVEL
-from checkers.engine.learned.search import explore_by_learning
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from checkers.engine.run import run
-from checkers.engine.verdict import HOLDS, Verdict
-from checkers.models.find import BUILT_IN, find_model
-from spec.core import (
+from kspec import examples
+from kspec.checkers.engine.learned.book import Impure
+from kspec.checkers.engine.learned.checking import BY_LEVEL
+from kspec.checkers.engine.learned.search import explore_by_learning
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.engine.run import run
+from kspec.checkers.engine.verdict import HOLDS, Verdict
+from kspec.checkers.models.find import find_model, registered_models
+from kspec.spec.core import (
     Always,
     LeadsTo,
     Model,
@@ -47,7 +47,7 @@ SMALL: Mapping[str, Mapping[str, int]] = {
 
 def variants() -> Iterator[tuple[str, str]]:
     """Every variant of every model that kspec brings."""
-    for name in BUILT_IN:
+    for name in registered_models():
         for variant in find_model(name).variants:
             yield name, variant.name
 
@@ -232,8 +232,8 @@ def dials_of(*rules: Any, top: int = 4) -> System[Dials]:
 
 def runs_of(system: System[Any], name: str) -> int:
     """How often a rule was run to learn it; the counts are those of the reference engine."""
-    from checkers.engine.learned.learning import Learning
-    from checkers.engine.learned.search import Learnable
+    from kspec.checkers.engine.learned.learning import Learning
+    from kspec.checkers.engine.learned.search import Learnable
 
     learned = Learnable()
     found = explore_by_learning(system, Options(workers=1), learned=learned)

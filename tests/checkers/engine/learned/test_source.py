@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from checkers.engine.learned.source import Sources, environment, fingerprint_of
-from checkers.models.find import BUILT_IN, find_model, from_file, load
-from spec.core import Always, Reachable
+from kspec.checkers.engine.learned.source import Sources, environment, fingerprint_of
+from kspec.checkers.models.find import find_model, from_file, load_code, registered_models
+from kspec.spec.core import Always, Reachable
 
 HELPERS = """
 LIMIT = 7
@@ -272,7 +272,7 @@ def test_a_module_named_like_a_standard_module_is_followed(
         path.parent.mkdir()
         path.write_text(f"def f(s):\n    return {size}\n")
         monkeypatch.setitem(sys.modules, "queue", queue)
-        found.append(fingerprint_of(load(str(path), from_file).f))
+        found.append(fingerprint_of(load_code(str(path), from_file).f))
     assert None not in found
     assert found[0] != found[1]
 
@@ -304,7 +304,7 @@ def test_a_fingerprint_is_the_same_in_every_process() -> None:
     assert found == {f"{fingerprint_of(module().f)} {fingerprint_of(module().Thing)}\n"}
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", registered_models())
 def test_every_shipped_model_has_a_fingerprint(name: str) -> None:
     model, sources = find_model(name), Sources()
     bounds = model.system().bounds

@@ -14,16 +14,16 @@ from typing import Any
 import attrs
 import pytest
 
-from checkers.engine.learned import search
-from checkers.engine.learned.learning import Learning
-from checkers.engine.learned.search import Learnable, explore_by_learning
-from checkers.engine.learned.simulate import simulate_by_learning
-from checkers.engine.options import Options
-from checkers.engine.reference import explore
-from checkers.engine.search import Stopped
-from checkers.engine.simulate import Sampling
-from checkers.engine.verdict import INCONCLUSIVE, VIOLATED
-from spec.core import Model, System, Variant, always, evolve, limit, rule
+from kspec.checkers.engine.learned import search
+from kspec.checkers.engine.learned.learning import Learning
+from kspec.checkers.engine.learned.search import Learnable, explore_by_learning
+from kspec.checkers.engine.learned.simulate import simulate_by_learning
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.reference import explore
+from kspec.checkers.engine.search import Stopped
+from kspec.checkers.engine.simulate import Sampling
+from kspec.checkers.engine.verdict import INCONCLUSIVE, VIOLATED
+from kspec.spec.core import Model, System, Variant, always, evolve, limit, rule
 from tests.checkers.engine.learned.agreement import summary
 
 EXPLODES = '''
@@ -31,7 +31,7 @@ from itertools import count
 from pathlib import Path
 
 from attrs import evolve, frozen
-from spec.core import Model, Variant, always, rule
+from kspec.spec.core import Model, Variant, always, rule
 
 @frozen
 class Sent:
@@ -158,12 +158,12 @@ def test_a_run_cut_short_in_a_level_has_its_counterexample(most: int) -> None:
 def test_memory_is_watched_while_learning(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question takes more memory here: learning ends in the middle of a level."""
     grown = iter(range(10**6))
-    monkeypatch.setattr("checkers.engine.search.resident_bytes", lambda: next(grown))
+    monkeypatch.setattr("kspec.checkers.engine.search.resident_bytes", lambda: next(grown))
     whole = explore_by_learning(system_of(), Options(max_memory=1 << 40))
     runs = whole.statistics["learned"]["runs"]
     limited = Options(max_memory=3)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("checkers.engine.search.MEMORY_INTERVAL", 0.0)
+        patch.setattr("kspec.checkers.engine.search.MEMORY_INTERVAL", 0.0)
         patch.setattr(search, "resident_bytes", lambda: 0)
         found = explore_by_learning(system_of(), limited)
     assert (found.verdict, found.stopped_by) == (INCONCLUSIVE, "max-memory 3B")
@@ -181,7 +181,7 @@ def test_memory_is_watched_while_initial_states_are_numbered(
 
 
 def test_a_simulation_that_learns_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("checkers.engine.simulate.resident_bytes", lambda: 1 << 40)
-    monkeypatch.setattr("checkers.engine.simulate.MEMORY_INTERVAL", 0.0)
+    monkeypatch.setattr("kspec.checkers.engine.simulate.resident_bytes", lambda: 1 << 40)
+    monkeypatch.setattr("kspec.checkers.engine.simulate.MEMORY_INTERVAL", 0.0)
     found = simulate_by_learning(system_of(), Sampling(walks=50), Options(max_memory=1 << 30))
     assert (found.verdict, found.stopped_by) == (INCONCLUSIVE, "max-memory 1G")

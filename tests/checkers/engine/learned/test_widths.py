@@ -9,16 +9,16 @@ import attrs
 import numpy as np
 import pytest
 
-from checkers.engine.learned import expander, tables
-from checkers.engine.learned.book import Book, Impure
-from checkers.engine.learned.checking import Checking
-from checkers.engine.learned.learning import Learning
-from checkers.engine.learned.search import ByLearning, Learnable, explore_by_learning
-from checkers.engine.learned.tables import Row, Tables, TooMany
-from checkers.engine.options import Options
-from checkers.engine.packed.worker import OUTBOX
-from checkers.engine.reference import explore
-from spec.core import (
+from kspec.checkers.engine.learned import expander, tables
+from kspec.checkers.engine.learned.book import Book, Impure
+from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.learning import Learning
+from kspec.checkers.engine.learned.search import ByLearning, Learnable, explore_by_learning
+from kspec.checkers.engine.learned.tables import Row, Tables, TooMany
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.worker import OUTBOX
+from kspec.checkers.engine.reference import explore
+from kspec.spec.core import (
     Always,
     Model,
     Rule,
@@ -448,7 +448,7 @@ def test_lists_do_not_outgrow_their_places(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_keys_of_answers_have_room_for_every_probe_and_answer() -> None:
     """The last probe, and the largest and smallest answers, have keys of their own."""
-    from checkers.engine.learned.walk import answer_number
+    from kspec.checkers.engine.learned.walk import answer_number
 
     keys: Any = np.full(64, -1, np.int64)
     numbers_: Any = np.zeros(64, np.int32)

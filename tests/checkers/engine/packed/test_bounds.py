@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.engine.options import Options
-from checkers.engine.run import has_kernel, run
-from checkers.engine.verdict import Verdict
-from impl.packed.kernel import NoKernel
-from impl.packed.kernels import kernel_for
-from spec.replication import REPLICATION
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.run import has_kernel, run
+from kspec.checkers.engine.verdict import Verdict
+from kspec.impl.packed.kernel import NoKernel
+from kspec.impl.packed.kernels import kernel_for
+from kspec.spec.replication import REPLICATION
 
 any_variant = st.sampled_from([v.name for v in REPLICATION.variants])
 any_bounds = st.fixed_dictionaries(

@@ -16,15 +16,15 @@ from typing import Any
 import attrs
 import pytest
 
-from checkers.engine.options import Options, Progress
-from checkers.engine.packed import checkpoint
-from checkers.engine.packed.by_kernel import explore_by_kernel
-from checkers.engine.packed.keep import Keeper, layout_version
-from checkers.engine.verdict import Verdict
-from checkers.models.find import find_model
-from impl.packed.kernels import kernel_for
-from spec.core import SpecError, System
-from spec.replication.state import Cluster
+from kspec.checkers.engine.options import Options, Progress
+from kspec.checkers.engine.packed import checkpoint
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from kspec.checkers.engine.packed.keep import Keeper, layout_version
+from kspec.checkers.engine.verdict import Verdict
+from kspec.checkers.models.find import find_model
+from kspec.impl.packed.kernels import kernel_for
+from kspec.spec.core import SpecError, System
+from kspec.spec.replication.state import Cluster
 from tests.checkers.engine.packed.test_native import fired
 
 REPLICATION = find_model("replication")
@@ -136,7 +136,7 @@ def test_a_finished_run_reports_its_verdict_without_reading_levels(
     begin(tmp_path / "holds")
     begin(tmp_path / "violated", VIOLATED)
     whole = [explore(system) for system in (HOLDS, VIOLATED)]
-    monkeypatch.setattr("checkers.engine.packed.keep.read_part", None)
+    monkeypatch.setattr("kspec.checkers.engine.packed.keep.read_part", None)
     assert [resume(tmp_path / "holds"), resume(tmp_path / "violated", VIOLATED)] == whole
 
 
@@ -199,7 +199,7 @@ def test_ctrl_c_ends_a_run_with_its_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "checkers.engine.search.PROGRESS_INTERVAL", 0.0
+        "kspec.checkers.engine.search.PROGRESS_INTERVAL", 0.0
     )  # however fast the machine is
     system = REPLICATION.system("kip-320", {"max_epoch": 2})
     told: list[Progress] = []
@@ -218,7 +218,7 @@ def test_ctrl_c_ends_a_run_with_its_results(
 
 def test_a_second_ctrl_c_ends_a_run_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "checkers.engine.search.PROGRESS_INTERVAL", 0.0
+        "kspec.checkers.engine.search.PROGRESS_INTERVAL", 0.0
     )  # however fast the machine is
     told: list[Progress] = []
 

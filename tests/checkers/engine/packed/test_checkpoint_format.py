@@ -16,13 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.engine.options import Options
-from checkers.engine.packed import blocks, by_kernel
-from checkers.engine.packed.by_kernel import explore_by_kernel
-from checkers.engine.packed.codes import SHARDS
-from checkers.engine.packed.worker import owner_of, shards_of
-from spec.core import System
-from spec.replication import REPLICATION
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed import blocks, by_kernel
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from kspec.checkers.engine.packed.codes import SHARDS
+from kspec.checkers.engine.packed.worker import owner_of, shards_of
+from kspec.spec.core import System
+from kspec.spec.replication import REPLICATION
 from tests.checkers.engine.packed.wide import DIALS, wide_kernels
 
 assert wide_kernels, "a fixture"

@@ -7,12 +7,12 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from checkers.engine.options import Options, Progress
-from checkers.engine.packed.by_kernel import explore_by_kernel
-from checkers.engine.reference import explore as explore_by_spec
-from checkers.engine.verdict import DEADLOCK, Verdict
-from spec.core import Always
-from spec.replication import REPLICATION
+from kspec.checkers.engine.options import Options, Progress
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from kspec.checkers.engine.reference import explore as explore_by_spec
+from kspec.checkers.engine.verdict import DEADLOCK, Verdict
+from kspec.spec.core import Always
+from kspec.spec.replication import REPLICATION
 
 VARIANTS = [v.name for v in REPLICATION.variants]
 
@@ -146,7 +146,7 @@ def test_a_limit_ends_a_run_while_outboxes_are_full(
     workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was found and not sent is dropped; what was taken in is checked, and ends the run."""
-    monkeypatch.setattr("checkers.engine.packed.worker.OUTBOX", 1 << 8)
+    monkeypatch.setattr("kspec.checkers.engine.packed.worker.OUTBOX", 1 << 8)
     system = REPLICATION.system("truncate-to-hw")
     limits = Options(max_states=30_000, keep_going=True)
     verdict = explore_by_kernel(system, attrs.evolve(limits, workers=workers))
@@ -184,7 +184,7 @@ def test_states_left_unexpanded_by_a_limit_are_checked() -> None:
 
 def test_progress_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "checkers.engine.search.PROGRESS_INTERVAL", 0.0
+        "kspec.checkers.engine.search.PROGRESS_INTERVAL", 0.0
     )  # however fast the machine is
     told: list[Progress] = []
     system = REPLICATION.system("kip-320", {"max_epoch": 2})

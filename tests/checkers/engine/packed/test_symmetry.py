@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from checkers.engine.options import Options
-from checkers.engine.packed import by_kernel
-from checkers.engine.packed.by_kernel import explore_by_kernel, packed_by_kernel
-from checkers.engine.run import run
-from checkers.engine.search import Search
-from checkers.engine.verdict import Verdict
-from impl.packed.kernel import Kernel, NoKernel, up_to_symmetry
-from impl.packed.kernels import kernel_for
-from spec.core import System
-from spec.replication import REPLICATION
-from spec.replication.state import NO_LEADER, Cluster, LeaderAndIsr
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed import by_kernel
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel, packed_by_kernel
+from kspec.checkers.engine.run import run
+from kspec.checkers.engine.search import Search
+from kspec.checkers.engine.verdict import Verdict
+from kspec.impl.packed.kernel import Kernel, NoKernel, up_to_symmetry
+from kspec.impl.packed.kernels import kernel_for
+from kspec.spec.core import System
+from kspec.spec.replication import REPLICATION
+from kspec.spec.replication.state import NO_LEADER, Cluster, LeaderAndIsr
 from tests.checkers.engine.packed.test_native import assert_real, lengths
 from tests.impl.packed.agreement import reachable
 

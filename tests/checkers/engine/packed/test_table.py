@@ -7,11 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkers.engine.packed.codes import Pieces, as_highs, coding_of, decode, encoded, high_rows
-from checkers.engine.packed.table import INSIDE, Table, insert
-from checkers.engine.packed.worker import nothing_recent, send
-from impl.packed.compiled import Words
-from impl.packed.layout import layout
+from kspec.checkers.engine.packed.codes import (
+    Pieces,
+    as_highs,
+    coding_of,
+    decode,
+    encoded,
+    high_rows,
+)
+from kspec.checkers.engine.packed.table import INSIDE, Table, insert
+from kspec.checkers.engine.packed.worker import nothing_recent, send
+from kspec.impl.packed.compiled import Words
+from kspec.impl.packed.layout import layout
 
 
 def widths_of(words: int) -> st.SearchStrategy[list[int]]:

@@ -11,16 +11,16 @@ from typing import Any
 import attrs
 import pytest
 
-import examples
-from checkers.engine.options import Options
-from checkers.engine.packed.by_kernel import explore_by_kernel
-from checkers.engine.packed.codes import coding_of
-from checkers.engine.packed.expander import ByKernel
-from checkers.engine.packed.worker import Memory, Worker
-from checkers.engine.run import run
-from checkers.engine.search import RuleFailed
-from checkers.engine.verdict import DEADLOCK, EXIT_DEADLOCK, Verdict
-from spec.replication import REPLICATION
+from kspec import examples
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from kspec.checkers.engine.packed.codes import coding_of
+from kspec.checkers.engine.packed.expander import ByKernel
+from kspec.checkers.engine.packed.worker import Memory, Worker
+from kspec.checkers.engine.run import run
+from kspec.checkers.engine.search import RuleFailed
+from kspec.checkers.engine.verdict import DEADLOCK, EXIT_DEADLOCK, Verdict
+from kspec.spec.replication import REPLICATION
 from tests.checkers.engine.packed.test_bounds import answers
 from tests.checkers.engine.packed.test_native import assert_real, fired, lengths
 from tests.checkers.engine.packed.test_symmetry import explore_orbits

@@ -7,11 +7,11 @@ from itertools import pairwise
 import attrs
 import pytest
 
-from checkers.engine.options import Options
-from checkers.engine.run import run
-from checkers.models.find import find_model
-from checkers.mutation.baselines.replication import RecordIsCommitted
-from spec.core import Reachable
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.run import run
+from kspec.checkers.models.find import find_model
+from kspec.spec.core import Reachable
+from kspec.spec.replication.baseline import RecordIsCommitted
 
 REPLICATION = find_model("replication")
 

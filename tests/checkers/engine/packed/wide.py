@@ -15,14 +15,14 @@ import attrs
 import numpy as np
 import pytest
 
-from checkers.engine.packed import by_kernel
-from checkers.engine.packed.codes import coding_of, decode
-from examples.counter import Counter
-from impl.packed.compiled import Words
-from impl.packed.kernel import Kernel
-from impl.packed.kernels import KERNELS, WrittenFor, kernel_for
-from impl.packed.layout import Layout, layout
-from spec.core import (
+from kspec.checkers.engine.packed import by_kernel
+from kspec.checkers.engine.packed.codes import coding_of, decode
+from kspec.examples.counter import Counter
+from kspec.impl.packed.compiled import Words
+from kspec.impl.packed.kernel import Kernel
+from kspec.impl.packed.kernels import KERNELS, WrittenFor, kernel_for
+from kspec.impl.packed.layout import Layout, layout
+from kspec.spec.core import (
     Claims,
     Model,
     Step,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from checkers.oracle.draws import Draw
-from spec.java import partition_hash
-from spec.producer.adaptive import Load, Queue, next_partition, partition_load, switches
-from spec.producer.batching import Accumulator, PartitionQueue, ready, retry_backoff_ms, sent
-from spec.producer.releases import Release, parse_release
-from spec.vocabulary import TopicPartition
+from kspec.field.oracle.draws import Draw
+from kspec.spec.java import partition_hash
+from kspec.spec.producer.adaptive import Load, Queue, next_partition, partition_load, switches
+from kspec.spec.producer.batching import Accumulator, PartitionQueue, ready, retry_backoff_ms, sent
+from kspec.spec.producer.releases import Release, parse_release
+from kspec.spec.vocabulary import TopicPartition
 from tests.spec.producer.kafka.kinds import Kind
 from tests.spec.producer.kafka.partitioners import (
     java_longs,

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from checkers.oracle.draws import Draw
+from kspec.field.oracle.draws import Draw
 from tests.real_broker import classpath, require_compiler
 from tests.spec.producer.kafka.batching import BATCHING
 from tests.spec.producer.kafka.kinds import Kind

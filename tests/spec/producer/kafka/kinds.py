@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import attrs
 
-from checkers.oracle.draws import Draw
+from kspec.field.oracle.draws import Draw
 
 
 @attrs.frozen

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from checkers.oracle.draws import Draw
-from spec.java import int32
-from spec.placement import key_partition
-from spec.producer.partitioners import (
+from kspec.field.oracle.draws import Draw
+from kspec.spec.java import int32
+from kspec.spec.placement import key_partition
+from kspec.spec.producer.partitioners import (
     Topic,
     next_sticky,
     round_robin,
     round_robin_record,
     sticky_after_new_batch,
 )
-from spec.producer.releases import parse_release
+from kspec.spec.producer.releases import parse_release
 from tests.spec.producer.kafka.kinds import Kind
 
 

@@ -21,9 +21,9 @@ from collections.abc import Callable
 
 import attrs
 
-from checkers.oracle.draws import Draw
-from spec.producer.broker_rules import BrokerRules, rules_of
-from spec.producer.entries import (
+from kspec.field.oracle.draws import Draw
+from kspec.spec.producer.broker_rules import BrokerRules, rules_of
+from kspec.spec.producer.entries import (
     LAST_EPOCH,
     LAST_SEQUENCE,
     Batch,
@@ -32,10 +32,10 @@ from spec.producer.entries import (
     ProducerEntry,
     sequence_after,
 )
-from spec.producer.producer_state import ProducerState
-from spec.producer.sequences import rejection
-from spec.producer.snapshots import encode
-from spec.vocabulary import AppendOrigin
+from kspec.spec.producer.producer_state import ProducerState
+from kspec.spec.producer.sequences import rejection
+from kspec.spec.producer.snapshots import encode
+from kspec.spec.vocabulary import AppendOrigin
 from tests.spec.producer.kafka.kinds import Kind
 
 EXPIRATION = 1000

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from checkers.oracle.draws import Draw
-from spec.producer.releases import parse_release
-from spec.producer.settings import ProducerSettings, effective
+from kspec.field.oracle.draws import Draw
+from kspec.spec.producer.releases import parse_release
+from kspec.spec.producer.settings import ProducerSettings, effective
 from tests.spec.producer.kafka.kinds import Kind
 
 INT_MAX = str(2**31 - 1)

@@ -21,13 +21,13 @@ from collections.abc import Sequence
 
 import attrs
 
-from checkers.oracle.draws import Draw
-from spec.producer.broker_rules import rules_of
-from spec.producer.producer_state import ProducerState
-from spec.producer.read_committed import deliver
-from spec.producer.stable_offset import TransactionLog
-from spec.serving import FetchIsolation, Offsets, readable
-from spec.vocabulary import ProducerError
+from kspec.field.oracle.draws import Draw
+from kspec.spec.producer.broker_rules import rules_of
+from kspec.spec.producer.producer_state import ProducerState
+from kspec.spec.producer.read_committed import deliver
+from kspec.spec.producer.stable_offset import TransactionLog
+from kspec.spec.serving import FetchIsolation, Offsets, readable
+from kspec.spec.vocabulary import ProducerError
 from tests.spec.producer.kafka.kinds import Kind
 from tests.spec.producer.kafka.producer_states import ORIGINS, Drawn, batch_of
 

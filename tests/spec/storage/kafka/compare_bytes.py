@@ -23,19 +23,19 @@ from typing import Any
 
 import attrs
 
-from spec.leader_epochs import EpochEntry
-from spec.storage.checkpoints import (
+from kspec.spec.leader_epochs import EpochEntry
+from kspec.spec.storage.checkpoints import (
     read_leader_epochs,
     read_offsets,
     write_leader_epochs,
     write_offsets,
 )
-from spec.storage.coordinator_records import GROUP_RECORDS, TRANSACTION_RECORDS
-from spec.storage.legacy_records import read_legacy
-from spec.storage.record_batch import RecordBatch, contradictions, read_batch, write_batch
-from spec.storage.schema import Message, Schema, read_message, write_message
-from spec.storage.varint import Malformed
-from spec.vocabulary import TopicPartition
+from kspec.spec.storage.coordinator_records import GROUP_RECORDS, TRANSACTION_RECORDS
+from kspec.spec.storage.legacy_records import read_legacy
+from kspec.spec.storage.record_batch import RecordBatch, contradictions, read_batch, write_batch
+from kspec.spec.storage.schema import Message, Schema, read_message, write_message
+from kspec.spec.storage.varint import Malformed
+from kspec.spec.vocabulary import TopicPartition
 from tests.real_broker import classpath, require_compiler
 from tests.spec.storage.draws import damage, draw_batch, draw_bytes, draw_message
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from spec.storage.batches import Batch, Marker, StoredRecord
+from kspec.spec.storage.batches import Batch, Marker, StoredRecord
 from tests.spec.storage.kafka.segments import Command, batch_of
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import attrs
 
-from spec.leader_epochs import LeaderEpochs
-from spec.storage.batches import Batch, Marker
-from spec.storage.cleaning import (
+from kspec.spec.leader_epochs import LeaderEpochs
+from kspec.spec.storage.batches import Batch, Marker
+from kspec.spec.storage.cleaning import (
     CleanerSettings,
     between,
     cleanable,
@@ -17,11 +17,11 @@ from spec.storage.cleaning import (
     first_uncleanable_segment,
     grouped,
 )
-from spec.storage.compaction import Cleaning, LastOfProducer, clean, offset_map
-from spec.storage.indexes import StorageError
-from spec.storage.recovery import FoundLog, load
-from spec.storage.retention import RetentionSettings, StoredLog, expired, without
-from spec.storage.segments import (
+from kspec.spec.storage.compaction import Cleaning, LastOfProducer, clean, offset_map
+from kspec.spec.storage.indexes import StorageError
+from kspec.spec.storage.recovery import FoundLog, load
+from kspec.spec.storage.retention import RetentionSettings, StoredLog, expired, without
+from kspec.spec.storage.segments import (
     Segment,
     SegmentSettings,
     append,

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from spec.leader_epochs import LeaderEpochs
-from spec.storage.batches import Batch, StoredRecord
-from spec.storage.indexes import StorageError
-from spec.storage.recovery import epochs_of, with_room
-from spec.storage.segments import (
+from kspec.spec.leader_epochs import LeaderEpochs
+from kspec.spec.storage.batches import Batch, StoredRecord
+from kspec.spec.storage.indexes import StorageError
+from kspec.spec.storage.recovery import epochs_of, with_room
+from kspec.spec.storage.segments import (
     Segment,
     SegmentSettings,
     append,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from spec.storage.batches import Batch, Content, Marker, StoredRecord
+from kspec.spec.storage.batches import Batch, Content, Marker, StoredRecord
 
 
 def written(batches: Iterable[Batch]) -> str:

@@ -1,1 +1,0 @@
-"""What mutation needs of each of kspec's models."""

@@ -1,0 +1,1 @@
+"""An executable, checked specification of Apache Kafka."""

@@ -1,0 +1,166 @@
+"""`kspec coordinator`: the partition and the broker that a consumer group belongs to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from kspec.checkers.cli.options import FILE, json_option, names_from
+from kspec.checkers.cli.output import say, say_table
+from kspec.field.groups.leaders import OFFSETS_TOPIC, Leaders, parse_leaders
+from kspec.spec.core import SpecError, look_up
+from kspec.spec.placement import OFFSETS_PARTITIONS, PLACEMENT_RULES
+from kspec.traces.source import name_of, read_text
+from kspec.traces.text import printable
+
+RULES = dict(zip(("kafka", "remainder-first", "abs-first"), PLACEMENT_RULES, strict=True))
+"""Each rule's name at the prompt, and its formula in Java."""
+
+
+@attrs.frozen
+class Placed:
+    """The place of a group."""
+
+    group: str
+    hash_code: int
+    partition: int
+    by_rule: tuple[int, ...]
+    """The partition by each rule, if the rules may differ."""
+    broker: int | None = None
+
+
+@click.command()
+@click.argument("groups", metavar="GROUP…", nargs=-1)
+@click.option(
+    "--file",
+    "file",
+    type=FILE,
+    metavar="FILE",
+    help="A list of groups, one on each line; `-`, here or as GROUP, is standard input.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, 2**31 - 1),
+    metavar="N",
+    help=f"Partitions of {OFFSETS_TOPIC}; by default {OFFSETS_PARTITIONS}, or those of --leaders.",
+)
+@click.option(
+    "--leaders",
+    type=FILE,
+    metavar="FILE",
+    help="Their leaders: the output of kafka-topics --describe, or JSON, partition to broker.",
+)
+@click.option(
+    "--rule",
+    default="kafka",
+    show_default=True,
+    metavar="RULE",
+    help="Kafka's rule, or one that is often mistaken for it: " + ", ".join(list(RULES)[1:]) + ".",
+)
+@json_option
+def coordinator(
+    groups: tuple[str, ...],
+    file: Path | None,
+    partitions: int | None,
+    leaders: Path | None,
+    rule: str,
+    as_json: bool,
+) -> int:
+    """Find the partition of __consumer_offsets that each GROUP belongs to.
+
+    The leader of that partition coordinates the group. Kafka computes Utils.abs(hash) % n from
+    the group's id. Two other formulas are often mistaken for this one; if they give another
+    partition, the report says so. Transactional ids belong to partitions of __transaction_state
+    by the same rule.
+
+    \b
+    kspec coordinator my-group polygenelubricants
+    kafka-topics --bootstrap-server :9092 --describe --topic __consumer_offsets > leaders.txt
+    kafka-consumer-groups --bootstrap-server :9092 --list |
+        kspec coordinator - --leaders leaders.txt
+    """
+    look_up("rule", rule, RULES)
+    if not groups and not file:
+        raise click.UsageError("missing GROUP or --file")
+    names = names_from(groups, file, "group")
+    if "" in names:
+        raise SpecError("a group id is not empty")
+    known = leaders_from(leaders, partitions) if leaders else None
+    count = partitions or (known.partitions if known else OFFSETS_PARTITIONS)
+    placed = place(names, count, PLACEMENT_RULES[RULES[rule]], known)
+    if as_json:
+        say_as_json(placed, count, rule, with_broker=known is not None)
+    else:
+        print_table(placed, count, rule, with_broker=known is not None)
+    return 0
+
+
+def leaders_from(file: Path, partitions: int | None) -> Leaders:
+    """The leaders that a file lists."""
+    text = read_text(file)
+    try:
+        return parse_leaders(text, partitions)
+    except SpecError as error:
+        raise SpecError(f"{name_of(file)}: {error}") from None
+
+
+def place(
+    names: list[str], count: int, rule: Callable[[int, int], int], leaders: Leaders | None
+) -> list[Placed]:
+    """The partition of each group by one rule, and by all rules if they may differ."""
+    from kspec.impl.assignors.java import string_hash
+    from kspec.spec.java import INT_MIN, int32
+
+    brokers = leaders.brokers if leaders else {}
+    placed = []
+    for name in names:
+        hash_code = int32(string_hash(name))
+        partition = rule(hash_code, count)
+        by_rule: tuple[int, ...] = ()
+        if hash_code == INT_MIN:  # the one hash on which they may differ
+            by_rule = tuple(each(hash_code, count) for each in PLACEMENT_RULES.values())
+        placed.append(Placed(name, hash_code, partition, by_rule, brokers.get(partition)))
+    return placed
+
+
+def print_table(placed: list[Placed], count: int, rule: str, *, with_broker: bool) -> None:
+    """Print a line for each group, and the groups for which the rules differ."""
+    columns = ["group", "hash", "partition"] + (["broker"] if with_broker else [])
+    rows = []
+    for p in placed:
+        broker = [str(p.broker) if p.broker is not None else "none"] if with_broker else []
+        rows.append([printable(p.group), str(p.hash_code), str(p.partition), *broker])
+    say_table(columns, rows, right=(1, 2, 3))
+    say()
+    default = " (the default)" if count == OFFSETS_PARTITIONS else ""
+    say(f"Rule: {RULES[rule]}, n = {count}{default}.")
+    for p in placed:
+        if len(set(p.by_rule)) > 1:
+            by_rule = zip(PLACEMENT_RULES, p.by_rule, strict=True)
+            results = ", ".join(f"{name} gives {partition}" for name, partition in by_rule)
+            say(f"The rules differ for {printable(p.group)}: {results}.")
+    if with_broker and any(p.broker is None for p in placed):
+        say("none: the partition has no leader, so the group has no coordinator.")
+
+
+def say_as_json(placed: list[Placed], count: int, rule: str, *, with_broker: bool) -> None:
+    """Print one JSON object, with each group on a line of its own."""
+    head = {"partitions": count, "rule": rule, "java": RULES[rule]}
+    say(json.dumps(head)[:-1] + ', "groups": [')
+    for number, p in enumerate(placed, 1):
+        record: dict[str, Any] = {
+            "group": p.group,
+            "hash": p.hash_code,
+            "partition": p.partition,
+        }
+        if with_broker:
+            record["broker"] = p.broker
+        if len(set(p.by_rule)) > 1:
+            record["rules"] = dict(zip(RULES, p.by_rule, strict=True))
+        say(json.dumps(record) + ("," if number < len(placed) else ""))
+    say("]}")

@@ -1,0 +1,241 @@
+"""`kspec lag`: how far groups are behind, and when retention deletes what they have not read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from kspec.checkers.cli.options import FILE, json_option
+from kspec.checkers.cli.output import say, say_json, say_table
+from kspec.field.cli.operating import (
+    DURATION,
+    RATE,
+    group_option,
+    read_groups,
+    retention_of,
+    retention_options,
+    starts_option,
+)
+from kspec.field.groups.groups import Group, GroupPartition, title
+from kspec.field.groups.times import in_words
+from kspec.spec.consumer.lag import Flow, flow_between, kept_records, overtaken_in
+from kspec.spec.storage.retention import RetentionSettings
+
+ALREADY, NOW, LATER, NEVER, UNKNOWN = "already", "now", "later", "never", "unknown"
+"""When retention may delete unread records; `already` where it did."""
+
+
+@attrs.frozen
+class Forecast:
+    """When retention overtakes a group in a partition."""
+
+    when: str
+    """One of the words above."""
+    after_ms: int | None = None
+    """The milliseconds until then, at least."""
+
+    def __str__(self) -> str:
+        return self.when if self.after_ms is None else f"in {in_words(self.after_ms)}"
+
+
+@click.command()
+@click.argument("file", metavar="[FILE]", type=FILE, required=False)
+@click.option(
+    "--bootstrap-server",
+    "address",
+    metavar="HOST:PORT",
+    help="Ask a running cluster, without TLS and SASL, in place of FILE. Needs kspec[clients].",
+)
+@starts_option
+@group_option
+@click.option(
+    "--earlier",
+    type=FILE,
+    metavar="FILE",
+    help="An earlier description of the groups, for the rates since then. Needs --elapsed.",
+)
+@click.option(
+    "--elapsed",
+    type=DURATION,
+    metavar="D",
+    help="The time from --earlier to FILE, such as 10m.",
+)
+@click.option(
+    "--produced", type=RATE, metavar="R", help="Records produced to each partition: 50/s."
+)
+@click.option("--consumed", type=RATE, metavar="R", help="Records that the group reads from each.")
+@retention_options
+@json_option
+def lag(
+    file: Path | None,
+    address: str | None,
+    starts: Path | None,
+    names: tuple[str, ...],
+    earlier: Path | None,
+    elapsed: int | None,
+    produced: Fraction | None,
+    consumed: Fraction | None,
+    retention: int | None,
+    retention_bytes: int | None,
+    record_bytes: int | None,
+    as_json: bool,
+) -> int:
+    """Find the lag and lead of groups, and the time until retention overtakes them.
+
+    FILE is the output of kafka-consumer-groups --describe (Kafka 2.0 to 4.x), or the JSON of this
+    command; `-` is standard input. --bootstrap-server asks a cluster instead. The lag is the end
+    of the log minus the committed offset. The lead, the committed offset minus the start of the
+    log, needs --starts. The time until retention deletes records that the group has not read needs
+    the topic's retention, and rates: --earlier with --elapsed, or --produced with --consumed.
+
+    \b
+    kafka-consumer-groups --bootstrap-server :9092 --describe --all-groups > now.txt
+    kafka-get-offsets --bootstrap-server :9092 --time earliest > starts.txt
+    kspec lag now.txt --starts starts.txt
+    kspec lag now.txt --earlier before.txt --elapsed 10m --retention 7d --json
+    kspec lag --bootstrap-server :9092 --group billing --json > now.json
+
+    Kafka deletes whole segments, so unread records stay at least as long as this command says, if
+    the rates stay as they are.
+    """
+    if (file is None) == (address is None):
+        raise click.UsageError("give FILE or --bootstrap-server")
+    if address and starts:
+        raise click.UsageError("--starts is for FILE: --bootstrap-server knows the log starts")
+    if (earlier is None) != (elapsed is None) or (produced is None) != (consumed is None):
+        raise click.UsageError("give --earlier with --elapsed, or --produced with --consumed")
+    if earlier and produced is not None:
+        raise click.UsageError("--earlier and --produced both give the rates: choose one")
+    if elapsed == 0:
+        raise click.UsageError("--elapsed must be more than 0")
+    if earlier and str(earlier) == str(file):
+        raise click.UsageError("--earlier and FILE are the same file")
+    settings, size = retention_of(retention, retention_bytes, record_bytes)
+    groups = read_groups(file, starts, names) if file else ask_cluster(address or "", names)
+    flow = None
+    if produced is not None and consumed is not None:
+        flow = Flow(produced, consumed)
+    before = offsets_before(read_groups(earlier, None, names)) if earlier else {}
+
+    def forecast(group: Group, found: GroupPartition) -> Forecast:
+        rates = flow
+        past = before.get((group.name, str(found.partition)))
+        if past and elapsed and found.committed is not None and found.end is not None:
+            rates = flow_between(past, (found.committed, found.end), elapsed)
+        return forecast_of(found, rates, settings, size)
+
+    forecasts = [[forecast(group, each) for each in group.partitions] for group in groups]
+    if as_json:
+        say_json({"groups": [as_record(*pair) for pair in zip(groups, forecasts, strict=True)]})
+    else:
+        print_groups(groups, forecasts, settings=settings)
+    return 0
+
+
+def ask_cluster(address: str, names: Sequence[str]) -> list[Group]:
+    """The groups of a running cluster; confluent-kafka is imported here at the earliest."""
+    from kspec.field.groups.live import read_cluster
+
+    return read_cluster(address, names)
+
+
+def offsets_before(groups: Sequence[Group]) -> dict[tuple[str | None, str], tuple[int, int]]:
+    """The commits and ends of an earlier description, by group and partition."""
+    return {
+        (group.name, str(each.partition)): (each.committed, each.end)
+        for group in groups
+        for each in group.partitions
+        if each.committed is not None and each.end is not None
+    }
+
+
+def forecast_of(
+    found: GroupPartition,
+    flow: Flow | None,
+    settings: RetentionSettings | None,
+    record_bytes: Fraction | None,
+) -> Forecast:
+    """When retention overtakes a group in a partition."""
+    if found.deleted:
+        return Forecast(ALREADY)
+    if found.lag is None or flow is None or settings is None:
+        return Forecast(UNKNOWN)
+    kept = kept_records(settings, flow.produced, record_bytes)
+    after = overtaken_in(found.lag, kept, flow)
+    if after is None:
+        return Forecast(NEVER)
+    return Forecast(LATER, int(after)) if after else Forecast(NOW, 0)
+
+
+def as_record(group: Group, forecasts: Sequence[Forecast]) -> dict[str, Any]:
+    """A group in the JSON."""
+    record = group.to_json()
+    for each, forecast in zip(record["partitions"], forecasts, strict=True):
+        each |= {"overtaken": forecast.when, "overtaken_in_ms": forecast.after_ms}
+    return record
+
+
+def print_groups(
+    groups: Sequence[Group],
+    forecasts: Sequence[Sequence[Forecast]],
+    *,
+    settings: RetentionSettings | None,
+) -> None:
+    """Print a line for each partition, the lag of each group, and what is remarkable."""
+    with_starts = any(p.start is not None for group in groups for p in group.partitions)
+    columns = ["group", "topic", "partition", "committed", "end", "lag"]
+    columns += ["start", "lead"] if with_starts else []
+    columns += ["overtaken"] if settings else []
+    rows = []
+    for group, its_forecasts in zip(groups, forecasts, strict=True):
+        for each, forecast in zip(group.partitions, its_forecasts, strict=True):
+            numbers = [each.partition.partition, each.committed, each.end, each.lag]
+            numbers += [each.start, each.lead] if with_starts else []
+            cells = ["–" if number is None else str(number) for number in numbers]
+            last = [str(forecast)] if settings else []
+            rows.append([group.name or "–", each.partition.topic, *cells, *last])
+    if rows:
+        say_table(columns, rows, right=range(2, 8 if with_starts else 6))
+        say()
+    for group in groups:
+        count = len(group.partitions)
+        partitions = "1 partition" if count == 1 else f"{count} partitions"
+        state = f" ({STATE_WORDS[group.state]})" if group.state else ""
+        text = title(group)
+        say(f"{text[0].upper()}{text[1:]}{state}: lag {group.lag:,} in {partitions}.")
+        for line in remarks(group):
+            say(f"  {line}")
+
+
+STATE_WORDS = {
+    "empty": "no members",
+    "rebalancing": "rebalancing",
+    "active": "has members",
+    "missing": "does not exist",
+}
+"""The states of groups, in words."""
+
+
+def remarks(group: Group) -> list[str]:
+    """What an operator may overlook."""
+    lines = []
+    for each in group.partitions:
+        if each.deleted:
+            lines.append(
+                f"{each.partition}: {each.deleted:,} offsets were deleted before the group read "
+                "them; auto.offset.reset decides where it continues."
+            )
+        if each.lag is not None and each.lag < 0:
+            lines.append(
+                f"{each.partition}: the commit is {-each.lag:,} above the end of the log; was the "
+                "log truncated, or the topic re-created?"
+            )
+    without = sum(each.committed is None for each in group.partitions)
+    if without:
+        lines.append(f"{without} without a committed offset: auto.offset.reset decides.")
+    return lines

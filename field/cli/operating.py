@@ -1,0 +1,137 @@
+"""What `kspec lag`, `kspec reset` and `kspec start` share: their sources, and options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kspec.checkers.cli.options import FILE
+from kspec.field.groups.describe import parse_describe
+from kspec.field.groups.groups import Group, chosen, from_json, with_starts
+from kspec.field.groups.offsets import parse_offsets
+from kspec.field.groups.times import parse_datetime, parse_duration, parse_rate
+from kspec.spec.core import SpecError
+from kspec.spec.storage.retention import FOREVER, RetentionSettings
+from kspec.spec.vocabulary import TopicPartition
+from kspec.traces.source import name_of, read_text
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+
+class Parsed(click.ParamType):  # type: ignore[type-arg]
+    """An option's value, read by a function; what it refuses is wrong usage."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        """Name the type in usage lines."""
+        self.name = name
+        self.parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value."""
+        try:
+            return self.parse(value) if isinstance(value, str) else value
+        except SpecError as error:
+            self.fail(str(error), param, ctx)
+
+
+DURATION = Parsed("duration", parse_duration)
+DATETIME = Parsed("datetime", parse_datetime)
+RATE = Parsed("rate", parse_rate)
+RETENTION = Parsed("duration", lambda text: FOREVER if text == "-1" else parse_duration(text))
+"""A duration, or -1 for no limit."""
+
+
+def file_argument(command: F) -> F:
+    """`FILE`."""
+    return click.argument("file", metavar="FILE", type=FILE)(command)
+
+
+def group_option(command: F) -> F:
+    """`--group`."""
+    return click.option(
+        "--group",
+        "names",
+        metavar="G",
+        multiple=True,
+        help="Only this group, or the name of the group if the file has none. Repeatable.",
+    )(command)
+
+
+def starts_option(command: F) -> F:
+    """`--starts`."""
+    return click.option(
+        "--starts",
+        type=FILE,
+        metavar="FILE",
+        help="Log start offsets: the output of kafka-get-offsets --time earliest (or -2).",
+    )(command)
+
+
+def retention_options(command: F) -> F:
+    """`--retention`, `--retention-bytes` and `--record-bytes`."""
+    time = click.option(
+        "--retention",
+        type=RETENTION,
+        metavar="D",
+        help="The topic's retention.ms, such as 7d; -1 for no limit.",
+    )
+    size = click.option(
+        "--retention-bytes",
+        type=click.IntRange(-1, 2**63 - 1),
+        metavar="N",
+        help="The topic's retention.bytes; -1 for no limit. Needs --record-bytes.",
+    )
+    record = click.option(
+        "--record-bytes",
+        type=click.IntRange(1, 2**31 - 1),
+        metavar="N",
+        help="The mean size of a record on disk.",
+    )
+    return time(size(record(command)))
+
+
+def retention_of(
+    retention: int | None, retention_bytes: int | None, record_bytes: int | None
+) -> tuple[RetentionSettings | None, Fraction | None]:
+    """The topic's retention, None if it is not given, and the mean size of a record."""
+    if retention_bytes not in (None, FOREVER) and record_bytes is None:
+        raise click.UsageError("--retention-bytes needs --record-bytes")
+    size = None if record_bytes is None else Fraction(record_bytes)
+    if retention is None and retention_bytes is None:
+        return None, size
+    settings = RetentionSettings(
+        retention_ms=FOREVER if retention is None else retention,
+        retention_bytes=FOREVER if retention_bytes is None else retention_bytes,
+    )
+    return settings, size
+
+
+def read_with(path: Path, parse: Callable[[str], T]) -> T:
+    """What a file has; an error names the file."""
+    text = read_text(path)
+    try:
+        return parse(text)
+    except SpecError as error:
+        raise SpecError(f"{name_of(path)}: {error}") from None
+
+
+def read_groups(path: Path, starts: Path | None = None, names: Sequence[str] = ()) -> list[Group]:
+    """The groups in a file, with the log start offsets of another one."""
+
+    def parse(text: str) -> list[Group]:
+        is_json = text.lstrip().startswith("{")
+        return chosen(from_json(text) if is_json else parse_describe(text), names)
+
+    if starts and "-" in (str(path), str(starts)) and str(path) == str(starts):
+        raise click.UsageError("standard input can be read only once")
+    return with_starts(read_with(path, parse), read_offsets(starts))
+
+
+def read_offsets(path: Path | None) -> dict[TopicPartition, int | None]:
+    """The offsets in a file of `kafka-get-offsets`; none without a file."""
+    return {} if path is None else read_with(path, parse_offsets)

@@ -1,0 +1,149 @@
+"""`kspec partition`: the partition of a record's key, and which keys change theirs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from kspec.checkers.cli.options import FILE, json_option, names_from
+from kspec.checkers.cli.output import say, say_table
+from kspec.spec.core import SpecError
+from kspec.spec.placement import key_partition, murmur2
+from kspec.traces.text import printable
+
+
+@attrs.frozen
+class Placed:
+    """The place of a key."""
+
+    key: str
+    hash_code: int
+    partition: int
+    after: int | None
+    """Its partition among more partitions, if that is asked."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether it changes its partition."""
+        return self.after not in (None, self.partition)
+
+
+def whole_number(size: int) -> Callable[[str], bytes]:
+    """A serializer of whole numbers of this many bytes."""
+
+    def serialize(key: str) -> bytes:
+        return int(key).to_bytes(size, "big", signed=True)
+
+    return serialize
+
+
+SERIALIZERS: Mapping[str, Callable[[str], bytes]] = {
+    "string": str.encode,
+    "integer": whole_number(4),
+    "long": whole_number(8),
+    "hex": bytes.fromhex,
+}
+"""The bytes of a key, as `StringSerializer`, `IntegerSerializer` and `LongSerializer` write it."""
+
+COUNT = click.IntRange(1, 2**31 - 1)
+
+
+@click.command()
+@click.argument("keys", metavar="KEY…", nargs=-1)
+@click.option(
+    "--file",
+    "file",
+    type=FILE,
+    metavar="FILE",
+    help="A list of keys, one on each line; `-`, here or as KEY, is standard input.",
+)
+@click.option(
+    "--partitions", type=COUNT, required=True, metavar="N", help="The topic's partitions."
+)
+@click.option("--after", type=COUNT, metavar="M", help="Compare with M partitions.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(list(SERIALIZERS)),
+    default="string",
+    show_default=True,
+    help="How the producer serializes keys; hex: the bytes themselves.",
+)
+@json_option
+def partition(
+    keys: tuple[str, ...],
+    file: Path | None,
+    partitions: int,
+    after: int | None,
+    kind: str,
+    as_json: bool,
+) -> int:
+    """Find the partition of a topic to which a producer writes each KEY.
+
+    Java's producer takes murmur2 of the serialized key, without its sign bit, modulo the number
+    of partitions. So keys change their partition when partitions are added, while the records
+    that are already written stay: their order is lost. A custom partitioner, or the default of
+    librdkafka (CRC32), chooses other partitions.
+
+    \b
+    kspec partition customer-1 customer-2 --partitions 6
+    kspec partition customer-1 customer-2 --partitions 6 --after 8
+    cut -f 1 customers.tsv | kspec partition - --partitions 6 --after 12 --type long --json
+    """
+    if not keys and not file:
+        raise click.UsageError("missing KEY or --file")
+    if after is not None and after < partitions:
+        raise click.UsageError(
+            f"--after {after} is fewer than --partitions {partitions}: "
+            "Kafka adds partitions to a topic, and removes none"
+        )
+    names = names_from(keys, file, "key")
+    placed = [place(name, partitions, after, kind) for name in names]
+    if as_json:
+        say_as_json(placed, partitions, after, kind)
+    else:
+        print_table(placed, partitions, after)
+    return 0
+
+
+def place(key: str, partitions: int, after: int | None, kind: str) -> Placed:
+    """The place of a key."""
+    try:
+        data = SERIALIZERS[kind](key)
+    except (ValueError, OverflowError):
+        raise SpecError(f"the key {printable(key)} is not of type {kind}") from None
+    later = None if after is None else key_partition(data, after)
+    return Placed(key, murmur2(data), key_partition(data, partitions), later)
+
+
+def print_table(placed: Sequence[Placed], partitions: int, after: int | None) -> None:
+    """Print a line for each key, and how many change their partition."""
+    columns = ["key", "murmur2", f"of {partitions}"] + ([f"of {after}"] if after else [])
+    rows = []
+    for p in placed:
+        later = [str(p.after)] if after else []
+        rows.append([printable(p.key), str(p.hash_code), str(p.partition), *later])
+    say_table(columns, rows, right=(1, 2, 3))
+    if after:
+        moving = sum(p.moves for p in placed)
+        say()
+        say(f"Keys that change their partition: {moving:,} of {len(placed):,}.")
+
+
+def say_as_json(placed: Sequence[Placed], partitions: int, after: int | None, kind: str) -> None:
+    """Print one JSON object, with each key on a line of its own."""
+    head: dict[str, Any] = {"partitions": partitions, "type": kind}
+    if after:
+        head |= {"after": after, "moving": sum(p.moves for p in placed)}
+    say(json.dumps(head)[:-1] + ', "keys": [')
+    for number, p in enumerate(placed, 1):
+        record = {"key": p.key, "hash": p.hash_code, "partition": p.partition}
+        if after:
+            record |= {"after": p.after, "moves": p.moves}
+        say(json.dumps(record) + ("," if number < len(placed) else ""))
+    say("]}")

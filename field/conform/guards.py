@@ -1,0 +1,158 @@
+"""Which guard of the specification decides a request, and which source of Kafka it follows."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Generator
+from typing import Any, TypeAlias
+
+import attrs
+
+from kspec.field.conform.history import Ask, DeleteGroup, OffsetDelete, RecordsRequest
+from kspec.field.conform.records import handle
+from kspec.field.conform.records import handler_of as records_handler
+from kspec.field.conform.worlds import World, exists
+from kspec.spec.coordinator import Group
+from kspec.spec.coordinator.admin import refuse_deletion, refuse_offset_deletion
+from kspec.spec.coordinator.membership import session_timeout_is_valid
+from kspec.spec.coordinator.requests import handle_unknown, handler_of, lacks_fields
+from kspec.spec.core import evolve
+from kspec.spec.messages import (
+    NO_MEMBER_ID,
+    Error,
+    GroupState,
+    JoinGroup,
+    OffsetCommit,
+    OffsetFetch,
+)
+
+ACCEPTED = "all guards hold"
+"""What is said of a request that is accepted."""
+
+Checks: TypeAlias = tuple[tuple[str, bool], ...]
+"""Guards that were evaluated, and whether they held."""
+
+
+@attrs.frozen
+class Decision:
+    """How the specification decides a request."""
+
+    checks: Checks
+    """Each guard that was evaluated, and whether it held."""
+    source: str
+    """The class and method of Kafka that the deciding guard, or the effect, follows."""
+
+    @property
+    def guard(self) -> str:
+        """The guard that fails, or that all hold."""
+        return next((guard for guard, holds in self.checks if not holds), ACCEPTED)
+
+
+def decide(world: World, ask: Ask) -> Decision:
+    """How the specification decides this request in this world."""
+    request, group = ask.request, world.group
+    if isinstance(request, RecordsRequest):
+        evaluated = handle(world.partition, ask, request)[2]
+        return Decision(evaluated, source_of(records_handler(world.partition, ask, request)))
+    unknown = group.state is GroupState.DEAD
+    if isinstance(request, OffsetFetch):
+        return Decision((), "OffsetMetadataManager.fetchOffsets")
+    if isinstance(request, DeleteGroup | OffsetDelete):
+        deletes_group = isinstance(request, DeleteGroup)
+        refusal = refuse_deletion if deletes_group else refuse_offset_deletion
+        checks: Checks = (("group exists", not unknown),)
+        if not unknown:
+            name = "group is empty" if deletes_group else "group is empty or of consumers"
+            checks += ((name, refusal(group) is Error.NONE),)
+        return Decision(checks, source_of(refusal))
+    if lacks_fields(request):
+        named: Checks = (("protocol type and name are given", False),)
+        return Decision(named, source_of(lacks_fields))
+    if isinstance(request, OffsetCommit):
+        seen = tuple(pair for pair in request.offsets if exists(pair[0]))
+        if not seen:
+            return Decision((("partition exists", False),), "KafkaApis.handleOffsetCommitRequest")
+        request = evolve(request, offsets=seen)
+    first: Checks = ()
+    if unknown:
+        group = Group(settings=group.settings)
+        if isinstance(request, JoinGroup):
+            valid = session_timeout_is_valid(group, request)
+            first = (("session timeout is within limits", valid),)
+            if valid:
+                first += (("group exists", False),)
+            creates = valid and request.member == NO_MEMBER_ID
+        else:
+            first = (("group exists", False),)
+            creates = isinstance(request, OffsetCommit) and request.generation < 0
+        if not creates:
+            return Decision(first, source_of(handle_unknown))
+        first = ()
+    further, source = follow(handler_of(group, ask, request, ask.symbol))
+    return Decision((*first, *further), source)
+
+
+def follow(handler: Generator[Any, None, Any]) -> tuple[Checks, str]:
+    """The checks of a handler up to the first that fails, and the source of the last one."""
+    checks = []
+    source = source_of(handler)
+    try:
+        while True:
+            check, holds = next(handler)
+            checks.append((check, holds))
+            if not holds:
+                inner: Any = handler
+                while inner is not None:
+                    source = source_of(inner) or source
+                    inner = inner.gi_yieldfrom
+                return tuple(checks), source
+    except StopIteration:
+        return tuple(checks), source
+
+
+def source_of(function: Any) -> str:
+    """What a function's docstring names as its source in Kafka."""
+    code = getattr(function, "gi_code", None) or function.__code__
+    docstring = code.co_consts[0] if code.co_consts else None
+    found = re.search(r"Kafka: (.+?)[.,;]?(?:\.\s|\n\s*\n|$)", docstring or "", re.DOTALL)
+    return "" if found is None else " ".join(found[1].replace("`", "").split())
+
+
+# -- coverage ---------------------------------------------------------------------------------
+
+
+class Coverage:
+    """Which guards a broker was seen to pass and to fail, by kind of request."""
+
+    def __init__(self) -> None:
+        self.passed: Counter[tuple[str, str]] = Counter()
+        self.failed: Counter[tuple[str, str]] = Counter()
+        self.edges: Counter[tuple[str, str, str]] = Counter()
+
+    def add(self, world: World, ask: Ask) -> None:
+        """Count the guards of a request that was answered as in this world."""
+        kind = type(ask.request).__name__
+        decision = decide(world, ask)
+        for guard, holds in decision.checks:
+            (self.passed if holds else self.failed)[kind, guard] += 1
+        self.edges[self.edge(world, ask)] += 1
+
+    @staticmethod
+    def edge(world: World, ask: Ask) -> tuple[str, str, str]:
+        """The group's state, the kind of request and the deciding guard."""
+        guard = decide(world, ask).guard
+        return world.group.state.value, type(ask.request).__name__, guard
+
+    def update(self, other: Coverage) -> None:
+        """Add what another run has seen."""
+        self.passed.update(other.passed)
+        self.failed.update(other.failed)
+        self.edges.update(other.edges)
+
+    def rows(self) -> list[tuple[str, str, int, int]]:
+        """Kind of request, guard, how often it was seen enabled and blocked."""
+        return [
+            (kind, guard, self.passed[kind, guard], self.failed[kind, guard])
+            for kind, guard in sorted({*self.passed, *self.failed})
+        ]

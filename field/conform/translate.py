@@ -1,0 +1,398 @@
+"""Requests and responses between the specification's form and Kafka's messages.
+
+What a version of an API cannot express is removed from both sides before they are compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import attrs
+
+from kspec.field.conform.history import (
+    TOPIC,
+    AnyRequest,
+    Ask,
+    DeleteGroup,
+    Fetch,
+    ListOffsets,
+    OffsetDelete,
+)
+from kspec.field.conform.records import EARLIEST, RECORDS_APIS, RecordsResponse
+from kspec.field.conform.records import comparable as comparable_records
+from kspec.impl.wire import API_KEYS, Message, create, request_type
+from kspec.spec.coordinator.admin import DescribedMember, Description
+from kspec.spec.messages import (
+    NO_ASSIGNMENT,
+    Error,
+    GroupState,
+    Heartbeat,
+    HeartbeatResponse,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroup,
+    LeaveGroupResponse,
+    MemberIdentity,
+    Offset,
+    OffsetCommit,
+    OffsetCommitResponse,
+    OffsetFetch,
+    OffsetFetchResponse,
+    Response,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kspec.spec.vocabulary import TopicPartition
+
+
+@attrs.frozen
+class DeleteGroupResponse:
+    """The response to DeleteGroups for one group."""
+
+    error: Error = Error.NONE
+    """NONE, or why the group was not deleted."""
+
+
+@attrs.frozen
+class OffsetDeleteResponse:
+    """The response to OffsetDelete."""
+
+    error: Error = Error.NONE
+    """An error that concerns the whole request."""
+    partitions: tuple[tuple[TopicPartition, Error], ...] = ()
+    """The result for each partition."""
+
+
+@attrs.frozen
+class UnknownError:
+    """An error code that the specification never answers with."""
+
+    name: str
+    """Its name in the protocol."""
+
+
+AnyResponse: TypeAlias = Response | DeleteGroupResponse | OffsetDeleteResponse | RecordsResponse
+"""A response to a request of a history."""
+
+APIS: dict[type, str] = {
+    JoinGroup: "join_group",
+    SyncGroup: "sync_group",
+    Heartbeat: "heartbeat",
+    LeaveGroup: "leave_group",
+    OffsetCommit: "offset_commit",
+    OffsetFetch: "offset_fetch",
+    DeleteGroup: "delete_groups",
+    OffsetDelete: "offset_delete",
+    **RECORDS_APIS,
+}
+"""The API of each kind of request."""
+
+MOST_VERSIONS = {
+    "offset_commit": 9, "offset_fetch": 9, "describe_groups": 5,
+    "produce": 12, "list_offsets": 10, "fetch": 17,
+}  # fmt: skip
+"""The highest version that is used, where a later one has another meaning: topics are named by ids
+from OffsetCommit 10, OffsetFetch 10 and Produce 13 on."""
+
+
+def with_version(request: AnyRequest, version: int) -> Ask:
+    """The request of this version, numbered later; what the version cannot express is left out."""
+    changes: dict[str, Any] = {}
+    known = {field.name for field in attrs.fields(type(request))}
+    if "version" in known:
+        changes["version"] = version
+    first = {JoinGroup: 5, SyncGroup: 3, Heartbeat: 3, OffsetCommit: 7}
+    if version < first.get(type(request), 0):
+        changes["instance"] = None
+    match request:
+        case JoinGroup() if version < 1:
+            changes["rebalance_timeout"] = request.session_timeout
+        case SyncGroup() if version < 5:
+            changes |= {"protocol_type": None, "protocol": None}
+        case LeaveGroup() if version < 3:
+            changes["members"] = (MemberIdentity(request.members[0].member),)
+        case OffsetCommit() if version < 6:
+            offsets = ((tp, attrs.evolve(o, leader_epoch=-1)) for tp, o in request.offsets)
+            changes["offsets"] = tuple(offsets)
+        case OffsetFetch() if version < 2 and request.partitions is None:
+            changes["partitions"] = ()
+        case Fetch() if version < 9:
+            changes["epoch"] = -1
+        case ListOffsets():
+            if version < 7 and request.time < EARLIEST:
+                changes["time"] = EARLIEST
+            if version < 4:
+                changes["epoch"] = -1
+            if version < 2:
+                changes["read_committed"] = False
+    return Ask(0, attrs.evolve(request, **changes), version)
+
+
+# -- requests ---------------------------------------------------------------------------------
+
+
+def to_message(ask: Ask, group: str, actual: Callable[[str], str], topic: str) -> Message:
+    """The message of a request to a group, with actual ids of members and name of the topic."""
+    request, version = ask.request, ask.version
+    kind = request_type(API_KEYS[APIS[type(request)]], version)
+    common = {"group_id": group, "group_instance_id": getattr(request, "instance", None)}
+    match request:
+        case JoinGroup():
+            return create(
+                kind,
+                **common,
+                session_timeout=request.session_timeout,
+                rebalance_timeout=request.rebalance_timeout,
+                member_id=actual(request.member),
+                protocol_type=request.protocol_type,
+                protocols=[{"name": p.name, "metadata": p.metadata} for p in request.protocols],
+            )
+        case SyncGroup():
+            return create(
+                kind,
+                **common,
+                generation_id=request.generation,
+                member_id=actual(request.member),
+                protocol_type=request.protocol_type,
+                protocol_name=request.protocol,
+                assignments=[
+                    {"member_id": actual(m), "assignment": given}
+                    for m, given in request.assignments
+                ],
+            )
+        case Heartbeat():
+            return create(
+                kind,
+                **common,
+                generation_id=request.generation,
+                member_id=actual(request.member),
+            )
+        case LeaveGroup():
+            leaving = [
+                {"member_id": actual(m.member), "group_instance_id": m.instance}
+                for m in request.members
+            ]
+            return create(kind, group_id=group, member_id=leaving[0]["member_id"], members=leaving)
+        case OffsetCommit():
+            return create(
+                kind,
+                **common,
+                generation_id_or_member_epoch=request.generation,
+                generation_id=request.generation,
+                member_id=actual(request.member),
+                retention_time=-1,
+                topics=[
+                    {
+                        "name": name_of(tp, topic),
+                        "partitions": [
+                            {
+                                "partition_index": tp.partition,
+                                "committed_offset": offset.offset,
+                                "committed_leader_epoch": offset.leader_epoch,
+                                "committed_metadata": offset.metadata,
+                            }
+                        ],
+                    }
+                    for tp, offset in request.offsets
+                ],
+            )
+        case OffsetFetch():
+            wanted = request.partitions
+            topics = wanted and [
+                {"name": name_of(tp, topic), "partition_indexes": [tp.partition]} for tp in wanted
+            ]
+            return create(
+                kind,
+                group_id=group,
+                topics=topics,
+                groups=[{"group_id": group, "topics": topics, "member_epoch": -1}],
+            )
+        case DeleteGroup():
+            return create(kind, groups_names=[group])
+        case OffsetDelete():
+            return create(
+                kind,
+                group_id=group,
+                topics=[
+                    {
+                        "name": name_of(tp, topic),
+                        "partitions": [{"partition_index": tp.partition}],
+                    }
+                    for tp in request.partitions
+                ],
+            )
+        case _:
+            raise AssertionError("records has the messages of the other requests")
+
+
+PARTITIONS = 2
+"""How many partitions the topic has."""
+
+
+def name_of(partition: TopicPartition, topic: str) -> str:
+    """The actual name of a partition's topic."""
+    return topic if partition.topic == TOPIC else f"{topic}-{partition.topic}"
+
+
+def symbol_of(name: str, topic: str) -> str:
+    """The symbol of a topic's actual name."""
+    return TOPIC if name == topic else name.removeprefix(f"{topic}-")
+
+
+# -- responses --------------------------------------------------------------------------------
+
+
+def to_response(ask: Ask, message: Message, topic: str) -> AnyResponse:
+    """The response of a message, in the specification's form, with actual ids of members."""
+    error = error_of(getattr(message, "error_code", None))
+    match ask.request:
+        case JoinGroup():
+            return JoinGroupResponse(
+                error,
+                message.member_id,
+                message.generation_id,
+                getattr(message, "protocol_type", None),
+                message.protocol_name or None,
+                message.leader,
+                tuple(
+                    (m.member_id, getattr(m, "group_instance_id", None), m.metadata)
+                    for m in message.members
+                ),
+                getattr(message, "skip_assignment", False),
+            )
+        case SyncGroup():
+            return SyncGroupResponse(
+                error,
+                message.assignment,
+                getattr(message, "protocol_type", None),
+                getattr(message, "protocol_name", None),
+            )
+        case Heartbeat():
+            return HeartbeatResponse(error)
+        case LeaveGroup():
+            members = (
+                (MemberIdentity(m.member_id, m.group_instance_id), error_of(m.error_code))
+                for m in getattr(message, "members", ())
+            )
+            return LeaveGroupResponse(error, tuple(members))
+        case OffsetCommit():
+            return OffsetCommitResponse(results(message.topics, topic))
+        case OffsetFetch():
+            group = message.groups[0] if hasattr(message, "groups") else message
+            error = error_of(getattr(group, "error_code", None))
+            return OffsetFetchResponse(error, fetched(group.topics, topic))
+        case DeleteGroup():
+            return DeleteGroupResponse(error_of(message.results[0].error_code))
+        case OffsetDelete():
+            return OffsetDeleteResponse(error, results(message.topics, topic))
+        case _:
+            raise AssertionError("records has the messages of the other requests")
+
+
+def error_of(code: Any) -> Any:
+    """The specification's name of an error code."""
+    if code is None or not code.value:
+        return Error.NONE
+    name = code.name.upper()
+    return Error(name) if name in Error.__members__ else UnknownError(name)
+
+
+def results(topics: Iterable[Any], topic: str) -> tuple[tuple[TopicPartition, Error], ...]:
+    """The result for each partition."""
+    return tuple(
+        (TopicPartition(symbol_of(t.name, topic), p.partition_index), error_of(p.error_code))
+        for t in topics
+        for p in t.partitions
+    )
+
+
+def fetched(topics: Iterable[Any], topic: str) -> tuple[tuple[TopicPartition, Any], ...]:
+    """The committed offset of each partition; None where there is none."""
+    return tuple(
+        (TopicPartition(symbol_of(t.name, topic), p.partition_index), offset_of(p))
+        for t in topics
+        for p in t.partitions
+    )
+
+
+def offset_of(partition: Any) -> Offset | UnknownError | None:
+    """The committed offset in a response."""
+    if partition.error_code.value:
+        return UnknownError(partition.error_code.name.upper())
+    if partition.committed_offset < 0:
+        return None
+    epoch = getattr(partition, "committed_leader_epoch", -1)
+    return Offset(partition.committed_offset, partition.metadata or "", epoch)
+
+
+def comparable(ask: Ask, response: AnyResponse) -> AnyResponse:
+    """The response without what its version cannot express, and without orders that are open."""
+    version = ask.version
+    match response:
+        case JoinGroupResponse():
+            members = tuple(
+                (m, instance if version >= 5 else None, metadata or b"")
+                for m, instance, metadata in response.members
+            )
+            return attrs.evolve(
+                response,
+                members=members,
+                protocol_type=response.protocol_type if version >= 7 else None,
+            )
+        case SyncGroupResponse():
+            given = response.assignment or b""
+            if version >= 5:
+                return attrs.evolve(response, assignment=given)
+            return SyncGroupResponse(response.error, given)
+        case OffsetFetchResponse():
+            offsets = tuple(
+                (tp, attrs.evolve(o, leader_epoch=-1) if o is not None and version < 5 else o)
+                for tp, o in response.offsets
+            )
+            return attrs.evolve(response, offsets=tuple(sorted(offsets, key=lambda pair: pair[0])))
+        case _ if isinstance(response, RecordsResponse):
+            return comparable_records(ask, response)
+        case OffsetCommitResponse() | OffsetDeleteResponse():
+            in_order = tuple(sorted(response.partitions, key=lambda pair: pair[0]))
+            return attrs.evolve(response, partitions=in_order)
+        case _:
+            return response
+
+
+# -- DescribeGroups ---------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Described:
+    """A group as DescribeGroups shows it."""
+
+    group: Description
+    """The group, with actual ids of members."""
+    clients: tuple[str, ...] = ()
+    """The client id of each member."""
+
+
+def to_description(message: Message) -> Described:
+    """The group in a response to DescribeGroups for one group."""
+    group = message.groups[0]
+    error = error_of(group.error_code)
+    if error is not Error.NONE:
+        return Described(Description(error))
+    states = {state.value: state for state in GroupState}
+    members = tuple(
+        DescribedMember(
+            m.member_id,
+            getattr(m, "group_instance_id", None),
+            m.member_metadata or NO_ASSIGNMENT,
+            m.member_assignment or NO_ASSIGNMENT,
+        )
+        for m in group.members
+    )
+    description = Description(
+        states.get(group.group_state, group.group_state),
+        group.protocol_type,
+        group.protocol_data,
+        members,
+    )
+    return Described(description, tuple(m.client_id for m in group.members))

@@ -1,0 +1,213 @@
+"""The offsets of groups, whatever they were read from, and their JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import attrs
+
+from kspec.spec.consumer.lag import deleted_unread, lag, lead
+from kspec.spec.core import SpecError, look_up
+from kspec.spec.vocabulary import TopicPartition
+from kspec.traces.source import parse_json
+from kspec.traces.text import printable
+
+LARGEST = 2**63 - 1
+"""The largest offset."""
+LARGEST_INDEX = 2**31 - 1
+"""The largest index of a partition."""
+TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+"""A topic name. Kafka: `Topic.validate`."""
+STATES = ("empty", "rebalancing", "active", "missing")
+"""What is known of a group: it has no members, is rebalancing, has members, or does not exist."""
+
+
+@attrs.frozen
+class GroupPartition:
+    """The offsets of a group in one partition; None where one is unknown."""
+
+    partition: TopicPartition
+    """The partition."""
+    committed: int | None
+    """The group's committed offset."""
+    end: int | None
+    """The high watermark, up to which consumers read (LOG-END-OFFSET)."""
+    start: int | None = None
+    """The log start offset."""
+    consumer: str | None = None
+    """The id of the member that the partition is assigned to."""
+
+    @property
+    def lag(self) -> int | None:
+        """The offsets that the group has not read."""
+        known = self.committed is not None and self.end is not None
+        return lag(self.committed, self.end) if known else None  # type: ignore[arg-type]
+
+    @property
+    def lead(self) -> int | None:
+        """The offsets between the log start and the commit."""
+        known = self.committed is not None and self.start is not None
+        return lead(self.committed, self.start) if known else None  # type: ignore[arg-type]
+
+    @property
+    def deleted(self) -> int | None:
+        """The offsets that were deleted before the group read them."""
+        known = self.committed is not None and self.start is not None
+        return deleted_unread(self.committed, self.start) if known else None  # type: ignore[arg-type]
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` prints, and `from_json` reads."""
+        return {
+            "topic": self.partition.topic,
+            "partition": self.partition.partition,
+            "committed": self.committed,
+            "start": self.start,
+            "end": self.end,
+            "lag": self.lag,
+            "lead": self.lead,
+            "deleted": self.deleted,
+            "consumer": self.consumer,
+        }
+
+
+@attrs.frozen
+class Group:
+    """A group and its partitions."""
+
+    name: str | None
+    """Its id; None where the output of Kafka 2.3 or older does not say."""
+    state: str | None = None
+    """One of `STATES`; None if unknown."""
+    partitions: Sequence[GroupPartition] = ()
+    """Its partitions, in the order of the source."""
+
+    @property
+    def has_members(self) -> bool:
+        """Whether it surely has members, so that its offsets cannot be reset."""
+        return self.state in ("active", "rebalancing")
+
+    @property
+    def lag(self) -> int:
+        """The sum of the lags that are known."""
+        return sum(p.lag for p in self.partitions if p.lag is not None)
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` prints, and `from_json` reads."""
+        return {
+            "group": self.name,
+            "state": self.state,
+            "lag": self.lag,
+            "partitions": [p.to_json() for p in self.partitions],
+        }
+
+
+def assert_each_once(groups: Iterable[Group]) -> None:
+    """SpecError if a group or one of its partitions appears twice."""
+    names = set()
+    for group in groups:
+        if group.name in names:
+            raise SpecError(f"{title(group)} appears twice: does the file hold several outputs?")
+        names.add(group.name)
+        seen = set()
+        for each in group.partitions:
+            if each.partition in seen:
+                raise SpecError(f"{title(group)} has {printable(str(each.partition))} twice")
+            seen.add(each.partition)
+
+
+def title(group: Group) -> str:
+    """The group, in messages."""
+    return "a group without name" if group.name is None else f"group {printable(group.name)}"
+
+
+def chosen(groups: Sequence[Group], names: Sequence[str]) -> list[Group]:
+    """The groups of these names, or all of them. One name also names a group without name."""
+    if len(names) == 1 and len(groups) == 1 and groups[0].name is None:
+        return [attrs.evolve(groups[0], name=names[0])]
+    by_name = {group.name: group for group in groups if group.name is not None}
+    return [look_up("group", name, by_name) for name in dict.fromkeys(names)] or list(groups)
+
+
+Offsets: TypeAlias = Mapping[TopicPartition, int | None]
+"""An offset of each partition; None where there is none."""
+
+
+def with_starts(groups: Iterable[Group], starts: Offsets) -> list[Group]:
+    """The groups, with the log start offsets that are known."""
+
+    def found(each: GroupPartition) -> GroupPartition:
+        return checked(attrs.evolve(each, start=starts.get(each.partition, each.start)))
+
+    return [attrs.evolve(g, partitions=[found(p) for p in g.partitions]) for g in groups]
+
+
+def checked(found: GroupPartition) -> GroupPartition:
+    """The offsets of a partition; SpecError if its log starts above its end."""
+    if found.start is not None and found.end is not None and found.start > found.end:
+        raise SpecError(
+            f"the log of {printable(str(found.partition))} starts at {found.start}, above its end "
+            f"{found.end}: are both from the same cluster, and is the end the newer one?"
+        )
+    return found
+
+
+# -- JSON -----------------------------------------------------------------------------------------
+
+
+def from_json(text: str) -> list[Group]:
+    """Read what `kspec lag --json` prints. Fields that are computed are checked, not believed."""
+    document = parse_json(text)
+    if not isinstance(document, dict) or not isinstance(document.get("groups"), list):
+        raise SpecError('an object with "groups" is expected, as `kspec lag --json` prints it')
+    groups = [_group(each, f"groups[{index}]") for index, each in enumerate(document["groups"])]
+    assert_each_once(groups)
+    return groups
+
+
+def _group(found: Any, where: str) -> Group:
+    """A group."""
+    if not isinstance(found, dict) or not isinstance(found.get("partitions"), list):
+        raise SpecError(f'{where}: an object with "group" and "partitions" is expected')
+    name, state = found.get("group"), found.get("state")
+    if name is not None and not (isinstance(name, str) and name):
+        raise SpecError(f"{where}.group: a name is expected")
+    if state is not None and state not in STATES:
+        raise SpecError(f"{where}.state: one of {', '.join(STATES)} is expected")
+    partitions = [
+        _partition(each, f"{where}.partitions[{index}]")
+        for index, each in enumerate(found["partitions"])
+    ]
+    return Group(name, state, partitions)
+
+
+def _partition(found: Any, where: str) -> GroupPartition:
+    """A partition of a group."""
+    if not isinstance(found, dict):
+        raise SpecError(f"{where}: an object is expected")
+    topic, consumer = found.get("topic"), found.get("consumer")
+    if not isinstance(topic, str) or not TOPIC.fullmatch(topic):
+        raise SpecError(f"{where}.topic: a name is expected")
+    if consumer is not None and not isinstance(consumer, str):
+        raise SpecError(f"{where}.consumer: a name is expected")
+    index = _number(found, "partition", where, LARGEST_INDEX)
+    if index is None:
+        raise SpecError(f"{where}.partition: a number is expected")
+    committed, end, start = (
+        _number(found, name, where, LARGEST) for name in ("committed", "end", "start")
+    )
+    read = GroupPartition(TopicPartition(topic, index), committed, end, start, consumer)
+    for name in ("lag", "lead", "deleted"):
+        if name in found and json.dumps(found[name]) != json.dumps(getattr(read, name)):
+            raise SpecError(f"{where}.{name}: it contradicts the offsets")
+    return checked(read)
+
+
+def _number(found: Mapping[str, Any], name: str, where: str, most: int) -> int | None:
+    """A number that is not negative, or None."""
+    value = found.get(name)
+    if value is not None and not (type(value) is int and 0 <= value <= most):
+        raise SpecError(f"{where}.{name}: a number from 0 to {most} or null is expected")
+    return value

@@ -1,0 +1,122 @@
+"""Names of fields in Kafka's words, where they differ from the Python names in camel case.
+
+Those of requests and responses are the names in Kafka's message schemas
+(`clients/src/main/resources/common/message`, tag 4.0.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kspec.spec.leader_epochs import EpochEnd, EpochEntry
+from kspec.spec.messages import (
+    JAVA,
+    SCALA,
+    CoordinatorVariant,
+    Heartbeat,
+    JoinGroup,
+    JoinGroupResponse,
+    LeaveGroupResponse,
+    MemberIdentity,
+    Offset,
+    OffsetCommit,
+    OffsetCommitResponse,
+    Settings,
+    SyncGroup,
+    SyncGroupResponse,
+)
+from kspec.spec.producer.entries import (
+    BatchMetadata,
+    DataBatch,
+    EndMarker,
+    ProducerEntry,
+    Verification,
+)
+from kspec.spec.producer.settings import ProducerSettings
+from kspec.spec.producer.stable_offset import AbortedTransaction
+from kspec.spec.vocabulary import Member
+
+PRODUCER = {"producer": "producerId", "epoch": "producerEpoch"}
+MEMBER = {"member": "memberId", "instance": "groupInstanceId"}
+
+NAMES: Mapping[Any, Mapping[str, str | None]] = {
+    EpochEntry: {"start": "startOffset"},
+    EpochEnd: {"epoch": "leaderEpoch", "offset": "endOffset"},
+    DataBatch: {
+        **PRODUCER,
+        "first_sequence": "baseSequence",
+        "first_offset": "baseOffset",
+        "timestamp": "maxTimestamp",
+    },
+    EndMarker: {**PRODUCER, "first_offset": "offset"},
+    BatchMetadata: {"last_sequence": "lastSeq"},
+    ProducerEntry: {
+        **PRODUCER,
+        "batches": "batchMetadata",
+        "transaction_start": "currentTxnFirstOffset",
+    },
+    AbortedTransaction: {"producer": "producerId"},
+    Verification: {"bumps_epochs": "supportsEpochBump", "started": "timestamp"},
+    JoinGroup: {
+        **MEMBER,
+        "session_timeout": "sessionTimeoutMs",
+        "rebalance_timeout": "rebalanceTimeoutMs",
+        "client": "clientId",
+    },
+    JoinGroupResponse: {
+        **MEMBER,
+        "generation": "generationId",
+        "protocol": "protocolName",
+    },
+    SyncGroup: {**MEMBER, "generation": "generationId", "protocol": "protocolName"},
+    SyncGroupResponse: {"protocol": "protocolName"},
+    Heartbeat: {**MEMBER, "generation": "generationId"},
+    MemberIdentity: MEMBER,
+    OffsetCommit: {**MEMBER, "generation": "generationId", "offsets": "partitions"},
+    Offset: {
+        "offset": "committedOffset",
+        "metadata": "committedMetadata",
+        "leader_epoch": "committedLeaderEpoch",
+        "expires": None,
+    },
+    Settings: {
+        "initial_rebalance_delay": "group.initial.rebalance.delay.ms",
+        "min_session_timeout": "group.min.session.timeout.ms",
+        "max_session_timeout": "group.max.session.timeout.ms",
+        "new_member_timeout": "newMemberTimeoutMs",
+        "max_size": "group.max.size",
+        "max_metadata": "offset.metadata.max.bytes",
+    },
+    ProducerSettings: {
+        "in_flight": "max.in.flight.requests.per.connection",
+        "enable_idempotence": "enable.idempotence",
+        "transactional_id": "hasTransactionalId",
+        "linger_ms": "linger.ms",
+        "request_timeout_ms": "request.timeout.ms",
+        "delivery_timeout_ms": "delivery.timeout.ms",
+    },
+    Member: {
+        "owned": "ownedPartitions",
+        "generation": "generationId",
+        "instance_id": "groupInstanceId",
+        "subscription_generation": None,
+        "rack": "rackId",
+    },
+}
+"""By class, the names of its fields: empty for a record whose fields stand in its place, None for
+a field that is left out."""
+
+CHOICES: Mapping[Any, Mapping[str, Any]] = {
+    CoordinatorVariant: {variant.name: variant for variant in (JAVA, SCALA)},
+}
+"""By class, its values that have names, and are written by them."""
+
+ROWS: Mapping[tuple[Any, str], Sequence[str]] = {
+    (JoinGroupResponse, "members"): ("memberId", "groupInstanceId", "metadata"),
+    (SyncGroup, "assignments"): ("memberId", "assignment"),
+    (LeaveGroupResponse, "members"): ("", "error"),
+    (OffsetCommit, "offsets"): ("", ""),
+    (OffsetCommitResponse, "partitions"): ("", "error"),
+}
+"""By class and field, the names of the parts of each tuple."""

@@ -1,0 +1,401 @@
+"""The mapping `coordinator`: requests and responses of a group, as a broker or a proxy saw them.
+
+- `messages`: events as requests and responses of the specification.
+- `worlds`: the states that the coordinator may be in, and the steps that no event shows.
+- `explaining`: the worlds that explain a response; `diagnosis`: why none does.
+- `partial`: what holds of any subset of the events.
+
+Header: `"group"` restricts the trace to one group. `"settings"` has the broker's settings under
+Kafka's names; `"variant"` is `java`, or `scala` up to Kafka 3.9.
+
+As long as no event is missing, each response has to be one that the specification gives in some
+state that the coordinator may be in. Recorders number events by `sequence`, so that a gap is
+noticed; a header with `"observed": "all"` says the same of events without numbers. The trace begins
+when the group has no members. From the first gap on, the other events are checked against facts
+that hold whatever is missing.
+
+OffsetFetch and the groups of KIP-848 are not checked. Needs the extra `broker`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from math import inf
+from typing import Any, TypeAlias
+
+import attrs
+
+from kspec.field.recorded.coordinator.diagnosis import (
+    expectations,
+    nearest_reason,
+    of_fact,
+    show,
+    show_group,
+    who,
+)
+from kspec.field.recorded.coordinator.explaining import FAILOVER, TooMany, explain
+from kspec.field.recorded.coordinator.messages import (
+    Answered,
+    AnyEvent,
+    Asked,
+    CallId,
+    Disconnected,
+    read_event,
+    read_response,
+)
+from kspec.field.recorded.coordinator.partial import (
+    Facts,
+    Known,
+    answered,
+    asked,
+    contradiction,
+    errors_in,
+    named_in,
+)
+from kspec.field.recorded.coordinator.worlds import (
+    Call,
+    Place,
+    World,
+    arrive,
+    disconnect,
+    fail_over,
+    has_unnamed,
+    new_worlds,
+)
+from kspec.field.recorded.mapping import Difference, Reason, Schemas, TraceMapping
+from kspec.field.recorded.sequence import (
+    IN_ORDER,
+    OBSERVED,
+    SEQUENCE,
+    Progress,
+    nothing_seen,
+    sequence_of,
+)
+from kspec.spec.core import SpecError, look_up
+from kspec.spec.messages import JAVA, SCALA, Settings
+
+MOST_WORLDS = 2_000
+"""In how many states a coordinator may be before the trace is given up as undecided."""
+
+MOST_CALLS = 1_000
+"""How many open calls are remembered; responses may be missing."""
+
+Numbered: TypeAlias = tuple[int | None, AnyEvent]
+"""An event and its sequence."""
+
+SETTINGS: Mapping[str, str] = {
+    "group.initial.rebalance.delay.ms": "initial_rebalance_delay",
+    "group.min.session.timeout.ms": "min_session_timeout",
+    "group.max.session.timeout.ms": "max_session_timeout",
+    "group.max.size": "max_size",
+}
+"""The settings that a header may have, and their names in the specification."""
+
+UNKNOWN_SETTINGS = {"min_session_timeout": 0, "max_session_timeout": 2**31 - 1}
+"""The widest limits, where the header does not name them."""
+
+
+class Lost(Enum):
+    """Why the states of a group are not known any more; the facts of `partial` are checked on."""
+
+    TOO_MANY = "too many"
+    UNSEEN = "unseen"
+    """A request names a member whose id no response has shown, but DescribeGroups may have."""
+
+
+Worlds: TypeAlias = tuple[World, ...] | Lost
+"""The states that a group may be in."""
+
+
+@attrs.frozen
+class Seen:
+    """What the events so far show."""
+
+    groups: tuple[tuple[str, Worlds], ...] = ()
+    """The states that each group may be in."""
+    facts: tuple[tuple[str, Facts], ...] = ()
+    """What is known of each group even if events are missing."""
+    calls: tuple[tuple[CallId, str, Call, Known], ...] = ()
+    """The open calls, with their groups, and what was known of the member when they began."""
+    progress: Progress = attrs.field(factory=lambda: Progress(is_whole=False))
+    """Whether events are missing."""
+    requests: int = 0
+    """How many requests there were."""
+    places: tuple[tuple[str, Place], ...] = ()
+    """Where each group is coordinated."""
+
+    def place(self, group: str) -> Place:
+        """Where a group is coordinated."""
+        return dict(self.places).get(group, Place())
+
+    def with_place(self, group: str, place: Place) -> Seen:
+        """With a group that is coordinated elsewhere, or by other connections."""
+        others = tuple(pair for pair in self.places if pair[0] != group)
+        return attrs.evolve(self, places=(*others, (group, place)))
+
+    def worlds(self, group: str) -> Worlds:
+        """The states that a group may be in; empty if it is new."""
+        return dict(self.groups).get(group, ())
+
+    def listed(self, group: str) -> tuple[World, ...]:
+        """The states that a group may be in; empty if they are lost."""
+        worlds = self.worlds(group)
+        return () if isinstance(worlds, Lost) else worlds
+
+    def facts_of(self, group: str) -> Facts:
+        """What is known of a group."""
+        return dict(self.facts).get(group, Facts())
+
+    def with_facts(self, group: str, facts: Facts) -> Seen:
+        """With more knowledge of a group."""
+        others = tuple(pair for pair in self.facts if pair[0] != group)
+        return attrs.evolve(self, facts=(*others, (group, facts)))
+
+    def call(self, wanted: CallId) -> tuple[str, Call, Known] | None:
+        """An open call, its group, and what was known when it began."""
+        return next((call[1:] for call in self.calls if call[0] == wanted), None)
+
+    def with_worlds(self, group: str, worlds: Worlds) -> Seen:
+        """With other states of a group."""
+        others = tuple(pair for pair in self.groups if pair[0] != group)
+        return attrs.evolve(self, groups=(*others, (group, worlds)))
+
+
+class CoordinatorMapping(TraceMapping):
+    """Requests and responses, explained by `spec.coordinator`."""
+
+    name = "coordinator"
+    hidden_names = (
+        "coordinator handles a request",
+        "write to the offsets topic completes",
+        "timer expires",
+        "coordinator moves",
+        "empty group is deleted",
+    )
+
+    setting_names = tuple(SETTINGS)
+
+    def __init__(self, header: Mapping[str, Any]) -> None:
+        given = header.get("settings") or {}
+        if not isinstance(given, dict) or not all(type(v) is int for v in given.values()):
+            raise SpecError('"settings" in the header are not whole numbers by name')
+        variants = {variant.name: variant for variant in (JAVA, SCALA)}
+        named = header.get("variant") or JAVA.name
+        variant = look_up("variant of the coordinator", str(named), variants)
+        known = {SETTINGS[key]: value for key, value in given.items()}
+        self.settings = Settings(**{**UNKNOWN_SETTINGS, **known}, variant=variant)
+        self.knows_delay = "initial_rebalance_delay" in known
+        self.only_group = header.get("group")
+        self.begin = nothing_seen(header)
+        self.may_lack_events = not self.begin.is_whole
+
+    def initial(self) -> Iterable[Seen]:
+        """Nothing is known."""
+        return (Seen(progress=self.begin),)
+
+    def read(self, content: Mapping[str, Any]) -> Numbered:
+        """The event with its request or response, and its sequence."""
+        return sequence_of(content), read_event(content)
+
+    def successors(self, state: Seen, event: Numbered) -> Iterator[Seen]:
+        """What is known after the event, if anything explains it."""
+        sequence, content = event
+        if not state.progress.follows(sequence):
+            return
+        state = attrs.evolve(state, progress=state.progress.after(sequence))
+        match content:
+            case Asked():
+                yield self.asked(state, content)
+            case Answered():
+                yield from self.answered(state, content)
+            case Disconnected():
+                yield self.disconnected(state, content)
+            case _:
+                yield state
+
+    # -- events ----------------------------------------------------------------------------
+
+    def asked(self, state: Seen, event: Asked) -> Seen:
+        """A request is in flight."""
+        group = event.group
+        if self.only_group not in (None, group):
+            return state
+        number = state.requests + 1
+        since = 0.0 if event.time is None else float(event.time)
+        call = Call(number, event.request, event.version, event.id.connection, since)
+        if state.progress.is_whole:
+            worlds = state.worlds(group)
+            if not isinstance(worlds, Lost):
+                known = state.facts_of(group).members
+                named = named_in(event.request)
+                if named - known.keys() and any(has_unnamed(world) for world in worlds):
+                    worlds = Lost.UNSEEN
+                else:
+                    if state.place(group).may_have_moved(event.broker):
+                        moved = (after for world in worlds for after in fail_over(world))
+                        worlds = tuple(dict.fromkeys((*worlds, *moved)))
+                    worlds = tuple(arrive(w, call) for w in worlds or new_worlds(self.settings))
+            place = state.place(group)
+            connections = (place.connections or frozenset()) | {event.id.connection}
+            state = state.with_worlds(group, worlds)
+            state = state.with_place(group, attrs.evolve(place, connections=connections))
+        facts = asked(state.facts_of(group), event.request)
+        others = tuple(c for c in state.calls if c[0] != event.id)
+        if len(others) >= MOST_CALLS:
+            others = others[1:]
+            state = attrs.evolve(state, progress=attrs.evolve(state.progress, is_whole=False))
+        calls = (*others, (event.id, group, call, facts.of(event.request)))
+        return attrs.evolve(state.with_facts(group, facts), calls=calls, requests=number)
+
+    def answered(self, state: Seen, event: Answered) -> Iterator[Seen]:
+        """A response was seen; one whose request is missing shows nothing."""
+        found = state.call(event.id)
+        if found is None:
+            if not self.lacks_request(state, event):
+                yield state
+            return
+        group, call, before = found
+        observed = read_response(call.request, event.fields)
+        facts = state.facts_of(group)
+        if contradiction(facts, before, call.request, observed) is not None:
+            return
+        calls = tuple(c for c in state.calls if c[0] != event.id)
+        after = state.with_facts(group, answered(facts, call.request, observed))
+        if state.progress.is_whole:
+            worlds = state.worlds(group)
+            if not isinstance(worlds, Lost):
+                worlds = self.explained(worlds, call, observed, event.time)
+                if not worlds:
+                    return
+            after = after.with_worlds(group, worlds)
+            if event.broker is not None and not errors_in(observed) & FAILOVER:
+                place = attrs.evolve(state.place(group), broker=event.broker)
+                after = after.with_place(group, place)
+        yield attrs.evolve(after, calls=calls)
+
+    def lacks_request(self, state: Seen, event: Answered) -> bool:
+        """Whether a response has no request although no event is missing."""
+        is_meant = self.only_group in (None, event.group)
+        return state.progress.is_whole and is_meant and state.call(event.id) is None
+
+    def explained(
+        self, worlds: tuple[World, ...], call: Call, observed: Any, time: float | None
+    ) -> Worlds:
+        """The worlds after a response."""
+        now = inf if time is None else float(time)
+        try:
+            return explain(
+                worlds, call, observed, now, known_delay=self.knows_delay, most=MOST_WORLDS
+            )
+        except TooMany:
+            return Lost.TOO_MANY
+
+    def disconnected(self, state: Seen, event: Disconnected) -> Seen:
+        """A connection was closed: no more responses are seen on it."""
+        closed = [c for c in state.calls if c[0].connection == event.connection]
+        if state.progress.is_whole:
+            for group in dict.fromkeys(call[1] for call in closed):
+                worlds = state.worlds(group)
+                if not isinstance(worlds, Lost):
+                    changed = tuple(disconnect(world, event.connection) for world in worlds)
+                    state = state.with_worlds(group, changed)
+            for group, place in state.places:
+                if place.connections and event.connection in place.connections:
+                    rest = place.connections - {event.connection}
+                    state = state.with_place(group, attrs.evolve(place, connections=rest))
+        return attrs.evolve(state, calls=tuple(c for c in state.calls if c not in closed))
+
+    # -- reasons ---------------------------------------------------------------------------
+
+    def reason(self, state: Seen, event: Numbered) -> Reason:
+        """Why no state explains a response: the guard that decides the request."""
+        sequence, content = event
+        if not state.progress.follows(sequence):
+            earlier = Difference("sequence", f"more than {state.progress.latest}", sequence)
+            return Reason(IN_ORDER, (earlier,))
+        if not isinstance(content, Answered):
+            return Reason()
+        found = state.call(content.id)
+        if found is None:
+            return Reason("a response follows its request")
+        group, call, before = found
+        observed = read_response(call.request, content.fields)
+        reasons = []
+        if state.progress.after(sequence).is_whole and state.listed(group):
+            now = inf if content.time is None else float(content.time)
+            worlds, known = state.listed(group), self.knows_delay
+            reasons = [nearest_reason(worlds, call, observed, now, known_delay=known)]
+        fact = contradiction(state.facts_of(group), before, call.request, observed)
+        if fact is not None:
+            reasons.append(of_fact(fact))
+        return min(reasons, key=lambda reason: reason.distance, default=Reason())
+
+    def allowed(self, state: Seen) -> Sequence[str]:
+        """The responses that may come next."""
+        found: dict[str, None] = {}
+        for _, group, call, _ in state.calls:
+            for world in state.listed(group):
+                for expected in expectations(world, call):
+                    found[f"{type(call.request).__name__} of {who(call)}: {show(expected)}"] = None
+        return tuple(found)
+
+    def show(self, state: Seen) -> Any:
+        """The states of the groups."""
+        return {
+            group: [show_group(world) for world in state.listed(group)[:3]]
+            for group, _ in state.groups
+        }
+
+    def describe(self) -> Mapping[str, Any]:
+        """The settings and the variant."""
+        settings = {
+            key: getattr(self.settings, field)
+            for key, field in SETTINGS.items()
+            if getattr(self.settings, field) != getattr(Settings(), field)
+        }
+        return {
+            "variant": self.settings.variant.name,
+            "settings": settings,
+        }
+
+    @classmethod
+    def schema(cls) -> Schemas:
+        """The keys of its events and header."""
+        text, number = {"type": "string"}, {"type": "integer"}
+        event = {
+            "event": {"enum": ["request", "response", "disconnect"]},
+            "sequence": SEQUENCE,
+            "connection": {
+                "type": ["integer", "string"],
+                "description": "The client's connection.",
+            },
+            "correlation": {**number, "description": "What a response repeats of its request."},
+            "group": {**text, "description": "The group of a request, or of what it answers."},
+            "client": {"type": ["string", "null"], "description": "The client id."},
+            "broker": {**text, "description": "The broker that handles the connection."},
+            "api": {**text, "description": "The API, such as JoinGroup."},
+            "version": {**number, "description": "The version of the API."},
+            "fields": {
+                "type": ["object", "null"],
+                "description": "The message, with the names of Kafka's schemas; bytes as base64.",
+            },
+        }
+        header = {
+            "group": {**text, "description": "The only group that is checked."},
+            "variant": {"enum": [JAVA.name, SCALA.name]},
+            "settings": {
+                "type": "object",
+                "properties": dict.fromkeys(SETTINGS, number),
+                "description": "The broker's settings.",
+            },
+            "observed": OBSERVED,
+        }
+        return Schemas(cls.name, event, header)
+
+    def undecided(self, state: Seen) -> str:
+        """Why a trace that is accepted so far is undecided."""
+        lost = [group for group, worlds in state.groups if worlds is Lost.TOO_MANY]
+        if not lost:
+            return ""
+        return f"group {lost[0]} may be in more than {MOST_WORLDS:,} states"

@@ -1,0 +1,140 @@
+"""JSON Schema of the lines of a recorded trace: one for each mapping, with a version.
+
+The states of a model are described from its state classes, as in `traces.schema`, but any part of
+one may be missing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kspec.checkers.models.find import find_model
+from kspec.checkers.registered import load, registered
+from kspec.field.recorded.find import MAPPINGS, VERSION
+from kspec.field.recorded.mapping import Schemas
+from kspec.spec.core import Model
+from kspec.traces.schema import Definitions, Schema, state_schema
+
+COMMON: dict[str, Schema] = {
+    "time_ms": {"type": "number", "description": "The clock of the node."},
+    "node": {
+        "type": ["string", "integer"],
+        "description": "Who recorded it. The order of events is known within a node only.",
+    },
+    "sends": {
+        "type": ["string", "integer", "array"],
+        "description": "The ids of messages that it sends.",
+    },
+    "receives": {
+        "type": ["string", "integer", "array"],
+        "description": "The ids of messages that it receives.",
+    },
+    "source": {
+        "type": "object",
+        "description": "Where an adapter found it.",
+        "properties": {"file": {"type": "string"}, "line": {"type": "integer"}},
+    },
+}
+"""The keys that every event may have."""
+
+HEADER: dict[str, Schema] = {
+    "kspec_trace": {"const": VERSION, "description": "The version of recorded traces."},
+    "mapping": {"type": "string", "description": "A model, or a mapping such as replica."},
+    "complete": {
+        "type": "boolean",
+        "description": "Whether the trace is whole: then it must end where a behaviour may end.",
+    },
+    "order": {
+        "enum": ["node", "total"],
+        "description": "total: the lines are in order although several nodes wrote them.",
+    },
+    "nodes": {
+        "type": "array",
+        "items": {"type": ["string", "integer"]},
+        "description": "All nodes, where some have no event among the first thousand.",
+    },
+    "clock_skew_ms": {
+        "type": "number",
+        "description": "By how much the clocks of nodes differ at most.",
+    },
+}
+"""The keys that every header may have."""
+
+
+def event_schema(name: str) -> Schema:
+    """The schema of the lines of a trace: of its header, or of an event."""
+    if name in registered(MAPPINGS):
+        known: Schemas = load(MAPPINGS, name).schema()
+    else:
+        known = model_schemas(find_model(name))
+    event = {
+        "type": "object",
+        "properties": {**COMMON, **known.event},
+        "not": {"required": ["kspec_trace"]},
+    }
+    first = {
+        "type": "object",
+        "properties": {**HEADER, **known.header},
+        "required": ["kspec_trace", "mapping"],
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:kspec:recorded-trace:{name}:{VERSION}",
+        "title": f"A line of a recorded trace of {known.title}: its header, or an event",
+        "anyOf": [{"$ref": "#/$defs/Header"}, {"$ref": "#/$defs/Event"}],
+        "$defs": {"Header": first, "Event": event, **known.definitions},
+    }
+
+
+def model_header(model: Model[Any]) -> dict[str, Schema]:
+    """The keys of the header of a model's trace."""
+    bounds = {
+        b.name: {"type": "integer", "description": b.doc, "default": b.default}
+        for b in model.bound_ranges()
+    }
+    return {
+        "variant": {"enum": [v.name for v in model.variants], "default": model.variant().name},
+        "bounds": {"type": "object", "properties": bounds, "additionalProperties": False},
+        "initial": {"type": "object", "description": "Any part of the initial state."},
+        "hidden": {
+            "description": "Rules that the trace does not show, or all.",
+            "anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}],
+        },
+        "most_hidden": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "How many hidden steps may happen between two events.",
+        },
+    }
+
+
+def model_schemas(model: Model[Any]) -> Schemas:
+    """The schemas of a model's keys."""
+    definitions = Definitions(plain=True)
+    state = state_schema(model, definitions)
+    rules = dict.fromkeys(rule.name for variant in model.variants for rule in variant.rules)
+    keys: dict[str, Schema] = {
+        "rule": {"enum": list(rules), "description": "The rule that was taken, if it is known."},
+        "choices": {
+            "type": "object",
+            "description": "What it chose, by parameter, as far as it is known.",
+        },
+        "state": {**partial(state), "description": "Any part of the state after the step."},
+    }
+    defined = {name: partial(found) for name, found in definitions.found.items()}
+    return Schemas(model.name, keys, model_header(model), defined)
+
+
+def partial(schema: Any) -> Any:
+    """A schema of which records may lack fields, and lists may be given by index."""
+    if isinstance(schema, list):
+        return [partial(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner = {key: partial(value) for key, value in schema.items() if key != "required"}
+    if schema.get("type") != "array":
+        return inner
+    item = inner.get("items") or {}
+    by_index = {"type": "object", "patternProperties": {"^[0-9]+$": item}}
+    described = {k: inner.pop(k) for k in ("description", "title") if k in inner}
+    return {**described, "anyOf": [inner, by_index]}

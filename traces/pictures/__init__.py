@@ -1,1 +1,0 @@
-"""How the states of each of kspec's models are drawn."""
