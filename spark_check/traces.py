@@ -142,7 +142,7 @@ def write_on_spark(
             found.write.parquet(f"{folder}/{kind}.parquet")
         if itf:
             context.setJobDescription(f"{app}: ITF")
-            table(Shipped.itf, pieces, "value string").write.text(f"{folder}/itf")
+            table(Shipped.itf, len(pieces), "value string").write.text(f"{folder}/itf")
         if "://" in folder:
             text = spark.createDataFrame([(as_text(about),)], "value string")
             text.coalesce(1).write.text(f"{folder}/about.json")

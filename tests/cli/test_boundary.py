@@ -301,7 +301,7 @@ def in_a_terminal(columns: int, *arguments: str) -> str:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
     running = subprocess.Popen(
-        [sys.executable, "-m", "checkers", *arguments],
+        [sys.executable, "-m", "kspec", *arguments],
         stdout=theirs,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,

@@ -320,7 +320,7 @@ def test_a_full_disk_is_reported_in_one_line(shell: Shell) -> None:
 
 @pytest.mark.slow
 def test_sigterm_ends_a_run_with_what_was_found() -> None:
-    command = [sys.executable, "-m", "checkers", "check", "counter", "--set", "top=1000000"]
+    command = [sys.executable, "-m", "kspec", "check", "counter", "--set", "top=1000000"]
     with subprocess.Popen([*command, "--json"], stdout=subprocess.PIPE, text=True) as running:
         wait_until_it_has_worked(running.pid, seconds=4)
         running.terminate()

@@ -165,7 +165,7 @@ def test_pyarrow_is_imported_only_for_checkpoints() -> None:
 def start(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """A run in a separate process, which is killed at the end of the block."""
     with subprocess.Popen(
-        [sys.executable, "-m", "checkers", "check", *arguments],
+        [sys.executable, "-m", "kspec", "check", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -23,7 +23,7 @@ from tests.cli.conftest import Kspec
 @contextmanager
 def exploring(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """`kspec explore` in a process of its own."""
-    command = [sys.executable, "-m", "checkers", "explore", *arguments]
+    command = [sys.executable, "-m", "kspec", "explore", *arguments]
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -65,7 +65,7 @@ def test_the_rest_of_a_line_that_is_too_long_is_skipped(
 
 @pytest.mark.slow
 def test_an_answer_comes_before_the_next_request() -> None:
-    line = [sys.executable, "-m", "checkers", "oracle", "placement"]
+    line = [sys.executable, "-m", "kspec", "oracle", "placement"]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asked:
         assert asked.stdin
         assert asked.stdout

@@ -83,7 +83,10 @@ def test_a_missing_file_extension_is_suggested(kspec: Kspec) -> None:
 def test_modules_in_the_current_folder_shadow_nothing(tmp_path: Path) -> None:
     for name in ("impl", "secrets", "spec"):
         (tmp_path / f"{name}.py").write_text("raise RuntimeError('shadowed')")
-    script = "from kspec.checkers.cli.main import main; main(['check', 'replication', '--set', 'brokers=2'])"
+    script = (
+        "from kspec.checkers.cli.main import main; "
+        "main(['check', 'replication', '--set', 'brokers=2'])"
+    )
     ran = subprocess.run(
         [sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True
     )
@@ -93,7 +96,7 @@ def test_modules_in_the_current_folder_shadow_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_c_ends_a_mutation_and_its_workers_with_what_was_found(tmp_path: Path) -> None:
     running = subprocess.Popen(
-        [sys.executable, "-P", "-m", "checkers", "mutate", "replication", "--workers", "2"],
+        [sys.executable, "-P", "-m", "kspec", "mutate", "replication", "--workers", "2"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

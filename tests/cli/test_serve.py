@@ -21,7 +21,7 @@ from tests.cli.conftest import Kspec
 @contextmanager
 def serving(*arguments: str) -> Iterator[subprocess.Popen[str]]:
     """`kspec serve` in a process of its own, on any free port."""
-    command = [sys.executable, "-m", "checkers", "serve", "--port", "0", *arguments]
+    command = [sys.executable, "-m", "kspec", "serve", "--port", "0", *arguments]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
