@@ -20,7 +20,7 @@ from kspec.traces.itf import BadTrace
 from kspec.traces.source import name_of, read_text
 
 if TYPE_CHECKING:
-    from kspec.checkers.models.stories import Script
+    from kspec.checkers.models.script import Script
     from kspec.traces.itf import Document
     from kspec.traces.story import Story
     from kspec.traces.trace import Trace

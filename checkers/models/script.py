@@ -34,6 +34,8 @@ class Script:
     """The property that it is about: it fails at the end, or holds in every state."""
     steps: str
     """A line for each step: the rule, and its choices as `name=value`."""
+    is_healthy: bool = False
+    """Whether nothing goes wrong in it, or nothing is lost although something does."""
 
     def lines(self) -> list[str]:
         """The steps."""

@@ -19,7 +19,7 @@ from kspec.checkers.explore.protocol import Explorer
 from kspec.checkers.explore.server import ExplorerServer
 from kspec.checkers.explore.session import Session
 from kspec.checkers.models.find import find_model
-from kspec.checkers.models.healthy import HEALTHY
+from kspec.checkers.models.stories import STORIES
 from kspec.traces.page import page
 
 IMAGES = Path(__file__).parents[1] / "images"
@@ -83,7 +83,9 @@ def explorer(browser: Browser) -> None:
 def healthy(browser: Browser) -> None:
     """The last scene of each healthy story."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, script in HEALTHY.items():
+        for name, script in STORIES.items():
+            if not script.is_healthy:
+                continue
             file = Path(folder) / f"{name}.html"
             file.write_text(page(told(script.played(), script)), encoding="utf-8")
             tab = opened(browser, file.as_uri(), 1180, 940)

@@ -8,14 +8,15 @@ from typing import Any
 import attrs
 import pytest
 
-from kspec.checkers.models.healthy import HEALTHY
-from kspec.checkers.models.stories import STORIES, Script
+from kspec.checkers.models.script import Script
+from kspec.checkers.models.stories import STORIES
 from kspec.spec.core import Always, SpecError
 from kspec.spec.group.state import World
 from kspec.spec.messages import GroupState
 from kspec.spec.partition import Cluster
 
 LOST = [name for name in STORIES if name.startswith("lost-")]
+HEALTHY = {name: story for name, story in STORIES.items() if story.is_healthy}
 KEPT = [name for name in STORIES if name.startswith("kept-")]
 
 
