@@ -1,8 +1,9 @@
-"""The mutation baseline of `idempotence`: its consistency invariants and equivalent mutants."""
+"""The mutation baseline of `idempotence`: its consistency invariants."""
 
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 from kspec.spec.core import Baseline, Claims, always, reachable, reachable_within
 from kspec.spec.idempotence.state import NO_OFFSET, Answer, Batch, Exchange, Phase
@@ -186,35 +187,6 @@ def TimeoutIsResolved(s: Exchange) -> bool:
     )
 
 
-# -- equivalent mutants ---------------------------------------------------------------------------
-
-EQUIVALENT = {
-    "producer_sends without the guard 'batch is retried or every sequence is resolved'": (
-        "The broker refuses the new batch if its predecessor is missing, and then the epoch is "
-        "bumped as well: the guard only saves the request."
-    ),
-    "producer_ignores_error without the guard 'response reports an error'": (
-        "The response is then lost, as if with its connection."
-    ),
-    "producer_expires_batch without the guard 'no epoch bump is due'": (
-        "A batch that times out before the bump gets no new number. The guard states the order of "
-        "`Sender.runOnce`, and a batch may time out just before the bump becomes due."
-    ),
-    "producer_learns_leader without the guard 'producer knows an earlier leader'": (
-        "The producer learns what it already knows."
-    ),
-    "leader_appends forgets late": "A late request that arrives again is a duplicate.",
-    "connection_is_lost without the guard 'a request is in flight'": (
-        "Nothing is lost with an idle connection."
-    ),
-    "controller_elects_leader forgets late": (
-        "The next leader checks the number of a late request like that of any retry."
-    ),
-    "brokers_forget_producer without the guard 'brokers remember a batch'": (
-        "There is nothing to forget."
-    ),
-}
-
 BASELINE = Baseline(
     invariants=(
         RequestsMatchBatches,
@@ -233,12 +205,5 @@ BASELINE = Baseline(
         ErrorIsIgnored,
         TimeoutIsResolved,
     ),
-    bounds=(
-        {"records": 2, "timeouts": 0},
-        {"in_flight": 1, "timeouts": 0, "expirations": 1},
-        {"records": 2, "timeouts": 0, "expirations": 1},
-        {},
-        {"timeouts": 2},
-    ),
-    equivalent={"kafka-4.5": EQUIVALENT},
+    mutants=Path(__file__).with_name("mutants.toml"),
 )

@@ -1,6 +1,8 @@
-"""The mutation baseline of `log-recovery`: consistency invariants and equivalent mutants."""
+"""The mutation baseline of `log-recovery`: its consistency invariants."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from kspec.spec.core import Baseline, Claims, always, reachable
 from kspec.spec.log_recovery.state import StoredLog, batches, flushed_end, unflushed
@@ -116,30 +118,6 @@ def RecoveryPointBehindFlush(s: StoredLog) -> bool:
     return s.memory is not None and s.memory.recovery_point < s.durable
 
 
-# -- equivalent mutants -----------------------------------------------------------------------
-
-EQUIVALENT = {
-    "broker_writes_recovery_point without the guard 'recovery point has changed'": (
-        "The file stays as it is."
-    ),
-    "broker_writes_recovery_point forgets recovery_file": (
-        "A shutdown and a start write the same recovery point, and lead to the same states."
-    ),
-    "machine_loses_power without the guard 'power loss takes a batch, or none is torn'": (
-        "If no batch is lost, none is torn."
-    ),
-    "broker_starts_after_shutdown without the guard 'broker is down'": (
-        "A running broker has removed the file of its last clean shutdown."
-    ),
-    "broker_starts_after_shutdown forgets memory": (
-        "The broker recovers the log next, finds every batch valid, and rebuilds the same indexes."
-    ),
-    "broker_recovers_log without the guard 'broker is down'": (
-        "A running broker that reads its files again finds the same state, and an older recovery "
-        "point only makes the next recovery read more."
-    ),
-}
-
 BASELINE = Baseline(
     invariants=(
         SegmentsAreWellFormed,
@@ -156,6 +134,5 @@ BASELINE = Baseline(
         PowerLossTakesSegment,
         RecoveryPointBehindFlush,
     ),
-    bounds=({"offsets": 2}, {}),
-    equivalent={"kafka-2.8": EQUIVALENT},
+    mutants=Path(__file__).with_name("mutants.toml"),
 )

@@ -1,6 +1,8 @@
-"""The mutation baseline of `offsets-topic`: consistency invariants and equivalent mutants."""
+"""The mutation baseline of `offsets-topic`: its consistency invariants."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from kspec.spec.core import Baseline, Claims, always, reachable, reachable_within
 from kspec.spec.messages import GroupState
@@ -69,63 +71,6 @@ def CoordinatorIsLoading(s: OffsetsTopic) -> bool:
     return not s.is_loaded
 
 
-# -- equivalent mutants ------------------------------------------------------------------------
-
-WRITERS = (
-    "leader_assigns",
-    "last_member_leaves",
-    "member_commits",
-    "standalone_commits",
-    "admin_deletes_offset",
-    "admin_deletes_group",
-    "admin_deletes_topic",
-    "coordinator_expires_offsets",
-)
-
-EQUIVALENT = {
-    **{
-        f"{name} makes end one more": "An unused offset is a gap, like those of compaction."
-        for name in WRITERS
-    },
-    "group_begins_rebalance without the guard 'no rebalance is in progress'": (
-        "A rebalance that begins again is the same rebalance."
-    ),
-    "leader_assigns forgets coordinator.group.state": (
-        "The record is written, so the next coordinator loads a Stable group; that members wait "
-        "until then concerns the group, not its records."
-    ),
-    "standalone_commits without the guard 'group has no members'": (
-        "No record names the consumer that committed. The model `delivery` shows the effect of a "
-        "standalone consumer's commits on a group."
-    ),
-    "admin_deletes_offset without the guard 'offset is committed'": (
-        "A tombstone for an offset that is not committed deletes nothing."
-    ),
-    "admin_deletes_topic without the guard 'topic exists'": (
-        "A deleted topic has no offsets to delete."
-    ),
-    "coordinator_expires_offsets without the guard 'an offset or the group has expired'": (
-        "Nothing is written then."
-    ),
-    "coordinator_fails without the guard 'a record was written'": (
-        "An empty log loads at once, to the same state."
-    ),
-    **{
-        f"coordinator_loads_record {what}": "Once loaded, the offset of a group's record is unused."
-        for what in (
-            "forgets coordinator.group.offset",
-            "makes coordinator.group.offset one more",
-            "makes coordinator.group.offset one less",
-        )
-    },
-    "coordinator_completes_load forgets coordinator": (
-        "A coordinator that never answers violates no property of its answers."
-    ),
-    "cleaner_compacts_log without the guard 'compaction removes a record'": (
-        "The log stays as it is."
-    ),
-}
-
 BASELINE = Baseline(
     invariants=(
         LogOffsetsAscend,
@@ -137,6 +82,5 @@ BASELINE = Baseline(
         TopicIsDeleted,
         CoordinatorIsLoading,
     ),
-    bounds=({"topics": 1, "writes": 2}, {"writes": 2}, {}),
-    equivalent={"kip-211": EQUIVALENT},
+    mutants=Path(__file__).with_name("mutants.toml"),
 )

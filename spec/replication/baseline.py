@@ -1,4 +1,4 @@
-"""The baseline of the model `replication`: how its states are built, and its equivalent mutants.
+"""The baseline of the model `replication`: how its states are built.
 
 The consistency invariants detect a rule that was broken by mistake. `kspec mutate` checks them
 with the properties, `kspec check` only by name (`--property QuorumMatchesLastRequest`).
@@ -7,6 +7,7 @@ with the properties, `kspec check` only by name (`--property QuorumMatchesLastRe
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from kspec.spec.core import Baseline, Claims, always, reachable, reachable_within
@@ -131,48 +132,6 @@ def IsrExpands(s: Cluster) -> bool:
     )
 
 
-EQUIVALENT = {
-    "controller_shrinks_isr without the guard 'broker leads or is in the ISR'": (
-        "The request only begins another epoch of the same leader and ISR, as elections do too."
-    ),
-    "controller_elects_leader without the guard 'broker is not the leader'": (
-        "Electing the leader again begins another epoch with it, as Kafka also does."
-    ),
-    "leader_shrinks_isr without the guard 'follower is in the ISR'": (
-        "Removing a broker that is not in the ISR changes nothing."
-    ),
-    "leader_shrinks_isr without the guard 'follower is another broker'": (
-        "A leader is never out of sync with itself, so the last guard blocks it."
-    ),
-    "leader_shrinks_isr without the guard 'follower is out of sync'": (
-        "Shrinking the ISR is always safe: the guard is for availability, not for durability."
-    ),
-    "leader_expands_isr without the guard 'follower is not in the ISR'": (
-        "Adding a broker that is in the ISR changes nothing."
-    ),
-    "leader_advances_hw without the guard 'leader presumes leadership'": (
-        "A broker with an ISR in its view is a member of it, so the guard on the members' epoch "
-        "blocks it."
-    ),
-    "leader_advances_hw without the guard 'leader holds a record at the high watermark'": (
-        "The leader is a member of its ISR, so the guard on the members' logs blocks it."
-    ),
-    "broker_becomes_follower_and_truncates without the guard 'request names a leader'": (
-        "No broker presumes leadership in the epoch of a request without a leader."
-    ),
-    "broker_becomes_follower_and_truncates without the guard 'leader is another broker'": (
-        "To a leader that is in the request's epoch, the request is not newer."
-    ),
-    "broker_becomes_follower_and_truncates without the guard 'leader presumes leadership'": (
-        "A broker in the epoch of a request that names it leader presumes leadership."
-    ),
-}
-"""Equivalent mutants of `kip-320`, each with the reason."""
-
-UNFENCED = (
-    'broker_becomes_follower_and_truncates without the guard "leader is in the request\'s epoch"'
-)
-
 BASELINE = Baseline(
     invariants=(
         QuorumMatchesLastRequest,
@@ -187,8 +146,6 @@ BASELINE = Baseline(
         LogIsFull,
         IsrExpands,
     ),
-    bounds=({"brokers": 2}, {}),
-    equivalent={"kip-320": EQUIVALENT},
-    bounds_for={"kip-320": {UNFENCED: {"log_size": 1, "max_epoch": 2}}},
     left_out=LIVENESS,
+    mutants=Path(__file__).with_name("mutants.toml"),
 )

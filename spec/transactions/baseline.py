@@ -1,6 +1,8 @@
-"""The mutation baseline of `transactions`: consistency invariants and equivalent mutants."""
+"""The mutation baseline of `transactions`: its consistency invariants."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from kspec.spec.core import Baseline, Claims, always, reachable, reachable_within
 from kspec.spec.transactions.log import NO_EPOCH, NO_ID, NO_OFFSET, Log, ProducerState
@@ -235,106 +237,30 @@ def TransactionIsPreparedWhileNextBegins(s: Application) -> bool:
     return own.phase is Phase.POLLED and waits and s.generation == 1
 
 
-INVARIANTS = (
-    TransactionIsWellFormed,
-    InstanceIsWellFormed,
-    EpochIsGiven,
-    OneInstanceOwnsInput,
-    ProducerStateMatchesLog,
-    EntriesAreSent,
-    EntriesAreCounted,
-    SentRecordsAreInLog,
-    CommitsAreOfThisApplication,
-    StableOffsetIsNoted,
-    EveryInputIsProcessed,
-    TransactionIsCommitted,
-    TransactionIsAborted,
-    SecondInstanceCommits,
-    MarkerIsRepeatedByNextCoordinator,
-    LateMarkerIsAppended,
-    AbortedInputIsProcessedAgain,
-    LateProduceJoinsItsTransaction,
-    LateOffsetJoinsItsTransaction,
-    TransactionFollowsAnother,
-    TransactionIsPreparedWhileNextBegins,
-)
-
-# -- equivalent mutants ---------------------------------------------------------------------------
-
-COMPARED_TWICE = "The coordinator compares the epoch too, and no partition has a later one."
-OWN_END = "With the current epoch, only its own end can be in progress, not yet sent."
-OLD_END = "Since 4.0 a late EndTxn has an earlier epoch, and is rejected."
-SKIPPED_EPOCH = "No producer has the epoch that is skipped. Kafka 4.0 skips one."
-
-EQUIVALENT = {
-    "consumer_fetches_stable_offset without the guard 'position is unknown'": (
-        "Once no transaction is pending, its own position is the committed offset."
-    ),
-    "consumer_fetches_stable_offset without the guard 'no transactional offset is pending'": (
-        "With one transactional id, initTransactions waits for the end of the transaction. With "
-        "several, the variant unstable-fetch fails."
-    ),
-    "reader_reads_committed without the guard 'the last stable offset is ahead'": (
-        "No record is read then."
-    ),
-    "reader_reads_committed makes reader.position one less": (
-        "The entry below the last stable offset is a marker, which is skipped again."
-    ),
-    **{
-        f"{rule} without the guard 'producer epoch is not older'": COMPARED_TWICE
-        for rule in (
-            "producer_produces_v2",
-            "producer_sends_offsets_v2",
-            "late_produce_arrives_v2",
-            "late_offset_commit_arrives_v2",
-        )
-    },
-    **{
-        f"{rule} without the guard 'no end of a transaction is in progress'": OWN_END
-        for rule in (
-            "producer_sends_offsets_v2",
-            "producer_commits_v2",
-            "late_offset_commit_arrives_v2",
-        )
-    },
-    "producer_aborts_v2 forgets instances.position": (
-        "The input that was aborted is the one at the committed offset."
-    ),
-    "coordinator_fences_producer without the guard 'producer is not initialized'": (
-        "The transaction is aborted, as after a timeout."
-    ),
-    "coordinator_times_out makes transactions.epoch one more": SKIPPED_EPOCH,
-    "coordinator_fences_producer makes transactions.epoch one more": SKIPPED_EPOCH,
-    "partition_appends_later_marker without the guard 'marker ends no later transaction'": (
-        "Only a late marker can."
-    ),
-    "partition_appends_later_marker without the guard 'marker has no older coordinator epoch'": (
-        "The coordinator's own epoch is the latest. A late marker may have an older one."
-    ),
-    **{
-        f"end_txn_is_repeated_v2 {what}": OLD_END
-        for what in (
-            "without the guard 'producer has no transaction'",
-            'without the guard "producer epoch is the coordinator\'s"',
-            "without the guard 'producer has ended a transaction'",
-            "forgets late.end",
-        )
-    },
-    "late_produce_arrives_v2 without the guard 'sequence number is the next'": (
-        "Each epoch has one transaction, with one result."
-    ),
-    "late_produce_arrives_v2 forgets late.produce": (
-        "If the same Produce arrives again, its sequence number or its epoch is rejected."
-    ),
-    "coordinator_initializes_producer forgets transactions.state": (
-        "Empty and the two Complete states accept the same requests."
-    ),
-}
-
-THIRD_TRANSACTION = {**ALONE, "transactions": 3, "late_produces": 0}
-
 BASELINE = Baseline(
-    invariants=INVARIANTS,
+    invariants=(
+        TransactionIsWellFormed,
+        InstanceIsWellFormed,
+        EpochIsGiven,
+        OneInstanceOwnsInput,
+        ProducerStateMatchesLog,
+        EntriesAreSent,
+        EntriesAreCounted,
+        SentRecordsAreInLog,
+        CommitsAreOfThisApplication,
+        StableOffsetIsNoted,
+        EveryInputIsProcessed,
+        TransactionIsCommitted,
+        TransactionIsAborted,
+        SecondInstanceCommits,
+        MarkerIsRepeatedByNextCoordinator,
+        LateMarkerIsAppended,
+        AbortedInputIsProcessedAgain,
+        LateProduceJoinsItsTransaction,
+        LateOffsetJoinsItsTransaction,
+        TransactionFollowsAnother,
+        TransactionIsPreparedWhileNextBegins,
+    ),
     bounds=(
         ALONE,
         LATE_COMMIT,
@@ -344,11 +270,5 @@ BASELINE = Baseline(
         ZOMBIE,
         FAILOVER,
     ),
-    equivalent={"kafka-4.2": EQUIVALENT},
-    bounds_for={
-        "kafka-4.2": {
-            "consumer_polls without the guard 'an input remains'": THIRD_TRANSACTION,
-            "producer_aborts_v2 makes instances.position one more": THIRD_TRANSACTION,
-        }
-    },
+    mutants=Path(__file__).with_name("mutants.toml"),
 )

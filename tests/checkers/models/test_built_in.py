@@ -24,6 +24,25 @@ def test_baselines_name_existing_variants_and_rules(name: str) -> None:
         model.system(bounds=bounds)
 
 
+def test_a_baseline_reads_its_file_once_its_mutants_are_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "mutants.toml"
+    baseline = Baseline(mutants=file)
+    file.write_text(
+        "bounds = [{top = 1}, {}]\n"
+        '[bounds_for.up]\n"count loses a guard" = {top = 2}\n'
+        '[equivalent.up]\n"Nothing changes." = ["count forgets value", "count forgets top"]\n'
+    )
+    assert baseline.bounds == [{"top": 1}, {}]
+    assert baseline.bounds_for == {"up": {"count loses a guard": {"top": 2}}}
+    reason = "Nothing changes."
+    assert baseline.equivalent == {
+        "up": {"count forgets value": reason, "count forgets top": reason}
+    }
+    assert attrs.evolve(baseline, bounds_for={}).bounds_for == {}
+    assert Baseline().bounds == [{}]
+    assert Baseline().equivalent == {}
+
+
 def test_a_built_in_model_has_its_picture_and_baseline() -> None:
     found = find_model("replication")
     assert found is find_model("replication")

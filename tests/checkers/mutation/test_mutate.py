@@ -13,10 +13,12 @@ from kspec.examples.counter import Counter
 from kspec.spec.core import Baseline
 from kspec.spec.group.state import Faults
 from kspec.spec.log import Record
-from kspec.spec.replication.baseline import UNFENCED
 from kspec.spec.replication.state import Cluster
 
 REPLICATION = find_model("replication")
+UNFENCED = (
+    'broker_becomes_follower_and_truncates without the guard "leader is in the request\'s epoch"'
+)
 
 
 def start() -> Cluster:
