@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Generator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 
@@ -16,8 +14,11 @@ from kspec.field.conform.worlds import World, exists
 from kspec.spec.coordinator import Group
 from kspec.spec.coordinator.admin import refuse_deletion, refuse_offset_deletion
 from kspec.spec.coordinator.membership import session_timeout_is_valid
-from kspec.spec.coordinator.requests import handle_unknown, handler_of, lacks_fields
+from kspec.spec.coordinator.requests import handler_of, validate_fields, validate_group
+from kspec.spec.coordinator.state import Handler
+from kspec.spec.core import decide as handled
 from kspec.spec.core import evolve
+from kspec.spec.core.checks import source_of
 from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
@@ -25,6 +26,7 @@ from kspec.spec.messages import (
     JoinGroup,
     OffsetCommit,
     OffsetFetch,
+    SyncGroup,
 )
 
 ACCEPTED = "all guards hold"
@@ -54,7 +56,9 @@ def decide(world: World, ask: Ask) -> Decision:
     request, group = ask.request, world.group
     if isinstance(request, RecordsRequest):
         evaluated = handle(world.partition, ask, request)[2]
-        return Decision(evaluated, source_of(records_handler(world.partition, ask, request)))
+        return Decision(
+            evaluated, source_of(records_handler(world.partition, ask, request).gi_code)
+        )
     unknown = group.state is GroupState.DEAD
     if isinstance(request, OffsetFetch):
         return Decision((), "OffsetMetadataManager.fetchOffsets")
@@ -65,10 +69,10 @@ def decide(world: World, ask: Ask) -> Decision:
         if not unknown:
             name = "group is empty" if deletes_group else "group is empty or of consumers"
             checks += ((name, refusal(group) is Error.NONE),)
-        return Decision(checks, source_of(refusal))
-    if lacks_fields(request):
+        return Decision(checks, source_of(refusal.__code__))
+    if isinstance(request, SyncGroup) and request.lacks_protocol:
         named: Checks = (("protocol type and name are given", False),)
-        return Decision(named, source_of(lacks_fields))
+        return Decision(named, source_of(validate_fields.__code__))
     if isinstance(request, OffsetCommit):
         seen = tuple(pair for pair in request.offsets if exists(pair[0]))
         if not seen:
@@ -87,36 +91,16 @@ def decide(world: World, ask: Ask) -> Decision:
             first = (("group exists", False),)
             creates = isinstance(request, OffsetCommit) and request.generation < 0
         if not creates:
-            return Decision(first, source_of(handle_unknown))
+            return Decision(first, source_of(validate_group.__code__))
         first = ()
     further, source = follow(handler_of(group, ask, request, ask.symbol))
     return Decision((*first, *further), source)
 
 
-def follow(handler: Generator[Any, None, Any]) -> tuple[Checks, str]:
+def follow(handler: Handler) -> tuple[Checks, str]:
     """The checks of a handler up to the first that fails, and the source of the last one."""
-    checks = []
-    source = source_of(handler)
-    try:
-        while True:
-            check, holds = next(handler)
-            checks.append((check, holds))
-            if not holds:
-                inner: Any = handler
-                while inner is not None:
-                    source = source_of(inner) or source
-                    inner = inner.gi_yieldfrom
-                return tuple(checks), source
-    except StopIteration:
-        return tuple(checks), source
-
-
-def source_of(function: Any) -> str:
-    """What a function's docstring names as its source in Kafka."""
-    code = getattr(function, "gi_code", None) or function.__code__
-    docstring = code.co_consts[0] if code.co_consts else None
-    found = re.search(r"Kafka: (.+?)[.,;]?(?:\.\s|\n\s*\n|$)", docstring or "", re.DOTALL)
-    return "" if found is None else " ".join(found[1].replace("`", "").split())
+    decision = handled(handler)
+    return tuple((check.guard, check.holds) for check in decision.checks), decision.source
 
 
 # -- coverage ---------------------------------------------------------------------------------

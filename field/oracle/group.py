@@ -18,7 +18,7 @@ from kspec.spec.coordinator.clock import Deadlines, deadlines_after
 from kspec.spec.coordinator.failover import load, unload
 from kspec.spec.coordinator.membership import replacement_stored
 from kspec.spec.coordinator.rebalance import assignments_stored
-from kspec.spec.coordinator.requests import error_response, lacks_fields
+from kspec.spec.coordinator.requests import error_response
 from kspec.spec.coordinator.sessions import Timer, armed, fire
 from kspec.spec.coordinator.state import DISCONNECTED
 from kspec.spec.core import SpecError
@@ -263,7 +263,7 @@ class GroupOracle(Oracle):
         Kafka: `GroupCoordinatorService` refuses an empty group id, except for offsets.
         """
         if not group_id and not isinstance(request, OffsetCommit):
-            lacks = lacks_fields(request)
+            lacks = isinstance(request, SyncGroup) and request.lacks_protocol
             error = Error.INCONSISTENT_GROUP_PROTOCOL if lacks else Error.INVALID_GROUP_ID
             return self.sending([(self.caller, error_response(request, error))])
         weight = 0 if isinstance(request, Heartbeat) else len(repr(request)) + len(group_id)

@@ -13,10 +13,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import TypeAlias
 
-from kspec.spec.coordinator.offsets import commit
-from kspec.spec.coordinator.rebalance import sync
-from kspec.spec.coordinator.requests import first_error, handle, lacks_fields
-from kspec.spec.coordinator.sessions import Timer, armed, heartbeat
+from kspec.spec.coordinator.requests import first_error, handle, handler_of
+from kspec.spec.coordinator.sessions import Timer, armed
 from kspec.spec.coordinator.state import Group
 from kspec.spec.core import evolve
 from kspec.spec.messages import (
@@ -82,18 +80,15 @@ def renewed_by(group: Group, request: Request | None) -> Timer | None:
     Kafka: `rescheduleClassicGroupMemberHeartbeat`, which `classicGroupHeartbeat` also calls before
     it answers REBALANCE_IN_PROGRESS, and `OffsetMetadataManager.validateOffsetCommit`.
     """
-    match request:
-        case Heartbeat():
-            valid = (None, Error.REBALANCE_IN_PROGRESS)
-            renews = first_error(heartbeat(group, request, None)) in valid
-        case OffsetCommit():
-            renews = first_error(commit(group, request, None)) is None
-        case SyncGroup() if group.settings.variant.sync_renews_session:
-            is_valid = not lacks_fields(request) and first_error(sync(group, request, None)) is None
-            renews = is_valid and group.state is GroupState.STABLE
-        case _:
+    if not isinstance(request, Heartbeat | OffsetCommit | SyncGroup):
+        return None
+    if isinstance(request, SyncGroup):
+        is_stable = group.state is GroupState.STABLE
+        if not (is_stable and group.settings.variant.sync_renews_session):
             return None
-    return Timer("session", request.member) if renews else None
+    error = first_error(handler_of(group, None, request, NO_MEMBER_ID))
+    rebalances = isinstance(request, Heartbeat) and error is Error.REBALANCE_IN_PROGRESS
+    return Timer("session", request.member) if error is None or rebalances else None
 
 
 def duration(timer: Timer, before: Group, after: Group, request: Request | None) -> int:

@@ -5,7 +5,7 @@ Kafka: `GroupMetadataManager.classicGroupJoin` and `classicGroupLeave`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection
 from functools import partial
 
 from kspec.spec.coordinator.rebalance import (
@@ -28,7 +28,7 @@ from kspec.spec.coordinator.state import (
     validate_alive,
     validate_member,
 )
-from kspec.spec.core import evolve
+from kspec.spec.core import Check, Checked, evolve
 from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
@@ -45,16 +45,18 @@ from kspec.spec.messages import (
 # -- JoinGroup: checks ------------------------------------------------------------------------
 
 
-def validate_join(group: Group, request: JoinGroup) -> Generator[tuple[str, bool], None, None]:
+def validate_join(group: Group, request: JoinGroup) -> Checked[None]:
     """The checks of every JoinGroup, in Kafka's order.
 
     Kafka: `GroupCoordinatorService.joinGroup` for the session timeout, then
     `classicGroupJoinToClassicGroup`.
     """
-    yield "session timeout is within limits", session_timeout_is_valid(group, request)
-    yield "group has room", has_room(group, request)
+    is_within = session_timeout_is_valid(group, request)
+    yield Check("session timeout is within limits", is_within, Error.INVALID_SESSION_TIMEOUT)
+    yield Check("group has room", has_room(group, request), Error.GROUP_MAX_SIZE_REACHED)
     yield from validate_alive(group)
-    yield "protocols are compatible", supports_protocols(group, request)
+    is_supported = supports_protocols(group, request)
+    yield Check("protocols are compatible", is_supported, Error.INCONSISTENT_GROUP_PROTOCOL)
 
 
 def session_timeout_is_valid(group: Group, request: JoinGroup) -> bool:
@@ -132,7 +134,8 @@ def join_pending_member(group: Group, request: JoinGroup, caller: Caller) -> Han
     Kafka: `classicGroupJoinExistingMember`, which throws IllegalStateException.
     """
     yield from validate_join(group, request)
-    yield "pending member is dynamic", request.instance is None
+    is_dynamic = request.instance is None
+    yield Check("pending member is dynamic", is_dynamic, Error.UNKNOWN_SERVER_ERROR)
     return (yield from join_new_member(group, request, caller, request.member))
 
 

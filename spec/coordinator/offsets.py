@@ -12,8 +12,10 @@ from kspec.spec.coordinator.state import (
     Handler,
     Outcome,
     validate_alive,
+    validate_generation,
     validate_member,
 )
+from kspec.spec.core import Check
 from kspec.spec.java import utf16
 from kspec.spec.messages import (
     NO_MEMBER_ID,
@@ -39,11 +41,12 @@ def commit(group: Group, request: OffsetCommit, caller: Caller) -> Handler:
     if not (without_generation and group.state is GroupState.EMPTY):
         if not without_generation or request.member != NO_MEMBER_ID or request.instance is not None:
             yield from validate_member(group, request.member, request.instance)
-            yield "generation is current", request.generation == group.generation
+            yield from validate_generation(group, request.generation)
         else:
-            yield "group is empty", group.state is GroupState.EMPTY
-        completing = group.state is GroupState.COMPLETING_REBALANCE
-        yield "group is not completing a rebalance", not completing
+            is_empty = group.state is GroupState.EMPTY
+            yield Check("group is empty", is_empty, Error.UNKNOWN_MEMBER_ID)
+        completed = group.state is not GroupState.COMPLETING_REBALANCE
+        yield Check("group is not completing a rebalance", completed, Error.REBALANCE_IN_PROGRESS)
     results = tuple((tp, validate_metadata(group, offset)) for tp, offset in request.offsets)
     valid = tuple(o for o in request.offsets if validate_metadata(group, o[1]) is Error.NONE)
     return Outcome(group, ((caller, OffsetCommitResponse(results)),), offsets=valid)

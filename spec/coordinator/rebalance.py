@@ -7,7 +7,7 @@ Kafka: `GroupMetadataManager`, from `prepareRebalance` to `completeClassicGroupJ
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Generator, Hashable
+from collections.abc import Hashable
 
 from kspec.spec.coordinator.state import (
     Caller,
@@ -16,9 +16,11 @@ from kspec.spec.coordinator.state import (
     Handler,
     Outcome,
     validate_alive,
+    validate_generation,
     validate_member,
+    validate_not_preparing,
 )
-from kspec.spec.core import appended, evolve
+from kspec.spec.core import Check, Checked, appended, evolve
 from kspec.spec.messages import (
     NO_ASSIGNMENT,
     NO_MEMBER_ID,
@@ -209,21 +211,19 @@ def remove_member(group: Group, member: GroupMember) -> Outcome:
 # -- SyncGroup --------------------------------------------------------------------------------
 
 
-def validate_sync(
-    group: Group, request: SyncGroup
-) -> Generator[tuple[str, bool], None, GroupMember]:
+def validate_sync(group: Group, request: SyncGroup) -> Checked[GroupMember]:
     """The checks of SyncGroup, in Kafka's order.
 
     Kafka: `validateSyncGroup` and `classicGroupSyncToClassicGroup`.
     """
     yield from validate_alive(group)
     member = yield from validate_member(group, request.member, request.instance)
-    yield "generation is current", request.generation == group.generation
+    yield from validate_generation(group, request.generation)
     same_type = is_consistent(group, request.protocol_type, group.protocol_type)
     same_protocol = is_consistent(group, request.protocol, group.protocol)
-    yield "protocol is the selected one", same_type and same_protocol
-    preparing = group.state is GroupState.PREPARING_REBALANCE
-    yield "group is not preparing a rebalance", not preparing
+    is_selected = same_type and same_protocol
+    yield Check("protocol is the selected one", is_selected, Error.INCONSISTENT_GROUP_PROTOCOL)
+    yield from validate_not_preparing(group)
     return member
 
 

@@ -20,8 +20,8 @@ from kspec.spec.coordinator.membership import (
 from kspec.spec.coordinator.offsets import commit
 from kspec.spec.coordinator.rebalance import maybe_complete_join, remove_member, sync
 from kspec.spec.coordinator.sessions import heartbeat
-from kspec.spec.coordinator.state import ERRORS, Caller, Group, Handler, Outcome
-from kspec.spec.core import evolve
+from kspec.spec.coordinator.state import Caller, Group, Handler, Outcome
+from kspec.spec.core import Check, Checked, decide, evolve
 from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
@@ -49,25 +49,19 @@ def handle(group: Group, caller: Caller, request: Request, new_id: str) -> Outco
     `rebalance.assignments_stored` or `membership.replacement_stored`.
     OffsetFetch changes nothing and is answered from the offsets topic, so it is not handled here.
     """
-    if lacks_fields(request):
-        return reject(group, caller, request, Error.INCONSISTENT_GROUP_PROTOCOL)
-    handler = handler_of(group, caller, request, new_id)
-    try:
-        while True:
-            check, holds = next(handler)
-            if not holds:
-                return reject(group, caller, request, ERRORS[check])
-    except StopIteration as end:
-        outcome: Outcome = end.value
-        return outcome
+    decision = decide(handler_of(group, caller, request, new_id))
+    outcome = decision.effect or reject(group, caller, request, decision.error)
+    return evolve(outcome, decision=decision)
 
 
-def lacks_fields(request: Request) -> bool:
-    """Whether a SyncGroup lacks fields that are mandatory in its version.
+def validate_fields(request: SyncGroup) -> Checked[None]:
+    """A SyncGroup has the fields that are mandatory in its version.
 
-    It is rejected before the coordinator sees it. Kafka: `KafkaApis.handleSyncGroupRequest`.
+    One that lacks some is rejected before the coordinator sees it.
+    Kafka: `KafkaApis.handleSyncGroupRequest`.
     """
-    return isinstance(request, SyncGroup) and request.lacks_protocol
+    if request.lacks_protocol:
+        yield Check("protocol type and name are given", False, Error.INCONSISTENT_GROUP_PROTOCOL)
 
 
 def handle_unknown(caller: Caller, request: Request, new_id: str, settings: Settings) -> Outcome:
@@ -80,23 +74,46 @@ def handle_unknown(caller: Caller, request: Request, new_id: str, settings: Sett
     Kafka: `getOrMaybeCreateClassicGroup`; `OffsetMetadataManager.validateOffsetCommit`.
     """
     created = Group(settings=settings)
+    if creates_group(created, request):
+        outcome = handle(created, caller, request, new_id)
+        stores = isinstance(request, JoinGroup) and settings.variant.stores_new_group
+        return evolve(outcome, record=created.stored()) if stores else outcome
     unknown = evolve(created, state=GroupState.DEAD)
+    decision = decide(validate_group(created, request))
+    if isinstance(request, LeaveGroup):  # each member has its own result
+        outcome = evolve(handle(created, caller, request, new_id), group=unknown)
+    else:
+        outcome = reject(unknown, caller, request, decision.error)
+    return evolve(outcome, decision=decision)
+
+
+def creates_group(created: Group, request: Request) -> bool:
+    """Whether a request creates the group that it names."""
     match request:
-        case JoinGroup() if not session_timeout_is_valid(created, request):
-            return reject(unknown, caller, request, Error.INVALID_SESSION_TIMEOUT)
-        case JoinGroup() if request.member == NO_MEMBER_ID:
-            record = created.stored() if settings.variant.stores_new_group else None
-            return evolve(handle(created, caller, request, new_id), record=record)
         case JoinGroup():
-            return reject(unknown, caller, request, Error.UNKNOWN_MEMBER_ID)
-        case OffsetCommit() if request.generation < 0:
-            return handle(created, caller, request, new_id)
-        case OffsetCommit() if request.version >= 9 and settings.variant.commit_misses_group:
-            return reject(unknown, caller, request, Error.GROUP_ID_NOT_FOUND)
+            is_first = request.member == NO_MEMBER_ID
+            return is_first and session_timeout_is_valid(created, request)
         case OffsetCommit():
-            return reject(unknown, caller, request, Error.ILLEGAL_GENERATION)
+            return request.generation < 0
         case _:
-            return evolve(handle(created, caller, request, new_id), group=unknown)
+            return False
+
+
+def validate_group(created: Group, request: Request) -> Checked[None]:
+    """The checks of a request to an unknown group that does not create it; one of them fails.
+
+    Kafka: `getOrMaybeCreateClassicGroup`; `OffsetMetadataManager.validateOffsetCommit`.
+    """
+    if isinstance(request, SyncGroup):
+        yield from validate_fields(request)
+    if isinstance(request, JoinGroup):
+        is_within = session_timeout_is_valid(created, request)
+        yield Check("session timeout is within limits", is_within, Error.INVALID_SESSION_TIMEOUT)
+    error = Error.UNKNOWN_MEMBER_ID
+    if isinstance(request, OffsetCommit):
+        misses = request.version >= 9 and created.settings.variant.commit_misses_group
+        error = Error.GROUP_ID_NOT_FOUND if misses else Error.ILLEGAL_GENERATION
+    yield Check("group exists", False, error)
 
 
 def handler_of(group: Group, caller: Caller, request: Request, new_id: str) -> Handler:
@@ -105,7 +122,7 @@ def handler_of(group: Group, caller: Caller, request: Request, new_id: str) -> H
         case JoinGroup():
             return join_handler(group, caller, request, new_id)
         case SyncGroup():
-            return sync(group, request, caller)
+            return sync_with_fields(group, request, caller)
         case Heartbeat():
             return heartbeat(group, request, caller)
         case LeaveGroup():
@@ -114,6 +131,12 @@ def handler_of(group: Group, caller: Caller, request: Request, new_id: str) -> H
             return commit(group, request, caller)
         case _:
             raise TypeError(f"the group does not handle {request!r}")
+
+
+def sync_with_fields(group: Group, request: SyncGroup, caller: Caller) -> Handler:
+    """A SyncGroup reaches the coordinator if it has its mandatory fields."""
+    yield from validate_fields(request)
+    return (yield from sync(group, request, caller))
 
 
 def join_handler(group: Group, caller: Caller, request: JoinGroup, new_id: str) -> Handler:
@@ -134,13 +157,8 @@ def join_handler(group: Group, caller: Caller, request: JoinGroup, new_id: str) 
 
 def first_error(handler: Handler) -> Error | None:
     """The error of the first check that fails, or None if the request is accepted."""
-    try:
-        while True:
-            check, holds = next(handler)
-            if not holds:
-                return ERRORS[check]
-    except StopIteration:
-        return None
+    error: Error | None = decide(handler).error
+    return error
 
 
 def reject(group: Group, caller: Caller, request: Request, error: Error) -> Outcome:
@@ -170,9 +188,9 @@ def refuse(request: Request, error: Error, settings: Settings) -> Response:
     """
     variant, is_loading = settings.variant, error is Error.COORDINATOR_LOAD_IN_PROGRESS
     is_checked = error is not Error.COORDINATOR_NOT_AVAILABLE and not variant.checks_ownership_first
-    if lacks_fields(request):
-        return error_response(request, Error.INCONSISTENT_GROUP_PROTOCOL)
     match request:
+        case SyncGroup() if request.lacks_protocol:
+            return SyncGroupResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
         case JoinGroup() if is_checked:
             if not session_timeout_is_valid(Group(settings=settings), request):
                 return error_response(request, Error.INVALID_SESSION_TIMEOUT)

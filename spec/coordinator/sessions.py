@@ -24,7 +24,9 @@ from kspec.spec.coordinator.state import (
     Handler,
     Outcome,
     validate_alive,
+    validate_generation,
     validate_member,
+    validate_not_preparing,
 )
 from kspec.spec.core import evolve
 from kspec.spec.messages import NO_MEMBER_ID, GroupState, Heartbeat, HeartbeatResponse
@@ -41,9 +43,8 @@ def heartbeat(group: Group, request: Heartbeat, caller: Caller) -> Handler:
     """
     yield from validate_alive(group)
     yield from validate_member(group, request.member, request.instance)
-    yield "generation is current", request.generation == group.generation
-    preparing = group.state is GroupState.PREPARING_REBALANCE
-    yield "group is not preparing a rebalance", not preparing
+    yield from validate_generation(group, request.generation)
+    yield from validate_not_preparing(group)
     return Outcome(group, ((caller, HeartbeatResponse()),))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, TypeAlias
 
 import attrs
 
-from kspec.spec.core import evolve
+from kspec.spec.core import Check, Checked, Decision, evolve
 from kspec.spec.messages import (
     NO_ASSIGNMENT,
     Error,
@@ -230,6 +230,8 @@ class Outcome:
     """The committed offsets that are written to the offsets topic."""
     replacement: Replacement | None = None
     """The replacement of a static member whose response waits for that write."""
+    decision: Decision[Any] | None = attrs.field(default=None, eq=False, repr=False)
+    """The checks of the request that were evaluated, if `requests` has handled one."""
 
     def then(self, step: Callable[[Group], Outcome]) -> Outcome:
         """The result when another step follows at once."""
@@ -245,47 +247,37 @@ class Outcome:
 
 # -- checks -----------------------------------------------------------------------------------
 
-Handler: TypeAlias = Generator[tuple[str, bool], None, Outcome]
-"""A handler of a request: it yields its checks by name, in Kafka's order, and returns its effect.
-
-The model's rules yield the checks as their guards. `requests.handle` answers the first check that
-fails with the error that `ERRORS` names.
-"""
-
-ERRORS: Mapping[str, Error] = {
-    "session timeout is within limits": Error.INVALID_SESSION_TIMEOUT,
-    "group has room": Error.GROUP_MAX_SIZE_REACHED,
-    "group is not dead": Error.COORDINATOR_NOT_AVAILABLE,
-    "protocols are compatible": Error.INCONSISTENT_GROUP_PROTOCOL,
-    "pending member is dynamic": Error.UNKNOWN_SERVER_ERROR,
-    "instance id is known": Error.UNKNOWN_MEMBER_ID,
-    "member is not fenced": Error.FENCED_INSTANCE_ID,
-    "member is known": Error.UNKNOWN_MEMBER_ID,
-    "generation is current": Error.ILLEGAL_GENERATION,
-    "protocol is the selected one": Error.INCONSISTENT_GROUP_PROTOCOL,
-    "group is not preparing a rebalance": Error.REBALANCE_IN_PROGRESS,
-    "group is not completing a rebalance": Error.REBALANCE_IN_PROGRESS,
-    "group is empty": Error.UNKNOWN_MEMBER_ID,
-}
-"""The error that answers each check that fails."""
+Handler: TypeAlias = Checked[Outcome]
+"""A handler of a request. The model's rules take its checks as their guards."""
 
 
-def validate_alive(group: Group) -> Generator[tuple[str, bool], None, None]:
+def validate_alive(group: Group) -> Checked[None]:
     """The group was neither deleted nor moved to another coordinator."""
-    yield "group is not dead", group.state is not GroupState.DEAD
+    is_alive = group.state is not GroupState.DEAD
+    yield Check("group is not dead", is_alive, Error.COORDINATOR_NOT_AVAILABLE)
 
 
-def validate_member(
-    group: Group, member_id: str, instance: str | None
-) -> Generator[tuple[str, bool], None, GroupMember]:
+def validate_member(group: Group, member_id: str, instance: str | None) -> Checked[GroupMember]:
     """The id belongs to a member, and to the current one of its instance id.
 
     A pending member is not a member yet. Kafka: `ClassicGroup.validateMember`.
     """
     if instance is not None:
         static = group.static_member(instance)
-        yield "instance id is known", static is not None
-        yield "member is not fenced", static is None or static.id == member_id
+        yield Check("instance id is known", static is not None, Error.UNKNOWN_MEMBER_ID)
+        is_current = static is None or static.id == member_id
+        yield Check("member is not fenced", is_current, Error.FENCED_INSTANCE_ID)
     member = group.member(member_id)
-    yield "member is known", member is not None
+    yield Check("member is known", member is not None, Error.UNKNOWN_MEMBER_ID)
     return member or GroupMember(member_id, instance)
+
+
+def validate_generation(group: Group, generation: int) -> Checked[None]:
+    """The request names the current generation."""
+    yield Check("generation is current", generation == group.generation, Error.ILLEGAL_GENERATION)
+
+
+def validate_not_preparing(group: Group) -> Checked[None]:
+    """No rebalance waits for members to join again."""
+    preparing = group.state is GroupState.PREPARING_REBALANCE
+    yield Check("group is not preparing a rebalance", not preparing, Error.REBALANCE_IN_PROGRESS)

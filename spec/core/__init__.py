@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from kspec.spec.core.baseline import Baseline
 from kspec.spec.core.bounds import Bound, NoBounds, bound, constant, tally
+from kspec.spec.core.checks import Check, Checked, Decision, decide
 from kspec.spec.core.errors import SpecError, look_up
 from kspec.spec.core.liveness import (
     EventuallyAlways,
@@ -72,8 +73,11 @@ __all__ = [
     "Blocked",
     "Bound",
     "Budget",
+    "Check",
+    "Checked",
     "Choice",
     "Claims",
+    "Decision",
     "EventuallyAlways",
     "Guarded",
     "InfinitelyOften",
@@ -98,6 +102,7 @@ __all__ = [
     "bound",
     "budget",
     "constant",
+    "decide",
     "differing",
     "eventually_always",
     "evolve",

@@ -10,6 +10,7 @@ from typing import Any, Concatenate, Generic, TypeAlias, TypeVar
 
 import attrs
 
+from kspec.spec.core.checks import Check
 from kspec.spec.core.errors import SpecError
 from kspec.spec.core.sets import domain, ordered
 from kspec.spec.core.text import first_paragraph, guards_in_text
@@ -17,10 +18,10 @@ from kspec.spec.core.text import first_paragraph, guards_in_text
 S = TypeVar("S", bound=Hashable)
 T = TypeVar("T")
 
-Step: TypeAlias = Generator[tuple[str, bool], None, S]
+Step: TypeAlias = Generator[tuple[str, bool] | Check, None, S]
 """The body of a rule with guards: it yields the guards, and returns the next state."""
 
-Guarded: TypeAlias = Generator[tuple[str, bool], None, T]
+Guarded: TypeAlias = Generator[tuple[str, bool] | Check, None, T]
 """A part of a rule that other rules share: it yields guards, and returns a value."""
 
 Choice: TypeAlias = tuple[Any, ...]
@@ -145,7 +146,7 @@ class Rule(Generic[S]):
                 while True:
                     asked = next(step)
                     try:
-                        guard, holds = asked
+                        guard, holds = asked[:2] if type(asked) is Check else asked
                     except (TypeError, ValueError):
                         raise without_a_name(f"rule {self.name}", asked) from None
                     if holds is True:
@@ -170,7 +171,7 @@ class Rule(Generic[S]):
         asked = []
         step = self.body(s, *choice)
         if type(step) is GeneratorType:
-            for guard, holds in step:
+            for guard, holds, *_ in step:
                 asked.append((guard, holds))
                 if not holds:
                     break

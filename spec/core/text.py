@@ -8,6 +8,8 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from kspec.spec.core.checks import Check
+
 Named: TypeAlias = tuple[str, bool]
 """The name of a guard, and whether it is marked: as a limit, or as a lemma's condition."""
 
@@ -25,15 +27,21 @@ def guards_in_text(body: Callable[..., Any]) -> list[Named]:
     that occurs in several places is listed once, at the first. A name that is an f-string is
     listed as a template: `lock {lock} is free`.
     """
-    return list(dict.fromkeys(guards_of(body, {}, ())))
+    return list(dict.fromkeys(name for name, _ in guards_of(body, {}, ())))
+
+
+def errors_in_text(*handlers: Callable[..., Any]) -> dict[str, str]:
+    """The error that answers each check of some handlers, as far as their text says it."""
+    guards = (guard for handler in handlers for guard in guards_of(handler, {}, ()))
+    return {name: error for (name, _), error in guards if error is not None}
 
 
 def guards_of(
     body: Callable[..., Any],
     arguments: Mapping[str, Named],
     callers: tuple[Callable[..., Any], ...],
-) -> Iterator[Named]:
-    """The guards of a function, given the names that its callers pass to it."""
+) -> Iterator[tuple[Named, Any]]:
+    """The guards of a function with their errors, given the names that its callers pass to it."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(body)))
         variables = inspect.getclosurevars(body)
@@ -50,14 +58,26 @@ def guards_of(
             if called not in (body, *callers):
                 passed = names_passed(call, called, arguments, scope)
                 yield from guards_of(called, passed, (*callers, body))
-        elif isinstance(node.value, ast.Tuple):
-            name = name_of(node.value.elts[0], arguments, scope)
+        else:
+            expression, error = parts_of(node.value, scope)
+            name = name_of(expression, arguments, scope)
             if name is not None:
-                yield name
+                yield name, resolved(error, scope)
+
+
+def parts_of(
+    yielded: ast.expr | None, scope: Mapping[str, Any]
+) -> tuple[ast.expr | None, ast.expr | None]:
+    """The name and the error in `name, condition` or `Check(name, condition, error)`."""
+    if isinstance(yielded, ast.Tuple):
+        return yielded.elts[0], None
+    if isinstance(yielded, ast.Call) and resolved(yielded.func, scope) is Check:
+        return yielded.args[0], yielded.args[2]
+    return None, None
 
 
 def name_of(
-    expression: ast.expr, arguments: Mapping[str, Named], scope: Mapping[str, Any]
+    expression: ast.expr | None, arguments: Mapping[str, Named], scope: Mapping[str, Any]
 ) -> Named | None:
     """The name that an expression gives to a guard, as far as the text says it."""
     if isinstance(expression, ast.Call) and expression.args:  # limit("…"), provided("…")
@@ -80,7 +100,7 @@ def template(part: ast.expr) -> str:
     return str(part.value) if isinstance(part, ast.Constant) else ""
 
 
-def resolved(expression: ast.expr, scope: Mapping[str, Any]) -> Any:
+def resolved(expression: ast.expr | None, scope: Mapping[str, Any]) -> Any:
     """What a name or `module.name` refers to; None for any other expression."""
     if isinstance(expression, ast.Name):
         return scope.get(expression.id)

@@ -17,8 +17,11 @@ Kafka: `GroupMetadataManager` and `AbstractCoordinator`, tag 4.0.0.
 
 from __future__ import annotations
 
-from kspec.spec.coordinator.state import ERRORS
+from kspec.spec.coordinator.membership import rejoin
+from kspec.spec.coordinator.offsets import commit
+from kspec.spec.coordinator.rebalance import sync
 from kspec.spec.core import Model
+from kspec.spec.core.text import errors_in_text
 from kspec.spec.group.baseline import BASELINE
 from kspec.spec.group.picture import picture
 from kspec.spec.group.properties import PROPERTIES, GroupSettles
@@ -34,8 +37,7 @@ GROUP = Model(
     variants=VARIANTS,
     default_variant="eager",
     final=all_consumers_ended,
-    # Static members are never pending here.
-    answers={check: e for check, e in ERRORS.items() if check != "pending member is dynamic"},
+    answers=errors_in_text(rejoin, sync, commit),
     not_modelled=(
         "committed offsets and records",
         "subscriptions that differ or change",

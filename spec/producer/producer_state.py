@@ -14,6 +14,7 @@ from types import MappingProxyType
 
 import attrs
 
+from kspec.spec.core import Check
 from kspec.spec.producer.broker_rules import LATEST, BrokerRules
 from kspec.spec.producer.entries import (
     CompletedTransaction,
@@ -23,7 +24,7 @@ from kspec.spec.producer.entries import (
     Transaction,
     Verification,
 )
-from kspec.spec.producer.sequences import Append, Check
+from kspec.spec.producer.sequences import Append
 from kspec.spec.vocabulary import AppendOrigin, ProducerError
 
 EXPIRATION = 86_400_000

@@ -19,10 +19,10 @@ is the same.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import attrs
 
+from kspec.spec.core import Check
 from kspec.spec.producer.broker_rules import LATEST, BrokerRules
 from kspec.spec.producer.entries import (
     LAST_EPOCH,
@@ -41,20 +41,6 @@ from kspec.spec.producer.entries import (
 from kspec.spec.vocabulary import AppendOrigin, ProducerError
 
 OUT_OF_ORDER = ProducerError.OUT_OF_ORDER_SEQUENCE_NUMBER
-
-
-class Check(NamedTuple):
-    """A guard of an append."""
-
-    guard: str
-    """The condition."""
-    holds: bool
-    """Whether it holds."""
-    error: ProducerError
-    """The error if it does not."""
-
-    def __str__(self) -> str:
-        return f"{self.guard}: {self.error}"
 
 
 @attrs.frozen

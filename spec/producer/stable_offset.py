@@ -29,10 +29,11 @@ from collections.abc import Callable
 
 import attrs
 
+from kspec.spec.core import Check
 from kspec.spec.producer.broker_rules import LATEST, BrokerRules
 from kspec.spec.producer.entries import Batch, DataBatch, EndMarker
 from kspec.spec.producer.producer_state import ProducerState
-from kspec.spec.producer.sequences import Check, rejection
+from kspec.spec.producer.sequences import rejection
 from kspec.spec.vocabulary import AppendOrigin
 
 

@@ -12,7 +12,6 @@ import attrs
 
 from kspec.checkers.lockstep import Adapter
 from kspec.spec.coordinator.sessions import Timer
-from kspec.spec.coordinator.state import ERRORS
 from kspec.spec.core import Blocked, Taken
 from kspec.spec.group import GROUP
 from kspec.spec.group.coordinator import caller, next_id
@@ -103,7 +102,7 @@ class GroupAdapter(Adapter[World, Place]):
         """The session timer of a parked member may be armed; it has no effect."""
         name = java_name(rule)
         silent = name == "coordinator_expires_session" and guard == "timer is armed"
-        return silent or (guard in ERRORS and name not in TIMERS)
+        return silent or (guard in GROUP.answers and name not in TIMERS)
 
 
 # -- what a step of the model asks of the coordinator ---------------------------------------------
