@@ -56,9 +56,8 @@ def decide(world: World, ask: Ask) -> Decision:
     request, group = ask.request, world.group
     if isinstance(request, RecordsRequest):
         evaluated = handle(world.partition, ask, request)[2]
-        return Decision(
-            evaluated, source_of(records_handler(world.partition, ask, request).gi_code)
-        )
+        handler: Any = records_handler(world.partition, ask, request)
+        return Decision(evaluated, source_of(handler.gi_code))
     unknown = group.state is GroupState.DEAD
     if isinstance(request, OffsetFetch):
         return Decision((), "OffsetMetadataManager.fetchOffsets")
