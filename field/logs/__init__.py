@@ -1,9 +1,8 @@
 """Kafka's own logs: what they tell, and whether the specification allows it.
 
 Reading: `lines` (of any file, in bounded memory), `layout` (time, level and message of a line),
-`files` (which broker, in which order), `wordings` and the tables `wordings_group`,
-`wordings_members`, `wordings_replica` and `wordings_consumer`, `request_log`; `adapter` makes
-events of all this, and says what it did not understand.
+`files` (which broker, in which order), `wordings` (the messages, as data), `request_log`;
+`adapter` makes events of all this, and says what it did not understand.
 
 Telling: `causes` (why a round began, and what to change), `rounds` and `client_rounds`,
 `partitions`, and `timeline` with its `page`.

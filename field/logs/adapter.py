@@ -19,15 +19,12 @@ from kspec.field.logs.files import LogFile
 from kspec.field.logs.layout import Entry, read_entry
 from kspec.field.logs.lines import Line, read_lines
 from kspec.field.logs.request_log import MARK, requests_of
-from kspec.field.logs.wordings import Table
-from kspec.field.logs.wordings_consumer import CONSUMER_LINES
-from kspec.field.logs.wordings_group import GROUP
-from kspec.field.logs.wordings_replica import REPLICA
+from kspec.field.logs.wordings import KNOWN, Table
 
 Event: TypeAlias = dict[str, Any]
 
-BROKER_LINES = Table(GROUP, REPLICA)
-CLIENT_LINES = Table(CONSUMER_LINES)
+BROKER_LINES = Table("coordinators.toml", "replicas.toml")
+CLIENT_LINES = Table("consumers.toml")
 
 BROKER = re.compile(
     r"\[(?:GroupCoordinator (?:id=)?|GroupMetadataManager brokerId=|Broker id=|"
@@ -167,7 +164,7 @@ def events_of(file: LogFile, report: FileReport, zone: tzinfo) -> Iterator[Event
             wording, fields = found
             report.protocol_lines += 1
             report.levels[entry.level or "none"] += 1
-            if wording.event:
+            if wording.event != KNOWN:
                 report.events += 1
                 report.without_time += entry.time_ms is None
                 yield event_of(wording.event, fields, entry, line, table is CLIENT_LINES)
