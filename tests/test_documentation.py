@@ -293,7 +293,8 @@ def test_every_exit_code_is_explained() -> None:
 
 def test_every_command_is_explained() -> None:
     text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    assert re.findall(r"^## `kspec (\w+)", text, flags=re.MULTILINE) == list(summaries())
+    sections = [name for name in summaries() if name != "conform broker"]  # in that of `conform`
+    assert re.findall(r"^## `kspec (\w+)", text, flags=re.MULTILINE) == sections
 
 
 @pytest.fixture(scope="module")
