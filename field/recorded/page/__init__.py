@@ -5,14 +5,12 @@ It runs no script.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from importlib.resources import files
-from string import Template
+from collections.abc import Iterator, Sequence
 
 from kspec.field.recorded.mapping import Event
 from kspec.field.recorded.report import brief, event_text, hidden_text
 from kspec.field.recorded.verdict import INCONCLUSIVE, Rejection, Validation
-from kspec.traces.page import digest, in_markup
+from kspec.traces.page.html import Markup, asset, bullets, element, report, row, table
 
 MOST_TRACES = 200
 """How many rejected or inconclusive traces are drawn; all are counted."""
@@ -20,23 +18,20 @@ MOST_TRACES = 200
 
 def validation_page(validations: Sequence[Validation]) -> str:
     """The HTML file."""
-    style = asset("page.css")
     worth = [v for v in validations if v.rejection or v.because or v.problems.counts]
     counts = dict.fromkeys(("accepted", "rejected", "inconclusive"), 0)
     for validation in validations:
         counts[validation.verdict] += 1
     summary = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if count)
-    return Template(asset("page.html")).substitute(
-        policy=f"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
-        f"style-src '{digest(style)}'",
-        summary=in_markup(summary),
-        style=style,
-        traces="\n".join(map(section, worth[:MOST_TRACES])),
-        every=table(
-            ("trace", "verdict", "events", "specification"),
-            [(v.trace, v.verdict, f"{v.events:,}", specification(v)) for v in validations],
-        ),
-    )
+    every = [row((v.trace, v.verdict, f"{v.events:,}", specification(v))) for v in validations]
+    body = [
+        element("p", f"{summary}."),
+        *(part for validation in worth[:MOST_TRACES] for part in section(validation)),
+        element("h2", "All traces"),
+        table(("trace", "verdict", "events", "specification"), every),
+    ]
+    style = asset(__package__, "page.css")
+    return report("Recorded traces", body, style, subtitle=summary).html()
 
 
 def specification(validation: Validation) -> str:
@@ -48,91 +43,61 @@ def specification(validation: Validation) -> str:
     return ", ".join(known) or validation.mapping
 
 
-def section(validation: Validation) -> str:
+def section(validation: Validation) -> Iterator[Markup]:
     """A trace that was not accepted, or could not be read in full."""
-    verdict = f'<span class="{validation.verdict}">{validation.verdict}</span>'
-    parts = [f"<h2>{verdict} {in_markup(validation.trace)}</h2>"]
+    verdict = element("span", validation.verdict, class_=validation.verdict)
+    yield element("h2", verdict, " ", validation.trace)
     if validation.because:
-        parts.append(paragraph(f"Because: {validation.because}."))
+        yield element("p", f"Because: {validation.because}.")
     if validation.rejection is not None:
         if validation.verdict == INCONCLUSIVE:
-            parts.append(paragraph("The states that were kept do not explain this event."))
-        parts += rejected(validation.rejection)
+            yield element("p", "The states that were kept do not explain this event.")
+        yield from rejected(validation.rejection)
     if validation.hidden_names:
         names = ", ".join(validation.hidden_names)
-        parts.append(paragraph(f"{hidden_text(validation)} between two events: {names}."))
+        yield element("p", f"{hidden_text(validation)} between two events: {names}.")
     rows = [
-        (kind["kind"], f"{kind['count']:,}", sample["file"], str(sample["line"]), sample["problem"])
+        row((kind["kind"], f"{kind['count']:,}", one["file"], one["line"], one["problem"]))
         for kind in validation.problems.to_json()
-        for sample in kind["samples"]
+        for one in kind["samples"]
     ]
     if rows:
-        parts.append("<h3>Problems of reading</h3>")
-        parts.append(table(("kind", "count", "file", "line", "problem"), rows))
-    return "\n".join(parts)
+        yield element("h3", "Problems of reading")
+        yield table(("kind", "count", "file", "line", "problem"), rows)
 
 
-def rejected(rejection: Rejection) -> Iterable[str]:
+def rejected(rejection: Rejection) -> Iterator[Markup]:
     """The events up to the rejected one, and the reasons."""
     rows = [event_row(event, "") for event in rejection.last]
     if rejection.event is not None:
         rows.append(event_row(rejection.event, "rejected"))
-    head = heads(("event", "line", "content"))
-    yield f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+    yield table(("event", "line", "content"), rows)
     if rejection.event is None:
-        yield paragraph(f"The trace ends too early: {rejection.guard}")
+        yield element("p", f"The trace ends too early: {rejection.guard}")
     elif rejection.guard:
-        yield f"<p>Blocked by: <strong>{in_markup(rejection.guard)}</strong></p>"
+        yield element("p", "Blocked by: ", element("strong", rejection.guard))
     if rejection.differences:
-        yield "<h3>Nearest state, and what was observed</h3>"
+        yield element("h3", "Nearest state, and what was observed")
         yield table(
             ("variable", "specification", "observed"),
-            [(d.variable, brief(d.expected), brief(d.observed)) for d in rejection.differences],
+            [
+                row((d.variable, brief(d.expected), brief(d.observed)))
+                for d in rejection.differences
+            ],
         )
     if rejection.allowed:
-        yield "<h3>Allowed instead</h3>"
+        yield element("h3", "Allowed instead")
         yield bullets(rejection.allowed)
     if rejection.before.allowed and rejection.before.event is not None:
-        yield f"<h3>Possible one event before, at {rejection.before.event.number}</h3>"
+        yield element("h3", f"Possible one event before, at {rejection.before.event.number}")
         yield bullets(rejection.before.allowed)
     if isinstance(rejection.nearest, dict):
-        yield "<details><summary>The nearest state</summary>"
-        yield table(
-            ("variable", "value"), [(str(k), brief(v)) for k, v in rejection.nearest.items()]
-        )
-        yield "</details>"
+        rows = [row((name, brief(value))) for name, value in rejection.nearest.items()]
+        summary = element("summary", "The nearest state")
+        yield element("details", summary, table(("variable", "value"), rows))
 
 
-def event_row(event: Event, kind: str) -> str:
+def event_row(event: Event, kind: str) -> Markup:
     """An event as a row."""
     where = f"{event.file}, line {event.line}" if event.file else ""
-    cells = f'<td>{event.number}</td><td class="place">{in_markup(where)}</td>'
-    return f'<tr class="{kind}">{cells}<td>{in_markup(event_text(event))}</td></tr>'
-
-
-def bullets(items: Iterable[str]) -> str:
-    """A list."""
-    return f"<ul>{''.join(f'<li>{in_markup(item)}</li>' for item in items)}</ul>"
-
-
-def paragraph(text: str) -> str:
-    """A paragraph."""
-    return f"<p>{in_markup(text)}</p>"
-
-
-def heads(names: Sequence[str]) -> str:
-    """The heading row of a table."""
-    return f"<tr>{''.join(f'<th>{in_markup(name)}</th>' for name in names)}</tr>"
-
-
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table."""
-    body = "\n".join(
-        f"<tr>{''.join(f'<td>{in_markup(cell)}</td>' for cell in row)}</tr>" for row in rows
-    )
-    return f"<table><thead>{heads(columns)}</thead><tbody>\n{body}\n</tbody></table>"
-
-
-def asset(name: str) -> str:
-    """The text of a file beside this module."""
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return row((event.number, where, event_text(event)), ("", "place"), class_=kind)

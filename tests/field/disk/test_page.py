@@ -10,7 +10,7 @@ import attrs
 
 from kspec.field.disk.page import log_page
 from kspec.field.disk.problems import Problem
-from kspec.traces.page import digest
+from kspec.traces.page.html import digest
 from tests.field.disk.test_audit import FIRST, SECOND, compared, in_batch, sound, without_batch
 
 VOID = {"meta", "link", "line"}

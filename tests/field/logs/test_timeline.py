@@ -241,5 +241,5 @@ def test_the_page_runs_nothing_and_shows_names_as_text() -> None:
     assert "<img" not in page
     assert "&lt;script&gt;" in page
     assert "default-src 'none'" in page
-    assert page.count("class='band") >= 10
-    assert "class='band fault'" in page
+    assert page.count('class="band') >= 10
+    assert 'class="band fault"' in page
