@@ -360,6 +360,6 @@ def test_the_group_page_lists_properties_bounds_and_variants() -> None:
             assert not variant.violates or f"--variant {variant.name} " in made
 
 
-def test_an_unknown_list_is_left_unchanged(lists: ModuleType) -> None:
+def test_an_unknown_list_is_left_unchanged() -> None:
     songs = "<!-- songs of group -->\nLa la la.\n<!-- end -->"
-    assert lists.with_current_lists(songs) == songs
+    assert tool("lists").with_current_lists(songs) == songs
