@@ -25,6 +25,11 @@ from kspec.spec.messages import (
     Request,
     SyncGroup,
 )
+from kspec.spec.serving import requests
+from kspec.spec.serving.fetch import Fetch
+from kspec.spec.serving.list_offsets import EpochOfLeader, ListOffsets
+from kspec.spec.serving.partition import PARTITION
+from kspec.spec.serving.produce import Produce
 from kspec.spec.vocabulary import TopicPartition
 
 LONG = 120_000
@@ -44,73 +49,12 @@ class OffsetDelete:
     """The partitions."""
 
 
-TOPIC = "t"
+TOPIC = PARTITION.topic
 """The topic of every history, under this name; a topic of any other name does not exist."""
-PARTITION = TopicPartition(TOPIC, 0)
-"""The partition of every history of the profile `records`; any other does not exist."""
+OLDER = -2
+"""A leader epoch before the current one. No epoch is -1."""
 
-
-@attrs.frozen
-class Produce:
-    """A producer sends a batch; each of its records has the value `k` with the request's number."""
-
-    partition: TopicPartition = PARTITION
-    """The partition."""
-    times: tuple[int, ...] = (0,)
-    """The times of its records."""
-    flaw: str = ""
-    """What is wrong with the batch, if anything: one of `records.FLAWS`."""
-    acks: int = -1
-    """Which replicas have to have it: -1 for all in sync, 1 for the leader; others are refused."""
-    epoch: int = -1
-    """The epoch of the idempotent producer, or -1."""
-    sequence: int = -1
-    """The sequence number of its first record, or -1."""
-
-
-@attrs.frozen
-class ListOffsets:
-    """A consumer asks for an offset."""
-
-    partition: TopicPartition = PARTITION
-    """The partition."""
-    time: int = -1
-    """The time; -1 for the log's end, -2 for its start, -3 for the record with the latest time."""
-    epoch: int = -1
-    """The leader epoch that the consumer knows, or -1."""
-    read_committed: bool = False
-    """The isolation level."""
-
-
-@attrs.frozen
-class EpochOfLeader:
-    """A consumer asks where a leader epoch ended (OffsetForLeaderEpoch)."""
-
-    partition: TopicPartition = PARTITION
-    """The partition."""
-    asked: int = 0
-    """The leader epoch that it asks about."""
-    epoch: int = -1
-    """The leader epoch that it knows, or -1."""
-
-
-@attrs.frozen
-class Fetch:
-    """A consumer fetches from an offset on, and does not wait."""
-
-    partition: TopicPartition = PARTITION
-    """The partition."""
-    offset: int = 0
-    """The offset."""
-    epoch: int = -1
-    """The leader epoch that the consumer knows, or -1."""
-    read_committed: bool = False
-    """The isolation level."""
-    max_bytes: int = 2**20
-    """How many bytes it wants at most; one batch it gets in any case."""
-
-
-RecordsRequest: TypeAlias = Produce | ListOffsets | EpochOfLeader | Fetch
+RecordsRequest: TypeAlias = requests.Request
 """A request of the profile `records`."""
 AnyRequest: TypeAlias = Request | DeleteGroup | OffsetDelete | RecordsRequest
 """A request of a history."""
