@@ -160,14 +160,15 @@ def ask_from_json(value: Any) -> Ask:
     """The request of a JSON value."""
     if type(value) is not dict:
         raise refuse("an object", value)
-    kind = decode_at(".request", choice(REQUESTS), value.get("request"))
+    kind: Any = decode_at(".request", choice(REQUESTS), value.get("request"))
     ask: Ask = shape_of_ask(kind).decode(value)
     return ask
 
 
 def ask_to_json(ask: Ask) -> Any:
     """A request as JSON."""
-    return shape_of_ask(type(ask.request)).encode(ask)
+    kind: Any = type(ask.request)
+    return shape_of_ask(kind).encode(ask)
 
 
 NOTATION = Notation(
@@ -223,12 +224,13 @@ def shape_of_ask(kind: Any) -> Shape:
 
 def to_json(step: Step) -> Any:
     """A step as JSON."""
-    return shape_of_class(type(step), NOTATION).encode(step)
+    kind: Any = type(step)
+    return shape_of_class(kind, NOTATION).encode(step)
 
 
 def from_json(value: Any) -> Step:
     """The step of a JSON value."""
-    kind = Pause if isinstance(value, dict) and "pause" in value else Send
+    kind: Any = Pause if isinstance(value, dict) and "pause" in value else Send
     try:
         step: Step = shape_of_class(kind, NOTATION).decode(value)
     except SpecError as error:
