@@ -13,7 +13,7 @@ from pathlib import Path
 from kspec import HOME
 from kspec.spec.core import SpecError
 
-NEEDED = ("attrs", "click", "networkx", "numba", "numpy", "pandas", "pyarrow", "rich")
+NEEDED = ("attrs", "click", "numba", "numpy", "pandas", "pyarrow", "rich")
 """What workers import, directly or not; they have pyspark already."""
 FOR_LOGS = ("cramjam", "crc32c")
 """What workers import to read logs; left out if it is not installed here."""
