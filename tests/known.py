@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.reference import explore
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.verdict import Verdict
 from kspec.checkers.models.find import find_model
@@ -26,7 +25,7 @@ def explore_learned(system: System[Any], options: Options | None = None) -> Verd
 @functools.cache
 def first_violation(variant: str) -> Verdict:
     """The verdict of a variant of replication at its default bounds, ended by a violation."""
-    return explore(REPLICATION.system(variant))
+    return run(REPLICATION.system(variant), Options("kernel"))
 
 
 def counterexample(variant: str) -> Trace:

@@ -17,14 +17,14 @@ from typing import Any
 
 import attrs
 
-from kspec.field.oracle.names import KAFKA, camel_case
-from kspec.field.shapes import (
+from kspec.field.oracle.shapes import (
     REQUIRED,
     SCALARS,
     Field,
     Schema,
     Shape,
-    decode_at,
+    camel_case,
+    inside,
     record,
     shape_of,
 )
@@ -81,12 +81,12 @@ def question(function: Callable[..., Any], *, name: str = "", merged: str = "") 
     for each, parameter in inspect.signature(function).parameters.items():
         default = REQUIRED if parameter.default is parameter.empty else parameter.default
         key = "" if each == merged else camel_case(each)
-        fields.append(Field(each, key, shape_of(hints[each], KAFKA), default))
+        fields.append(Field(each, key, shape_of(hints[each]), default))
     return Question(
         name or camel_case(function.__name__),
         first_paragraph(function),
         record(fields, lambda found: found, lambda found, each: found[each]),
-        shape_of(hints["return"], KAFKA),
+        shape_of(hints["return"]),
         function,
     )
 
@@ -100,7 +100,10 @@ class Oracle:
     def ask(self, number: int | str, method: str, params: Any) -> Any:
         """The result of a request, as JSON; SpecError where the request is wrong."""
         asked: Question = look_up("method", method, self.questions)
-        given = decode_at("params", asked.params, params)
+        try:
+            given = asked.params.decode(params)
+        except SpecError as error:
+            raise inside("params", error) from None
         return asked.result.encode(asked.function(**given))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from kspec.spec.core import Guarded, Step, appended, evolve, limit, present, replaced, rule
-from kspec.spec.in_sync import Progress, reaches_isr
 from kspec.spec.log import Log, Record
 from kspec.spec.partition.state import (
     ALL,
@@ -22,36 +21,45 @@ from kspec.spec.partition.state import (
     brokers,
     epochs,
 )
-from kspec.spec.watermarks import follower_hw, leader_hw
 
 # -- the high watermark ---------------------------------------------------------------------------
 
 
-def with_advanced_hw(s: Cluster, leader: int, *, since_3_7: bool = False) -> Cluster:
+def with_advanced_hw(s: Cluster, leader: int, least: int = 0) -> Cluster:
     """The leader commits what every member of its maximal ISR holds, as far as it knows.
 
-    Records that the high watermark passes are acknowledged to producers that wait for all. A
-    request waits only at the leader that appended the record, and only while it leads. If the ISR
-    has become too small, the answer is NOT_ENOUGH_REPLICAS_AFTER_APPEND; since 3.7 nothing is
-    committed then. Kafka: `Partition.maybeIncrementLeaderHW`, `checkEnoughReplicasReachOffset`.
-    Simplification: Kafka also waits for a follower that is caught up and about to join the ISR,
-    which only delays.
+    Nothing is committed while the ISR has fewer members than `least` (since 3.7,
+    min.insync.replicas). Kafka: `Partition.maybeIncrementLeaderHW`. Simplification: Kafka also
+    waits for a follower that is caught up and about to join the ISR, which only delays.
     """
     replica = s.replicas[leader]
     state = replica.leadership
     assert state is not None, "a leader"
-    min_isr = s.bounds.effective_min_isr if since_3_7 else s.bounds.min_insync
-    ends = [state.ends[member] for member in state.maximal_isr if member != leader]
-    hw = leader_hw(replica.hw, [replica.log.end, *ends])
-    if hw == replica.hw or (since_3_7 and len(state.isr) < min_isr):
+    others = [state.ends[member] for member in state.maximal_isr if member != leader]
+    hw = min([replica.log.end, *others])
+    if hw <= replica.hw or len(state.isr) < least:
         return s
-    if s.bounds.acks == ALL and len(state.maximal_isr) >= min_isr:
-        passed = replica.log.records[replica.hw : hw]
-        s = with_acks(s, *(record.id for record in passed if record.epoch >= state.since))
+    s = with_acknowledged(s, leader, replica.hw, hw, least or s.bounds.min_insync)
     seen = s.ghosts.readable
-    new = replica.log.records[len(seen) : hw]
-    s = evolve(s, ghosts=evolve(s.ghosts, readable=appended(seen, *(r.id for r in new))))
+    new = tuple(replica.log.records[offset].id for offset in range(len(seen), hw))
+    s = evolve(s, ghosts=evolve(s.ghosts, readable=appended(seen, *new)))
     return s.with_replica(leader, hw=hw)
+
+
+def with_acknowledged(s: Cluster, leader: int, first: int, end: int, min_insync: int) -> Cluster:
+    """Records that the high watermark passes are acknowledged to producers that wait for all.
+
+    Kafka: `Partition.checkEnoughReplicasReachOffset`, which answers
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND if the ISR has become too small. A request waits only at the
+    leader that appended the record, and only while it leads.
+    """
+    replica = s.replicas[leader]
+    state = replica.leadership
+    assert state is not None, "a leader"
+    if s.bounds.acks != ALL or len(state.maximal_isr) < min_insync:
+        return s
+    passed = (replica.log.records[offset] for offset in range(first, end))
+    return with_acks(s, *(record.id for record in passed if record.epoch >= state.since))
 
 
 def with_acks(s: Cluster, *ids: int) -> Cluster:
@@ -83,23 +91,29 @@ def broker_becomes_leader(s: Cluster, broker: Broker, epoch: int) -> Step[Cluste
     It records at once where its epoch begins (KAFKA-7415). If it led before, it keeps what it
     knows of the followers. Kafka: `Partition.makeLeader`.
     """
-    s = yield from led(s, broker, epoch)
-    return with_advanced_hw(s, broker)
+    return (yield from led(s, broker, epoch))
 
 
-def led(s: Cluster, broker: int, epoch: int, *, is_noted: bool = True) -> Guarded[Cluster]:
-    """A broker becomes leader, and notes where its epoch begins; its HW has not advanced yet."""
+def led(s: Cluster, broker: int, epoch: int, least: int = 0) -> Step[Cluster]:
+    """A broker becomes leader, and notes where its epoch begins."""
     decision = yield from decision_for(s, broker, epoch)
     yield "decision names the broker", decision.leader == broker
+    s = with_led(s, broker, decision)
     replica = s.replicas[broker]
-    if replica.leadership is None:
-        ends = (UNKNOWN,) * s.bounds.brokers
-        now = Leadership(isr=decision.isr, ends=ends, since=epoch)
-    else:
-        now = evolve(replica.leadership, isr=decision.isr, pending=None)
-    noted = replica.epochs.assign(epoch, replica.log.end) if is_noted else replica.epochs
+    s = s.with_replica(broker, epochs=replica.epochs.assign(epoch, replica.log.end))
+    return with_advanced_hw(s, broker, least)
+
+
+def with_led(s: Cluster, broker: int, decision: Decision) -> Cluster:
+    """The cluster in which a broker leads; its high watermark has not advanced yet."""
+    before = s.replicas[broker].leadership
     s = with_taken(s, broker, decision)
-    return s.with_replica(broker, leadership=now, truncates=False, epochs=noted)
+    if before is None:
+        ends = (UNKNOWN,) * s.bounds.brokers
+        now = Leadership(isr=decision.isr, ends=ends, since=decision.epoch)
+    else:
+        now = evolve(before, isr=decision.isr, pending=None)
+    return s.with_replica(broker, leadership=now, truncates=False)
 
 
 # -- producers ------------------------------------------------------------------------------------
@@ -114,22 +128,23 @@ def leader_appends(s: Cluster, leader: Broker) -> Step[Cluster]:
     which checks min.insync.replicas for acks=all only. Simplification: a batch has one record,
     and the producer does not send it again.
     """
-    s = yield from appended_record(s, leader, s.bounds.min_insync)
-    return with_advanced_hw(s, leader)
+    return (yield from appended_record(s, leader, s.bounds.min_insync))
 
 
-def appended_record(s: Cluster, leader: int, min_isr: int) -> Guarded[Cluster]:
+def appended_record(s: Cluster, leader: int, min_insync: int, least: int = 0) -> Step[Cluster]:
     """The leader appends a record, if the ISR is large enough for the producer's acks."""
     yield limit("a record remains"), s.sent < s.bounds.records
     replica = s.replicas[leader]
     state = yield from present("broker presumes leadership", replica.leadership)
     acks = s.bounds.acks
-    yield "ISR is large enough", acks != ALL or len(state.isr) >= min_isr
+    yield "ISR is large enough", acks != ALL or len(state.isr) >= min_insync
     record = Record(s.sent, replica.epoch)
-    noted = replica.epochs.assign(record.epoch, replica.log.end)
-    s = s.with_replica(leader, log=replica.log.append(record), epochs=noted)
+    epochs_then = replica.epochs.assign(record.epoch, replica.log.end)
+    s = s.with_replica(leader, log=replica.log.append(record), epochs=epochs_then)
     s = evolve(s, sent=s.sent + 1)
-    return s if acks == ALL else with_acks(s, record.id)
+    if acks != ALL:
+        s = with_acks(s, record.id)
+    return with_advanced_hw(s, leader, least)
 
 
 @rule(by="producer", broker=brokers)
@@ -175,6 +190,10 @@ def lower_end_listed(s: Cluster, leader: int) -> Step[Cluster]:
 # -- fetches --------------------------------------------------------------------------------------
 
 
+Write: TypeAlias = Callable[[Cluster, int, frozenset[Broker]], Cluster]
+"""How a leader changes the ISR."""
+
+
 def requests(s: Cluster, leader: int, follower: int) -> Guarded[None]:
     """Guards of a fetch since KIP-320: leader and follower are in the same leader epoch.
 
@@ -194,8 +213,8 @@ def leader_counts_fetch(s: Cluster, leader: Broker, follower: Broker) -> Step[Cl
     2.1), `DelayedFetch`.
     """
     yield from requests(s, leader, follower)
-    s = yield from counted(s, leader, follower, joins_isr(s, leader, follower), with_written_isr)
-    return with_advanced_hw(s, leader)
+    joins = joins_isr(s, leader, follower)
+    return (yield from counted_alone(s, leader, follower, joins))
 
 
 @rule(by="follower", leader=brokers, follower=brokers)
@@ -207,33 +226,38 @@ def follower_fetches(s: Cluster, leader: Broker, follower: Broker) -> Step[Clust
     `ReplicaFetcherThread.processPartitionData` on the follower.
     """
     yield from requests(s, leader, follower)
-    s = yield from fetched(s, leader, follower, joins_isr(s, leader, follower), with_written_isr)
-    return with_advanced_hw(s, leader)
+    joins = joins_isr(s, leader, follower)
+    return (yield from fetched(s, leader, follower, joins))
 
 
-WithIsr: TypeAlias = Callable[[Cluster, int, frozenset[Broker]], Cluster]
-"""How a leader changes the ISR: it writes it, or since 2.7 proposes it."""
-
-
-def counted(
-    s: Cluster, leader: int, follower: Broker, joins: bool, with_isr: WithIsr
-) -> Guarded[Cluster]:
+def counted_alone(
+    s: Cluster,
+    leader: int,
+    follower: Broker,
+    joins: bool,
+    write: Write | None = None,
+    least: int = 0,
+) -> Step[Cluster]:
     """The leader counts a fetch, and the follower gets no response to it."""
     state = s.replicas[leader].leadership
     is_new = state is not None and state.ends[follower] != s.replicas[follower].log.end
     yield "fetch brings news", is_new or joins
-    return with_counted_fetch(s, leader, follower, joins, with_isr)
+    return with_counted_fetch(s, leader, follower, joins, write or with_written_isr, least)
 
 
 def fetched(
-    s: Cluster, leader: int, follower: Broker, joins: bool, with_isr: WithIsr
-) -> Guarded[Cluster]:
-    """The leader counts a fetch; the follower appends the records, and takes over the HW.
+    s: Cluster,
+    leader: int,
+    follower: Broker,
+    joins: bool,
+    write: Write | None = None,
+    least: int = 0,
+) -> Step[Cluster]:
+    """The leader counts a fetch, and the follower gets the response.
 
-    The response has the high watermark from before the fetch was counted, which may be lower than
-    the follower's. A fetch that finds no records is counted and parked first, so its response has
-    a later high watermark (`DelayedFetch.onComplete`). Kafka: `UnifiedLog.appendAsFollower`, which
-    notes the first offset of each leader epoch, and `UnifiedLog.updateHighWatermark`.
+    The response has the high watermark from before the fetch was counted. A fetch that finds no
+    records is counted and parked first, so its response has a later high watermark
+    (`DelayedFetch.onComplete`).
     """
     own, theirs = s.replicas[follower], s.replicas[leader]
     has_records = own.log.end < theirs.log.end
@@ -241,19 +265,29 @@ def fetched(
     is_parked = state is not None and state.ends[follower] == own.log.end
     yield "leader has records, or the fetch was parked", has_records or is_parked
     yield "response brings news", has_records or theirs.hw != own.hw
-    s = with_counted_fetch(s, leader, follower, joins, with_isr)
-    new = theirs.log.records[own.log.end :]
+    counted = with_counted_fetch(s, leader, follower, joins, write or with_written_isr, least)
+    return with_fetched(counted, follower, theirs.log, theirs.hw)
+
+
+def with_fetched(s: Cluster, follower: int, log: Log, hw: int) -> Cluster:
+    """A follower appends the records from its log end on, and takes over the high watermark.
+
+    The high watermark may decrease. Kafka: `UnifiedLog.appendAsFollower`, which notes the first
+    offset of each leader epoch, and `UnifiedLog.updateHighWatermark`.
+    """
+    own = s.replicas[follower]
+    new = log.records[own.log.end :]
     cache = own.epochs
     for offset, record in enumerate(new, own.log.end):
         cache = cache.assign(record.epoch, offset)
-    log = Log(appended(own.log.records, *new))
-    return s.with_replica(follower, log=log, epochs=cache, hw=follower_hw(theirs.hw, log.end))
+    longer = Log(appended(own.log.records, *new))
+    return s.with_replica(follower, log=longer, epochs=cache, hw=min(hw, longer.end))
 
 
 def with_counted_fetch(
-    s: Cluster, leader: int, follower: Broker, joins: bool, with_isr: WithIsr
+    s: Cluster, leader: int, follower: Broker, joins: bool, write: Write, least: int
 ) -> Cluster:
-    """The leader notes the fetch offset, and expands the ISR if it may.
+    """The leader notes the fetch offset, expands the ISR if it may, and advances the HW.
 
     Kafka: `Partition.updateFollowerFetchState`.
     """
@@ -263,7 +297,9 @@ def with_counted_fetch(
     s = s.with_leadership(leader, ends=ends)
     if follower in state.restarted and follower not in state.maximal_isr:
         s = s.with_leadership(leader, restarted=state.restarted - {follower})
-    return with_isr(s, leader, state.isr | {follower}) if joins else s
+    if joins:
+        s = write(s, leader, state.isr | {follower})
+    return with_advanced_hw(s, leader, least)
 
 
 # -- the ISR --------------------------------------------------------------------------------------
@@ -277,14 +313,15 @@ def joins_isr(s: Cluster, leader: int, follower: int) -> bool:
     Kafka: `Partition.isFollowerInSync`; in 2.1.0 `maybeExpandIsr`.
     """
     start = s.replicas[leader].epochs.entries[-1].start
-    return may_join(s, leader, follower, start) and can_write_isr(s, leader)
+    has_reached_epoch = s.replicas[follower].log.end >= start
+    return has_reached_epoch and reaches_hw(s, leader, follower) and can_write_isr(s, leader)
 
 
-def may_join(s: Cluster, leader: int, follower: int, epoch_start: int) -> bool:
-    """Whether the log of a follower outside the ISR reaches far enough to join it."""
-    replica, progress = s.replicas[leader], Progress(s.replicas[follower].log.end)
-    is_outside = replica.leadership is not None and follower not in replica.leadership.isr
-    return is_outside and reaches_isr(progress, replica.hw, epoch_start)
+def reaches_hw(s: Cluster, leader: int, follower: int) -> bool:
+    """Whether the log of a follower outside the ISR has reached the leader's high watermark."""
+    state = s.replicas[leader].leadership
+    reaches = s.replicas[follower].log.end >= s.replicas[leader].hw
+    return state is not None and follower not in state.isr and reaches
 
 
 def can_write_isr(s: Cluster, leader: int) -> bool:
@@ -301,7 +338,8 @@ def can_write_isr(s: Cluster, leader: int) -> bool:
 
 def with_written_isr(s: Cluster, leader: int, isr: frozenset[Broker]) -> Cluster:
     """The leader wrote the ISR; the leader epoch stays."""
-    return s.with_leadership(leader, isr=isr).with_isr(isr)
+    s = s.with_leadership(leader, isr=isr)
+    return evolve(s, registration=evolve(s.registration, isr=isr))
 
 
 def may_lag(s: Cluster, follower: int) -> bool:

@@ -6,17 +6,23 @@ Classes and methods are named as in 0.10.2.1, 0.11.0.0 and 2.0.0.
 from __future__ import annotations
 
 from kspec.spec.core import Guarded, Step, rule
-from kspec.spec.leader_epochs import NOWHERE, UNDEFINED, EpochEnd, LeaderEpochs
-from kspec.spec.partition.follower import asks, followed, with_truncation
+from kspec.spec.leader_epochs import (
+    NOWHERE,
+    UNDEFINED,
+    EpochEnd,
+    LeaderEpochs,
+)
+from kspec.spec.partition.follower import asks, with_truncation
 from kspec.spec.partition.leader import (
     can_write_isr,
-    counted,
+    counted_alone,
+    decision_for,
     fetched,
-    led,
     lower_end_listed,
-    may_join,
+    reaches_hw,
     with_advanced_hw,
-    with_written_isr,
+    with_led,
+    with_taken,
 )
 from kspec.spec.partition.state import Broker, Cluster, brokers, epochs
 
@@ -31,8 +37,9 @@ def broker_becomes_leader_without_epoch_entry(
 
     Kafka: `Partition.makeLeader`, `LeaderEpochFileCache.assign` (2.0.0; before KAFKA-7415).
     """
-    s = yield from led(s, broker, epoch, is_noted=False)
-    return with_advanced_hw(s, broker)
+    decision = yield from decision_for(s, broker, epoch)
+    yield "decision names the broker", decision.leader == broker
+    return with_advanced_hw(with_led(s, broker, decision), broker)
 
 
 @rule(by="consumer", leader=brokers)
@@ -69,7 +76,7 @@ def joins_isr_at_hw(s: Cluster, leader: int, follower: int) -> bool:
 
     Kafka: `Partition.maybeExpandIsr` (2.0.0; before KAFKA-7128).
     """
-    return may_join(s, leader, follower, 0) and can_write_isr(s, leader)
+    return reaches_hw(s, leader, follower) and can_write_isr(s, leader)
 
 
 @rule(by="leader", leader=brokers, follower=brokers)
@@ -81,8 +88,7 @@ def leader_counts_any_fetch(s: Cluster, leader: Broker, follower: Broker) -> Ste
     """
     yield from answered_requests(s, leader, follower)
     joins = joins_isr_at_hw(s, leader, follower)
-    s = yield from counted(s, leader, follower, joins, with_written_isr)
-    return with_advanced_hw(s, leader)
+    return (yield from counted_alone(s, leader, follower, joins))
 
 
 @rule(by="follower", leader=brokers, follower=brokers)
@@ -93,14 +99,19 @@ def follower_fetches_in_any_epoch(s: Cluster, leader: Broker, follower: Broker) 
     """
     yield from answered_requests(s, leader, follower)
     joins = joins_isr_at_hw(s, leader, follower)
-    s = yield from fetched(s, leader, follower, joins, with_written_isr)
-    return with_advanced_hw(s, leader)
+    return (yield from fetched(s, leader, follower, joins))
 
 
 # -- follower -------------------------------------------------------------------------------------
 
-# Under the same leader `Partition.makeFollower` returns false (up to 2.0.0; in 2.0.1, for the same
-# or the next epoch only), and `ReplicaManager.makeFollowers` skips the partition.
+
+def follows_already(s: Cluster, broker: int, leader: Broker) -> bool:
+    """Whether the decision changes nothing for a follower: the leader stays the same.
+
+    Kafka: `Partition.makeFollower` then returns false (up to 2.0.0; in 2.0.1, for the same or the
+    next epoch only), and `ReplicaManager.makeFollowers` skips the partition: nothing is truncated.
+    """
+    return s.replicas[broker].leader == leader
 
 
 @rule(by="follower", broker=brokers, epoch=epochs)
@@ -111,9 +122,11 @@ def broker_becomes_follower_and_truncates_to_hw(
 
     The high watermark may be one fetch old. Kafka: `ReplicaManager.makeFollowers` (0.10.2.1).
     """
-    before = s.replicas[broker].leader
-    s = yield from followed(s, broker, epoch)
-    if s.replicas[broker].leader == before:
+    decision = yield from decision_for(s, broker, epoch)
+    yield "decision names another broker", decision.leader != broker
+    stays = follows_already(s, broker, decision.leader)
+    s = with_taken(s, broker, decision)
+    if stays:
         return s
     return s.with_replica(broker, leadership=None).with_log_cut(broker, s.replicas[broker].hw)
 
@@ -124,9 +137,11 @@ def broker_becomes_follower_of_new_leader(s: Cluster, broker: Broker, epoch: int
 
     Under the same leader it continues to fetch. Kafka: `Partition.makeFollower` (0.11.0.0, 2.0.0).
     """
-    before = s.replicas[broker].leader
-    s = yield from followed(s, broker, epoch)
-    if s.replicas[broker].leader == before:
+    decision = yield from decision_for(s, broker, epoch)
+    yield "decision names another broker", decision.leader != broker
+    stays = follows_already(s, broker, decision.leader)
+    s = with_taken(s, broker, decision)
+    if stays:
         return s
     truncates = s.replicas[broker].log.end > 0
     return s.with_replica(broker, leadership=None, truncates=truncates)

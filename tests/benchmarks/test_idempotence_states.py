@@ -22,7 +22,13 @@ ONE_OF_EACH = {case.variant: case for case in PEER.cases}
 """The last case of each variant: building a verifier takes several seconds."""
 
 
-@pytest.mark.parametrize("case", PEER.cases, ids=NAMES)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=name, marks=[pytest.mark.slow] if case.distinct > 10_000 else [])
+        for case, name in zip(PEER.cases, NAMES, strict=True)
+    ],
+)
 def test_kspec_finds_these_states(case: Case) -> None:
     system = IDEMPOTENCE.system(case.variant, dict(case.bounds)).with_properties([])
     verdict = explore_learned(system)

@@ -9,13 +9,21 @@ from kspec.checkers.models.find import find_model
 from tests.exactly_once import ROWS, Row
 from tests.known import explore_learned as explore
 
-
-def named(row: Row) -> str:
-    """A name for the row's test."""
-    return f"{row.without}-{row.violates}"
+ONE_OF_EACH = {(row.model, row.part): row for row in ROWS}.values()
+"""One row of each table."""
 
 
-@pytest.mark.parametrize("row", ROWS, ids=named)
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(
+            row,
+            id=f"{row.without}-{row.violates}",
+            marks=[] if row in ONE_OF_EACH else pytest.mark.slow,
+        )
+        for row in ROWS
+    ],
+)
 def test_each_ingredient_is_needed_and_is_enough(row: Row) -> None:
     model = find_model(row.model)
     without = model.system(row.without, row.bounds).with_properties([row.violates])

@@ -152,7 +152,7 @@ def test_learned_rules_find_what_the_rules_find(variant: str) -> None:
         ({"brokers": 2, "min_insync": 1}, None),
         ({"brokers": 1, "min_insync": 1}, 3),
         ({"crashes": 2}, 6),
-        ({"crashes": 2, "min_insync": 1}, None),
+        pytest.param({"crashes": 2, "min_insync": 1}, None, marks=pytest.mark.slow),
     ],
 )
 def test_writes_go_on_after_a_crash_if_enough_replicas_remain(
@@ -166,7 +166,7 @@ def test_writes_go_on_after_a_crash_if_enough_replicas_remain(
     [
         (0, 5),  # the leader crashes before a follower fetches
         (1, 5),
-        (-1, None),
+        pytest.param(-1, None, marks=pytest.mark.slow),
     ],
 )
 def test_only_acks_all_survives_a_crash_of_the_leader(acks: int, states: int | None) -> None:

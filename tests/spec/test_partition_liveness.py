@@ -38,7 +38,13 @@ def test_records_are_committed_and_followers_catch_up(variant: str, bounds: dict
     assert explore(system).verdict == "holds"
 
 
-@pytest.mark.parametrize("variant", [v.name for v in PARTITION.variants])
+@pytest.mark.parametrize(
+    "variant",
+    [
+        pytest.param(v.name, marks=[] if v.name in ("kafka-2.1", "kafka-4.1") else pytest.mark.slow)
+        for v in PARTITION.variants
+    ],
+)
 def test_followers_catch_up_in_every_variant(variant: str) -> None:
     system = PARTITION.system(variant, versions.ONE_IN_SYNC).with_properties(["FollowersCatchUp"])
     assert explore(system).verdict == "holds"

@@ -41,7 +41,7 @@ def test_logs_are_drawn_with_their_marks_and_the_failing_place() -> None:
     assert any("HW› +[r0 e1] LEO›" in line for line in lines), "a record was written"
     assert any("[r0 e1] HW=LEO›" in line for line in lines), "and committed"
     assert "✗-[r0 e1]" in lines[-1], "and cut off, where the property fails"
-    assert lines[-1].startswith("    ✗ broker 2")
+    assert lines[-1].startswith("    ✗ broker 1")
 
 
 @pytest.mark.slow

@@ -34,8 +34,8 @@ def test_equal_seeds_give_equal_walks() -> None:
 @pytest.mark.parametrize(
     ("model", "variant", "walks"),
     [
-        ("replication", "kip-320", 60),
-        ("replication", "truncate-to-hw", 300),
+        ("replication", "kip-320", 15),
+        ("replication", "truncate-to-hw", 40),
         ("group", None, 12),
         ("delivery", None, 20),
         ("offsets-topic", None, 20),

@@ -12,9 +12,12 @@ from tests.cli.conftest import Kspec, kspec
 __all__ = ["kspec"]
 
 
-@pytest.mark.parametrize("coordinator", ["java", "scala"])
 @pytest.mark.parametrize(
-    "histories", [5, pytest.param(300, marks=pytest.mark.slow)], ids=["few", "many"]
+    ("coordinator", "histories"),
+    [
+        ("java", 5),  # many are in tests/field/conform/test_search.py
+        pytest.param("scala", 300, marks=pytest.mark.slow),
+    ],
 )
 def test_no_history_shows_a_difference(kspec: Kspec, coordinator: str, histories: int) -> None:
     settings = BrokerSettings(

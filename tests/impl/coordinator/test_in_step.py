@@ -76,8 +76,8 @@ def test_walks_of_consumers_agree() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_long_walks_of_consumers_agree(variant: str) -> None:
-    """Together with the walks of arbitrary requests, a hundred thousand steps."""
-    assert walk(variant, walks=300, steps=100).steps > 25_000
+    """.ci/run takes other walks with each commit."""
+    assert walk(variant, walks=120, steps=100).steps > 10_000
 
 
 # -- walks of callers that ask anything -----------------------------------------------------------

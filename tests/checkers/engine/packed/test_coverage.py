@@ -19,8 +19,14 @@ def coverage(verdict: Verdict) -> object:
     return {name: (c.fired, dict(c.stopped_by)) for name, c in verdict.rules.items()}
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("limits", [Options(keep_going=True), Options(), Options(max_depth=8)])
+@pytest.mark.parametrize(
+    ("variant", "limits"),
+    [
+        *((variant, Options(keep_going=True)) for variant in VARIANTS),
+        ("truncate-to-hw", Options()),
+        ("kip-320", Options(max_depth=8)),
+    ],
+)
 def test_coverage_by_guard_agrees_with_the_reference_engine(variant: str, limits: Options) -> None:
     system = REPLICATION.system(variant, {"brokers": 2})
     expected = run(system, attrs.evolve(limits, engine="reference"))
@@ -31,8 +37,8 @@ def test_coverage_by_guard_agrees_with_the_reference_engine(variant: str, limits
 
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_coverage_by_guard_agrees_at_larger_bounds(variant: str) -> None:
-    system = REPLICATION.system(variant)
+def test_coverage_by_guard_agrees_with_three_brokers(variant: str) -> None:
+    system = REPLICATION.system(variant, {"log_size": 1, "max_records": 1})
     limits = Options(keep_going=True)
     expected = run(system, attrs.evolve(limits, engine="reference"))
     found = run(system, attrs.evolve(limits, engine="native", coverage=True))

@@ -100,7 +100,7 @@ def any_highs(rng: np.random.Generator, high_bits: int, count: int) -> Words:
 def test_a_state_is_new_once(high_bits: int, crowded: bool) -> None:
     """Also where many states are at home in few buckets, and differ in one bit only."""
     rng = np.random.default_rng(high_bits)
-    count = 150 if crowded else 60_000
+    count = 150 if crowded else 20_000
     codes = rng.integers(-(1 << 63), 1 << 63, count, dtype=np.int64, endpoint=False)
     if crowded:
         codes = codes & 0xFFFFF | (codes >> 60 & 3) << 52
