@@ -8,17 +8,10 @@ combination of the matrix (`kspec.field.advice.matrix`), as a test checks.
 
 from __future__ import annotations
 
+from kspec.spec.in_sync import effective_min_isr
+
 ALL = -1
 """acks=all: a write waits for every in-sync replica."""
-
-
-def effective_min_isr(min_isr: int, factor: int) -> int:
-    """How many in-sync replicas acks=all requires: at most as many as the partition has.
-
-    Kafka: `Partition.effectiveMinIsr`, since 3.7. Before, a min.insync.replicas above the
-    replication factor refused all writes with acks=all.
-    """
-    return min(min_isr, factor)
 
 
 def survives_writing(factor: int, acks: int, min_isr: int) -> int:

@@ -124,7 +124,8 @@ def may_be_in_isr(
 def effective_min_isr(min_insync_replicas: int, replicas: int) -> int:
     """The smallest ISR that accepts acks=all: min.insync.replicas, or all replicas if fewer.
 
-    Kafka: `Partition.effectiveMinIsr`; before 3.7 min.insync.replicas itself.
+    Kafka: `Partition.effectiveMinIsr`, since 3.7. Before, a min.insync.replicas above the
+    replication factor refused all writes with acks=all.
     """
     return min(min_insync_replicas, replicas)
 

@@ -44,14 +44,29 @@ from kspec.checkers.models.find import find_model, registered_models
 from kspec.checkers.models.stories import STORIES
 from kspec.checkers.mutation.equivalent import equivalent_mutants
 from kspec.examples import COUNTER
-from kspec.spec.core import Model
 from kspec.start import EXIT_INTERRUPTED
 
 REPLICATION = find_model("replication")
 GROUP = find_model("group")
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+KAFKAS = [name for name, at in registered_models().items() if at.module.startswith("kspec.spec.")]
+MADE = {
+    "commands.md",
+    *(f"rules-{name}.md" for name in KAFKAS),
+    *(f"stories/{name}.html" for name in STORIES),
+    *(
+        f"images/{name}.png"
+        for name in re.findall(
+            r'"(?:\w+ / ")?([a-z-]+)', (ROOT / "docs" / "tools" / "pictures.py").read_text()
+        )
+    ),
+}
+"""What the build of the site makes (docs/tools/build.py)."""
+PAGES = [
+    ROOT / "README.md",
+    *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in MADE),
+]
 WIDTH = "100"
 """Columns of the terminal that the pages show."""
 
@@ -235,17 +250,15 @@ def test_every_page_is_in_the_navigation_once() -> None:
             for target in entry.values():
                 yield from [target] if isinstance(target, str) else named(target)
 
-    assert sorted(named(site["nav"])) == [page.name for page in PAGES if page.parent != ROOT]
+    kept = {page.name for page in PAGES if page.parent != ROOT}
+    assert sorted(named(site["nav"])) == sorted(kept | {name for name in MADE if ".md" in name})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_to_files(page: Path) -> None:
     prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)#\s]+)", prose):
-        story = re.fullmatch(r"stories/(.+)\.html", target)
-        if story:  # the build makes it: docs/tools/stories.py
-            assert story[1] in STORIES, f"{page.name} links to {target}"
-        elif "://" not in target:
+        if target not in MADE and "://" not in target:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
@@ -292,14 +305,13 @@ def test_every_exit_code_is_explained() -> None:
 
 def test_every_command_is_explained() -> None:
     text = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-    sections = [name for name in summaries() if name != "conform broker"]  # in that of `conform`
-    assert re.findall(r"^## `kspec (\w+)", text, flags=re.MULTILINE) == sections
+    explained = re.findall(r"^## `kspec ([\w ]+)`$", text, flags=re.MULTILINE)
+    assert explained == list(summaries())
 
 
-@pytest.fixture(scope="module")
-def lists() -> ModuleType:
-    """The script that puts lists from the code into the pages."""
-    spec = importlib.util.spec_from_file_location("lists", ROOT / "docs" / "tools" / "lists.py")
+def tool(name: str) -> ModuleType:
+    """A script that makes parts of the pages."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "tools" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -308,30 +320,32 @@ def lists() -> ModuleType:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_lists_in_the_pages_are_current(lists: ModuleType, page: Path) -> None:
+def test_lists_in_the_pages_are_current(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert lists.with_current_lists(text) == text, "run python docs/tools/lists.py"
+    assert tool("lists").with_current_lists(text) == text, "run python docs/tools/lists.py"
 
 
-@pytest.mark.parametrize(("page", "model"), [("rules", REPLICATION), ("rules-group", GROUP)])
-def test_rule_pages_list_every_rule_with_its_guards(page: str, model: Model[Any]) -> None:
-    made = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("name", registered_models())
+def test_the_rules_of_every_model_are_listed_with_their_guards(name: str) -> None:
+    model = find_model(name)
+    made = "\n".join(tool("lists").rules_of(model))
     for variant in model.variants:
         assert f"## {variant.name}\n" in made
         for rule in variant.rules:
+            assert f"### `{rule.name}(" in made
             assert rule.doc in made
             assert all(f"\n- {guard}" in made for guard, _ in rule.guard_names())
         assert all(reason in made for reason in equivalent_mutants(model, variant).values())
     assert all(f"*(else {error})*" in made for error in model.answers.values())
 
 
-@pytest.mark.parametrize("name", registered_models())
-def test_the_rules_of_every_model_can_be_listed(lists: ModuleType, name: str) -> None:
-    model = find_model(name)
-    made = lists.with_current_lists(f"<!-- rules of {name} -->\n…\n<!-- end -->")
-    assert "…" not in made
-    for rule in model.variant().rules:
-        assert f"### `{rule.name}(" in made
+@pytest.mark.slow
+def test_the_readmes_picture_shows_the_page_as_it_is(tmp_path: Path) -> None:
+    image_of = pytest.importorskip("PIL.Image").open
+    pictures = tool("pictures")
+    page = pictures.page_of(pictures.IN_README, tmp_path)
+    with image_of(ROOT / "docs" / "images" / "lost.png") as image:
+        assert image.text["page"] == pictures.digest_of(page), "run python docs/tools/pictures.py"
 
 
 def test_the_group_page_lists_properties_bounds_and_variants() -> None:
@@ -345,6 +359,6 @@ def test_the_group_page_lists_properties_bounds_and_variants() -> None:
             assert not variant.violates or f"--variant {variant.name} " in made
 
 
-def test_an_unknown_list_is_left_unchanged(lists: ModuleType) -> None:
+def test_an_unknown_list_is_left_unchanged() -> None:
     songs = "<!-- songs of group -->\nLa la la.\n<!-- end -->"
-    assert lists.with_current_lists(songs) == songs
+    assert tool("lists").with_current_lists(songs) == songs

@@ -73,7 +73,7 @@ class Commands(click.Group):
             *(
                 CompletionItem(name, help=summary)
                 for name, summary in summaries().items()
-                if name.startswith(incomplete)
+                if name.startswith(incomplete) and " " not in name
             ),
             *click.Command.shell_complete(self, ctx, incomplete),
         ]

@@ -12,6 +12,7 @@ import importlib.util
 import sys
 from collections.abc import Mapping
 from contextlib import redirect_stdout
+from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
@@ -23,9 +24,14 @@ from kspec.spec.core import Model, SpecError, Variant, look_up
 from kspec.spec.core.errors import line_to_blame
 
 
+@cache
 def registered_models() -> Mapping[str, EntryPoint]:
-    """The models that have a name at the prompt."""
-    return registered(MODELS)
+    """The models that have a name at the prompt: the specification's, and then examples."""
+    found = registered(MODELS)
+    return dict(sorted(found.items(), key=lambda item: not item[1].module.startswith(SPEC)))
+
+
+SPEC = "kspec.spec."
 
 
 def built_in(name: str) -> Model[Any]:

@@ -1,9 +1,8 @@
 """Bring the lists in the pages up to date with the code: `python docs/tools/lists.py`.
 
-The text between a line `<!-- rules of MODEL -->` and the next `<!-- end -->` is the rules of that
-model, variant by variant, each with its docstring and its guards; `properties`, `bounds`,
-`simplifications`, `failing variants` and `guarantees` work alike. A test compares, and fails until
-this was run.
+The text between a line `<!-- bounds of MODEL -->` and the next `<!-- end -->` is the bounds of that
+model; `properties`, `simplifications`, `failing variants` and `guarantees` work alike. A test
+compares, and fails until this was run. `rules_of` makes the pages of rules (`build.py`).
 """
 
 from __future__ import annotations
@@ -139,7 +138,6 @@ def ingredients_of(model: Model[Any], part: str) -> Iterator[str]:
 
 
 LISTS: Mapping[str, Callable[[Model[Any]], Iterator[str]]] = {
-    "rules": rules_of,
     "properties": properties_of,
     "bounds": bounds_of,
     "simplifications": simplifications_of,

@@ -11,7 +11,8 @@ from kspec.field.advice.settings import Settings
 from kspec.field.advice.sources import Level, Source
 from kspec.field.advice.sources import Remark as Finding
 from kspec.field.advice.transactions import on_transactions
-from kspec.spec.durability import ALL, effective_min_isr, survives_writing
+from kspec.spec.durability import ALL, survives_writing
+from kspec.spec.in_sync import effective_min_isr
 from kspec.spec.producer.releases import parse_release
 from kspec.spec.producer.settings import (
     DELIVERY_TIMEOUT,

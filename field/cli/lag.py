@@ -174,7 +174,7 @@ def forecast_of(
 
 def as_record(group: Group, forecasts: Sequence[Forecast]) -> dict[str, Any]:
     """A group in the JSON."""
-    record = group.to_json()
+    record: dict[str, Any] = group.to_json()
     for each, forecast in zip(record["partitions"], forecasts, strict=True):
         each |= {"overtaken": forecast.when, "overtaken_in_ms": forecast.after_ms}
     return record

@@ -15,21 +15,16 @@ import attrs
 from kspec.field.conform.guards import Coverage
 from kspec.field.conform.history import (
     LONG,
-    PARTITION,
+    OLDER,
     TOPIC,
     AnyRequest,
     Ask,
     DeleteGroup,
-    EpochOfLeader,
-    Fetch,
-    ListOffsets,
     OffsetDelete,
     Pause,
-    Produce,
     Send,
     Step,
 )
-from kspec.field.conform.records import EARLIEST, FLAWS, LATEST, MAX_TIMESTAMP, OLDER
 from kspec.field.conform.translate import APIS, with_version
 from kspec.field.conform.worlds import Moment, World, forget, new_world, possible
 from kspec.spec.coordinator import GroupMember
@@ -48,6 +43,16 @@ from kspec.spec.messages import (
     Settings,
     SyncGroup,
 )
+from kspec.spec.serving.fetch import Fetch
+from kspec.spec.serving.list_offsets import (
+    EARLIEST,
+    LATEST,
+    MAX_TIMESTAMP,
+    EpochOfLeader,
+    ListOffsets,
+)
+from kspec.spec.serving.partition import PARTITION
+from kspec.spec.serving.produce import FLAWS, Produce
 from kspec.spec.vocabulary import TopicPartition
 
 NAMES = ("range", "sticky", "roundrobin")
@@ -365,7 +370,7 @@ class Author:
         request = Produce(
             self.somewhere(),
             times,
-            self.random.choice(list(FLAWS)) if self.chance(0.15) else "",
+            self.random.choice(FLAWS) if self.chance(0.15) else "",
             self.random.choices((-1, 1, 2), (70, 25, 5))[0],
         )
         if "init_producer_id" not in self.versions or self.chance(0.4):

@@ -8,16 +8,13 @@ from typing import Any, TypeAlias
 import attrs
 
 from kspec.field.conform.history import Ask, DeleteGroup, OffsetDelete, RecordsRequest
-from kspec.field.conform.records import handle
-from kspec.field.conform.records import handler_of as records_handler
 from kspec.field.conform.worlds import World, exists
 from kspec.spec.coordinator import Group
 from kspec.spec.coordinator.admin import refuse_deletion, refuse_offset_deletion
 from kspec.spec.coordinator.membership import session_timeout_is_valid
 from kspec.spec.coordinator.requests import handler_of, validate_fields, validate_group
-from kspec.spec.coordinator.state import Handler
+from kspec.spec.core import Checked, evolve
 from kspec.spec.core import decide as handled
-from kspec.spec.core import evolve
 from kspec.spec.core.checks import source_of
 from kspec.spec.messages import (
     NO_MEMBER_ID,
@@ -28,6 +25,7 @@ from kspec.spec.messages import (
     OffsetFetch,
     SyncGroup,
 )
+from kspec.spec.serving.requests import handler_of as records_handler
 
 ACCEPTED = "all guards hold"
 """What is said of a request that is accepted."""
@@ -55,9 +53,7 @@ def decide(world: World, ask: Ask) -> Decision:
     """How the specification decides this request in this world."""
     request, group = ask.request, world.group
     if isinstance(request, RecordsRequest):
-        evaluated = handle(world.partition, ask, request)[2]
-        handler: Any = records_handler(world.partition, ask, request)
-        return Decision(evaluated, source_of(handler.gi_code))
+        return Decision(*follow(records_handler(world.partition, request, ask.number)))
     unknown = group.state is GroupState.DEAD
     if isinstance(request, OffsetFetch):
         return Decision((), "OffsetMetadataManager.fetchOffsets")
@@ -96,7 +92,7 @@ def decide(world: World, ask: Ask) -> Decision:
     return Decision((*first, *further), source)
 
 
-def follow(handler: Handler) -> tuple[Checks, str]:
+def follow(handler: Checked[Any]) -> tuple[Checks, str]:
     """The checks of a handler up to the first that fails, and the source of the last one."""
     decision = handled(handler)
     return tuple((check.guard, check.holds) for check in decision.checks), decision.source

@@ -7,11 +7,31 @@ knows a member of that id.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cache
 from typing import Any, TypeAlias
 
 import attrs
 
+from kspec.field.shapes import (
+    GREATEST,
+    INT64,
+    TEXT,
+    Field,
+    Notation,
+    Shape,
+    array,
+    as_row,
+    choice,
+    decode_at,
+    decode_text,
+    number,
+    record,
+    refuse,
+    same,
+    shape_of_class,
+    those,
+)
 from kspec.spec.core import SpecError
 from kspec.spec.messages import (
     Heartbeat,
@@ -25,6 +45,11 @@ from kspec.spec.messages import (
     Request,
     SyncGroup,
 )
+from kspec.spec.serving import requests
+from kspec.spec.serving.fetch import Fetch
+from kspec.spec.serving.list_offsets import EpochOfLeader, ListOffsets
+from kspec.spec.serving.partition import PARTITION
+from kspec.spec.serving.produce import Produce
 from kspec.spec.vocabulary import TopicPartition
 
 LONG = 120_000
@@ -44,73 +69,12 @@ class OffsetDelete:
     """The partitions."""
 
 
-TOPIC = "t"
+TOPIC = PARTITION.topic
 """The topic of every history, under this name; a topic of any other name does not exist."""
-PARTITION = TopicPartition(TOPIC, 0)
-"""The partition of every history of the profile `records`; any other does not exist."""
+OLDER = -2
+"""A leader epoch before the current one. No epoch is -1."""
 
-
-@attrs.frozen
-class Produce:
-    """A producer sends a batch; each of its records has the value `k` with the request's number."""
-
-    partition: TopicPartition = PARTITION
-    """The partition."""
-    times: tuple[int, ...] = (0,)
-    """The times of its records."""
-    flaw: str = ""
-    """What is wrong with the batch, if anything: one of `records.FLAWS`."""
-    acks: int = -1
-    """Which replicas have to have it: -1 for all in sync, 1 for the leader; others are refused."""
-    epoch: int = -1
-    """The epoch of the idempotent producer, or -1."""
-    sequence: int = -1
-    """The sequence number of its first record, or -1."""
-
-
-@attrs.frozen
-class ListOffsets:
-    """A consumer asks for an offset."""
-
-    partition: TopicPartition = PARTITION
-    """The partition."""
-    time: int = -1
-    """The time; -1 for the log's end, -2 for its start, -3 for the record with the latest time."""
-    epoch: int = -1
-    """The leader epoch that the consumer knows, or -1."""
-    read_committed: bool = False
-    """The isolation level."""
-
-
-@attrs.frozen
-class EpochOfLeader:
-    """A consumer asks where a leader epoch ended (OffsetForLeaderEpoch)."""
-
-    partition: TopicPartition = PARTITION
-    """The partition."""
-    asked: int = 0
-    """The leader epoch that it asks about."""
-    epoch: int = -1
-    """The leader epoch that it knows, or -1."""
-
-
-@attrs.frozen
-class Fetch:
-    """A consumer fetches from an offset on, and does not wait."""
-
-    partition: TopicPartition = PARTITION
-    """The partition."""
-    offset: int = 0
-    """The offset."""
-    epoch: int = -1
-    """The leader epoch that the consumer knows, or -1."""
-    read_committed: bool = False
-    """The isolation level."""
-    max_bytes: int = 2**20
-    """How many bytes it wants at most; one batch it gets in any case."""
-
-
-RecordsRequest: TypeAlias = Produce | ListOffsets | EpochOfLeader | Fetch
+RecordsRequest: TypeAlias = requests.Request
 """A request of the profile `records`."""
 AnyRequest: TypeAlias = Request | DeleteGroup | OffsetDelete | RecordsRequest
 """A request of a history."""
@@ -160,7 +124,7 @@ Step: TypeAlias = Send | Pause
 
 # -- JSON -------------------------------------------------------------------------------------
 
-KINDS: Mapping[str, Any] = {
+REQUESTS: Mapping[str, Any] = {
     kind.__name__: kind
     for kind in (
         JoinGroup,
@@ -179,149 +143,99 @@ KINDS: Mapping[str, Any] = {
 }
 """The kinds of requests by name."""
 
+NATURAL = number(0, GREATEST)
+INT16 = number(-(2**15), 2**15 - 1)
+INT32 = number(-(2**31), 2**31 - 1)
+
+
+def decode_opaque(value: Any) -> bytes:
+    """Bytes in Latin-1."""
+    try:
+        return decode_text(value).encode("latin-1")
+    except UnicodeEncodeError:
+        raise refuse("text in Latin-1", value) from None
+
+
+def ask_from_json(value: Any) -> Ask:
+    """The request of a JSON value."""
+    if type(value) is not dict:
+        raise refuse("an object", value)
+    kind: Any = decode_at(".request", choice(REQUESTS), value.get("request"))
+    ask: Ask = shape_of_ask(kind).decode(value)
+    return ask
+
+
+def ask_to_json(ask: Ask) -> Any:
+    """A request as JSON."""
+    kind: Any = type(ask.request)
+    return shape_of_ask(kind).encode(ask)
+
+
+NOTATION = Notation(
+    same,
+    names={
+        Pause: {"milliseconds": "pause"},
+        Send: {"asks": "send"},
+        **{kind: {"version": None, "client": None} for kind in REQUESTS.values()},
+    },
+    shapes={
+        Ask: Shape({}, ask_from_json, ask_to_json),
+        Hashable: Shape(TEXT.schema, decode_opaque, lambda value: value.decode("latin-1")),
+        TopicPartition: as_row(TopicPartition, topic=TEXT, partition=NATURAL),
+        Offset: as_row(Offset, offset=INT64, metadata=TEXT, leader_epoch=INT64),
+        (Pause, "milliseconds"): NATURAL,
+        (Produce, "times"): those(array(INT32, tuple), len, "the times of records"),
+        (Produce, "acks"): those(INT16, bool, "acks with which there is a response"),
+        (Produce, "epoch"): INT16,
+        (Produce, "sequence"): INT32,
+        (ListOffsets, "time"): INT32,
+        (ListOffsets, "epoch"): INT16,
+        (EpochOfLeader, "asked"): INT16,
+        (EpochOfLeader, "epoch"): INT16,
+        (Fetch, "offset"): INT32,
+        (Fetch, "epoch"): INT16,
+        (Fetch, "max_bytes"): INT32,
+    },
+)
+"""How steps are written: requests under the names of the specification."""
+
+
+@cache
+def shape_of_ask(kind: Any) -> Shape:
+    """The shape of the requests of a kind, whose fields stand beside their number and version."""
+    fields = [
+        Field("number", "number", NATURAL),
+        Field("kind", "request", choice(REQUESTS)),
+        Field("version", "version", NATURAL),
+        Field("request", "", shape_of_class(kind, NOTATION)),
+    ]
+
+    def make(found: dict[str, Any]) -> Ask:
+        number, version = found["number"], found["version"]
+        beside = {"version": version, "client": f"k{number}"}
+        known = {name: value for name, value in beside.items() if hasattr(found["request"], name)}
+        return Ask(number, attrs.evolve(found["request"], **known), version)
+
+    def part(ask: Ask, name: str) -> Any:
+        return type(ask.request) if name == "kind" else getattr(ask, name)
+
+    return record(fields, make, part)
+
 
 def to_json(step: Step) -> Any:
     """A step as JSON."""
-    if isinstance(step, Pause):
-        return {"pause": step.milliseconds}
-    return {"send": [ask_to_json(ask) for ask in step.asks]}
-
-
-def ask_to_json(ask: Ask) -> dict[str, Any]:
-    """A request as JSON."""
-    fields = {
-        field.name: plain(getattr(ask.request, field.name))
-        for field in attrs.fields(type(ask.request))
-        if field.name not in ("version", "client")
-    }
-    kind = type(ask.request).__name__
-    return {"number": ask.number, "request": kind, "version": ask.version, **fields}
-
-
-def plain(value: Any) -> Any:
-    """A field's value as JSON."""
-    match value:
-        case bytes():
-            return value.decode("latin-1")
-        case TopicPartition():
-            return [value.topic, value.partition]
-        case tuple():
-            return [plain(item) for item in value]
-        case Protocol():
-            return {"name": value.name, "metadata": plain(value.metadata)}
-        case MemberIdentity():
-            return {"member": value.member, "instance": value.instance}
-        case Offset():
-            return [value.offset, value.metadata, value.leader_epoch]
-        case _:
-            return value
+    kind: Any = type(step)
+    return shape_of_class(kind, NOTATION).encode(step)
 
 
 def from_json(value: Any) -> Step:
     """The step of a JSON value."""
+    kind: Any = Pause if isinstance(value, dict) and "pause" in value else Send
     try:
-        if "pause" in value:
-            return Pause(natural(value["pause"]))
-        return Send(tuple(ask_from_json(ask) for ask in value["send"]))
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        step: Step = shape_of_class(kind, NOTATION).decode(value)
+    except SpecError as error:
         raise SpecError(f"not a step of a history: {error}") from None
-
-
-def ask_from_json(value: Mapping[str, Any]) -> Ask:
-    """The request of a JSON value."""
-    fields = dict(value)
-    number, version = natural(fields.pop("number")), natural(fields.pop("version"))
-    kind = KINDS[fields.pop("request")]
-    known = {field.name for field in attrs.fields(kind)}
-    parsed = {name: parse(name, fields.pop(name)) for name in list(fields) if name in known}
-    if fields:
-        raise ValueError(f"{kind.__name__} has no {', '.join(fields)}")
-    if "version" in known:
-        parsed["version"] = version
-    if "client" in known:
-        parsed["client"] = f"k{number}"
-    return Ask(number, kind(**parsed), version)
-
-
-def natural(value: Any) -> int:
-    """A number that is not negative."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{value!r} is not a number")
-    return value
-
-
-def parse(name: str, value: Any) -> Any:
-    """The value of a request's field."""
-    match name:
-        case "protocols":
-            return tuple(
-                Protocol(text(p["name"]), text(p["metadata"]).encode("latin-1")) for p in value
-            )
-        case "assignments":
-            return tuple((text(m), text(given).encode("latin-1")) for m, given in value)
-        case "members":
-            return tuple(MemberIdentity(text(m["member"]), optional(m["instance"])) for m in value)
-        case "offsets":
-            return tuple(
-                (partition(tp), Offset(integer(o[0]), text(o[1]), integer(o[2]))) for tp, o in value
-            )
-        case "partitions":
-            return None if value is None else tuple(partition(tp) for tp in value)
-        case "generation" | "session_timeout" | "rebalance_timeout":
-            return integer(value)
-        case "instance" | "protocol":
-            return optional(value)
-        case "partition":
-            return partition(value)
-        case "times":
-            if not value:
-                raise ValueError("a batch has records")
-            return tuple(within(31, time) for time in value)
-        case "acks":
-            if value == 0:
-                raise ValueError("a request with acks=0 has no response")
-            return within(15, value)
-        case "epoch" | "asked":
-            return within(15, value)
-        case "sequence" | "time" | "offset" | "max_bytes":
-            return within(31, value)
-        case "read_committed":
-            return bool(value)
-        case "protocol_type":
-            return optional(value)
-        case _:
-            return text(value)
-
-
-def text(value: Any) -> str:
-    """A text."""
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a text")
-    return value
-
-
-def optional(value: Any) -> str | None:
-    """A text or null."""
-    return None if value is None else text(value)
-
-
-def integer(value: Any) -> int:
-    """An integer."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"{value!r} is not an integer")
-    return value
-
-
-def within(bits: int, value: Any) -> int:
-    """An integer of so many bits and a sign."""
-    if not -(2**bits) <= integer(value) < 2**bits:
-        raise ValueError(f"{value} is too large")
-    return integer(value)
-
-
-def partition(value: Any) -> TopicPartition:
-    """A partition: a topic and a number."""
-    return TopicPartition(text(value[0]), natural(value[1]))
+    return step
 
 
 # -- one line ---------------------------------------------------------------------------------

@@ -21,15 +21,8 @@ from kspec.field.conform.history import (
     is_of_records,
 )
 from kspec.field.conform.records import Place
-from kspec.field.conform.translate import (
-    APIS,
-    AnyResponse,
-    Described,
-    comparable,
-    to_description,
-    to_message,
-    to_response,
-)
+from kspec.field.conform.responses import AnyResponse, Described, comparable
+from kspec.field.conform.translate import APIS, to_description, to_message, to_response
 from kspec.field.conform.worlds import (
     Moment,
     Names,

@@ -1,26 +1,20 @@
-"""Requests and responses between the specification's form and Kafka's messages.
-
-What a version of an API cannot express is removed from both sides before they are compared.
-"""
+"""Requests and responses between the specification's form and Kafka's messages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 
-from kspec.field.conform.history import (
-    TOPIC,
-    AnyRequest,
-    Ask,
-    DeleteGroup,
-    Fetch,
-    ListOffsets,
-    OffsetDelete,
+from kspec.field.conform.history import TOPIC, AnyRequest, Ask, DeleteGroup, OffsetDelete
+from kspec.field.conform.responses import (
+    AnyResponse,
+    DeleteGroupResponse,
+    Described,
+    OffsetDeleteResponse,
+    UnknownError,
 )
-from kspec.field.conform.records import EARLIEST, RECORDS_APIS, RecordsResponse
-from kspec.field.conform.records import comparable as comparable_records
 from kspec.impl.wire import API_KEYS, Message, create, request_type
 from kspec.spec.coordinator.admin import DescribedMember, Description
 from kspec.spec.messages import (
@@ -39,41 +33,13 @@ from kspec.spec.messages import (
     OffsetCommitResponse,
     OffsetFetch,
     OffsetFetchResponse,
-    Response,
     SyncGroup,
     SyncGroupResponse,
 )
+from kspec.spec.serving.fetch import Fetch
+from kspec.spec.serving.list_offsets import EARLIEST, EpochOfLeader, ListOffsets
+from kspec.spec.serving.produce import Produce
 from kspec.spec.vocabulary import TopicPartition
-
-
-@attrs.frozen
-class DeleteGroupResponse:
-    """The response to DeleteGroups for one group."""
-
-    error: Error = Error.NONE
-    """NONE, or why the group was not deleted."""
-
-
-@attrs.frozen
-class OffsetDeleteResponse:
-    """The response to OffsetDelete."""
-
-    error: Error = Error.NONE
-    """An error that concerns the whole request."""
-    partitions: tuple[tuple[TopicPartition, Error], ...] = ()
-    """The result for each partition."""
-
-
-@attrs.frozen
-class UnknownError:
-    """An error code that the specification never answers with."""
-
-    name: str
-    """Its name in the protocol."""
-
-
-AnyResponse: TypeAlias = Response | DeleteGroupResponse | OffsetDeleteResponse | RecordsResponse
-"""A response to a request of a history."""
 
 APIS: dict[type, str] = {
     JoinGroup: "join_group",
@@ -84,7 +50,10 @@ APIS: dict[type, str] = {
     OffsetFetch: "offset_fetch",
     DeleteGroup: "delete_groups",
     OffsetDelete: "offset_delete",
-    **RECORDS_APIS,
+    Produce: "produce",
+    ListOffsets: "list_offsets",
+    EpochOfLeader: "offset_for_leader_epoch",
+    Fetch: "fetch",
 }
 """The API of each kind of request."""
 
@@ -226,10 +195,6 @@ def to_message(ask: Ask, group: str, actual: Callable[[str], str], topic: str) -
             raise AssertionError("records has the messages of the other requests")
 
 
-PARTITIONS = 2
-"""How many partitions the topic has."""
-
-
 def name_of(partition: TopicPartition, topic: str) -> str:
     """The actual name of a partition's topic."""
     return topic if partition.topic == TOPIC else f"{topic}-{partition.topic}"
@@ -326,51 +291,7 @@ def offset_of(partition: Any) -> Offset | UnknownError | None:
     return Offset(partition.committed_offset, partition.metadata or "", epoch)
 
 
-def comparable(ask: Ask, response: AnyResponse) -> AnyResponse:
-    """The response without what its version cannot express, and without orders that are open."""
-    version = ask.version
-    match response:
-        case JoinGroupResponse():
-            members = tuple(
-                (m, instance if version >= 5 else None, metadata or b"")
-                for m, instance, metadata in response.members
-            )
-            return attrs.evolve(
-                response,
-                members=members,
-                protocol_type=response.protocol_type if version >= 7 else None,
-            )
-        case SyncGroupResponse():
-            given = response.assignment or b""
-            if version >= 5:
-                return attrs.evolve(response, assignment=given)
-            return SyncGroupResponse(response.error, given)
-        case OffsetFetchResponse():
-            offsets = tuple(
-                (tp, attrs.evolve(o, leader_epoch=-1) if o is not None and version < 5 else o)
-                for tp, o in response.offsets
-            )
-            return attrs.evolve(response, offsets=tuple(sorted(offsets, key=lambda pair: pair[0])))
-        case _ if isinstance(response, RecordsResponse):
-            return comparable_records(ask, response)
-        case OffsetCommitResponse() | OffsetDeleteResponse():
-            in_order = tuple(sorted(response.partitions, key=lambda pair: pair[0]))
-            return attrs.evolve(response, partitions=in_order)
-        case _:
-            return response
-
-
 # -- DescribeGroups ---------------------------------------------------------------------------
-
-
-@attrs.frozen
-class Described:
-    """A group as DescribeGroups shows it."""
-
-    group: Description
-    """The group, with actual ids of members."""
-    clients: tuple[str, ...] = ()
-    """The client id of each member."""
 
 
 def to_description(message: Message) -> Described:

@@ -15,9 +15,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from kspec.field.conform.history import TOPIC, Ask, DeleteGroup, OffsetDelete, RecordsRequest
-from kspec.field.conform.records import NEW, FetchResponse, Partition
-from kspec.field.conform.records import handle as handle_records
-from kspec.field.conform.translate import (
+from kspec.field.conform.responses import (
     PARTITIONS,
     AnyResponse,
     DeleteGroupResponse,
@@ -55,6 +53,9 @@ from kspec.spec.messages import (
     OffsetFetchResponse,
     Settings,
 )
+from kspec.spec.serving.fetch import FetchResponse
+from kspec.spec.serving.partition import NEW, Partition
+from kspec.spec.serving.requests import handle as handle_records
 from kspec.spec.vocabulary import TopicPartition
 
 Write: TypeAlias = int | Replacement
@@ -197,7 +198,7 @@ def answer(world: World, ask: Ask, moment: Moment) -> Iterator[World]:
         case OffsetFetch():
             yield answered(world, ask, OffsetFetchResponse(offsets=fetch(world, request)))
         case _ if isinstance(request, RecordsRequest):
-            partition, response, _ = handle_records(world.partition, ask, request)
+            partition, response = handle_records(world.partition, request, ask.number)
             yield answered(evolve(world, partition=partition), ask, response)
         case OffsetCommit():
             yield from commit(world, ask, request, moment)

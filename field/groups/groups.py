@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
 
+from kspec.field.shapes import (
+    INT64,
+    TEXT,
+    Field,
+    array,
+    choice,
+    decode_at,
+    number,
+    optional,
+    record,
+    those,
+)
 from kspec.spec.consumer.lag import deleted_unread, lag, lead
 from kspec.spec.core import SpecError, look_up
 from kspec.spec.vocabulary import TopicPartition
@@ -58,19 +69,9 @@ class GroupPartition:
         known = self.committed is not None and self.start is not None
         return deleted_unread(self.committed, self.start) if known else None  # type: ignore[arg-type]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Any:
         """What `--json` prints, and `from_json` reads."""
-        return {
-            "topic": self.partition.topic,
-            "partition": self.partition.partition,
-            "committed": self.committed,
-            "start": self.start,
-            "end": self.end,
-            "lag": self.lag,
-            "lead": self.lead,
-            "deleted": self.deleted,
-            "consumer": self.consumer,
-        }
+        return PARTITION.encode(self)
 
 
 @attrs.frozen
@@ -94,14 +95,9 @@ class Group:
         """The sum of the lags that are known."""
         return sum(p.lag for p in self.partitions if p.lag is not None)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Any:
         """What `--json` prints, and `from_json` reads."""
-        return {
-            "group": self.name,
-            "state": self.state,
-            "lag": self.lag,
-            "partitions": [p.to_json() for p in self.partitions],
-        }
+        return GROUP.encode(self)
 
 
 def assert_each_once(groups: Iterable[Group]) -> None:
@@ -157,57 +153,65 @@ def checked(found: GroupPartition) -> GroupPartition:
 # -- JSON -----------------------------------------------------------------------------------------
 
 
-def from_json(text: str) -> list[Group]:
-    """Read what `kspec lag --json` prints. Fields that are computed are checked, not believed."""
-    document = parse_json(text)
-    if not isinstance(document, dict) or not isinstance(document.get("groups"), list):
-        raise SpecError('an object with "groups" is expected, as `kspec lag --json` prints it')
-    groups = [_group(each, f"groups[{index}]") for index, each in enumerate(document["groups"])]
-    assert_each_once(groups)
-    return groups
-
-
-def _group(found: Any, where: str) -> Group:
-    """A group."""
-    if not isinstance(found, dict) or not isinstance(found.get("partitions"), list):
-        raise SpecError(f'{where}: an object with "group" and "partitions" is expected')
-    name, state = found.get("group"), found.get("state")
-    if name is not None and not (isinstance(name, str) and name):
-        raise SpecError(f"{where}.group: a name is expected")
-    if state is not None and state not in STATES:
-        raise SpecError(f"{where}.state: one of {', '.join(STATES)} is expected")
-    partitions = [
-        _partition(each, f"{where}.partitions[{index}]")
-        for index, each in enumerate(found["partitions"])
-    ]
-    return Group(name, state, partitions)
-
-
-def _partition(found: Any, where: str) -> GroupPartition:
-    """A partition of a group."""
-    if not isinstance(found, dict):
-        raise SpecError(f"{where}: an object is expected")
-    topic, consumer = found.get("topic"), found.get("consumer")
-    if not isinstance(topic, str) or not TOPIC.fullmatch(topic):
-        raise SpecError(f"{where}.topic: a name is expected")
-    if consumer is not None and not isinstance(consumer, str):
-        raise SpecError(f"{where}.consumer: a name is expected")
-    index = _number(found, "partition", where, LARGEST_INDEX)
-    if index is None:
-        raise SpecError(f"{where}.partition: a number is expected")
-    committed, end, start = (
-        _number(found, name, where, LARGEST) for name in ("committed", "end", "start")
-    )
-    read = GroupPartition(TopicPartition(topic, index), committed, end, start, consumer)
-    for name in ("lag", "lead", "deleted"):
-        if name in found and json.dumps(found[name]) != json.dumps(getattr(read, name)):
-            raise SpecError(f"{where}.{name}: it contradicts the offsets")
+def partition_of(found: dict[str, Any]) -> GroupPartition:
+    """A partition of a group; SpecError where a computed field contradicts the others."""
+    computed = {name: found.pop(name) for name in COMPUTED}
+    read = GroupPartition(TopicPartition(found.pop("topic"), found.pop("index")), **found)
+    for name, value in computed.items():
+        if value not in (UNSAID, getattr(read, name)):
+            raise SpecError(f".{name}: it contradicts the offsets")
     return checked(read)
 
 
-def _number(found: Mapping[str, Any], name: str, where: str, most: int) -> int | None:
-    """A number that is not negative, or None."""
-    value = found.get(name)
-    if value is not None and not (type(value) is int and 0 <= value <= most):
-        raise SpecError(f"{where}.{name}: a number from 0 to {most} or null is expected")
-    return value
+def part_of(each: GroupPartition, name: str) -> Any:
+    """A field of a partition in JSON."""
+    match name:
+        case "topic":
+            return each.partition.topic
+        case "index":
+            return each.partition.partition
+        case _:
+            return getattr(each, name)
+
+
+def group_of(found: dict[str, Any]) -> Group:
+    """A group."""
+    return Group(found["name"], found["state"], found["partitions"])
+
+
+COMPUTED = ("lag", "lead", "deleted")
+UNSAID = object()
+OFFSET = optional(number(0, LARGEST))
+
+PARTITION = record(
+    [
+        Field("topic", "topic", those(TEXT, TOPIC.fullmatch, "the name of a topic")),
+        Field("index", "partition", number(0, LARGEST_INDEX)),
+        *(Field(name, name, OFFSET, None) for name in ("committed", "start", "end")),
+        *(Field(name, name, optional(INT64), UNSAID) for name in COMPUTED),
+        Field("consumer", "consumer", optional(TEXT), None),
+    ],
+    partition_of,
+    part_of,
+    others=True,
+)
+GROUP = record(
+    [
+        Field("name", "group", optional(those(TEXT, len, "a name")), None),
+        Field("state", "state", optional(choice({state: state for state in STATES})), None),
+        Field("lag", "lag", optional(INT64), UNSAID),
+        Field("partitions", "partitions", array(PARTITION, list)),
+    ],
+    group_of,
+    others=True,
+)
+
+
+def from_json(text: str) -> list[Group]:
+    """Read what `kspec lag --json` prints. Fields that are computed are checked, not believed."""
+    document = parse_json(text)
+    if not isinstance(document, dict) or "groups" not in document:
+        raise SpecError('an object with "groups" is expected, as `kspec lag --json` prints it')
+    groups: list[Group] = decode_at("groups", array(GROUP, list), document["groups"])
+    assert_each_once(groups)
+    return groups

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kspec.field.shapes import Notation, choice
 from kspec.spec.leader_epochs import EpochEnd, EpochEntry
 from kspec.spec.messages import (
     JAVA,
@@ -36,6 +37,13 @@ from kspec.spec.producer.entries import (
 from kspec.spec.producer.settings import ProducerSettings
 from kspec.spec.producer.stable_offset import AbortedTransaction
 from kspec.spec.vocabulary import Member
+
+
+def camel_case(name: str) -> str:
+    """A Python name as Kafka writes names."""
+    first, *others = name.split("_")
+    return first + "".join(part.capitalize() for part in others)
+
 
 PRODUCER = {"producer": "producerId", "epoch": "producerEpoch"}
 MEMBER = {"member": "memberId", "instance": "groupInstanceId"}
@@ -104,13 +112,6 @@ NAMES: Mapping[Any, Mapping[str, str | None]] = {
         "rack": "rackId",
     },
 }
-"""By class, the names of its fields: empty for a record whose fields stand in its place, None for
-a field that is left out."""
-
-CHOICES: Mapping[Any, Mapping[str, Any]] = {
-    CoordinatorVariant: {variant.name: variant for variant in (JAVA, SCALA)},
-}
-"""By class, its values that have names, and are written by them."""
 
 ROWS: Mapping[tuple[Any, str], Sequence[str]] = {
     (JoinGroupResponse, "members"): ("memberId", "groupInstanceId", "metadata"),
@@ -119,4 +120,11 @@ ROWS: Mapping[tuple[Any, str], Sequence[str]] = {
     (OffsetCommit, "offsets"): ("", ""),
     (OffsetCommitResponse, "partitions"): ("", "error"),
 }
-"""By class and field, the names of the parts of each tuple."""
+
+KAFKA = Notation(
+    camel_case,
+    NAMES,
+    ROWS,
+    {CoordinatorVariant: choice({variant.name: variant for variant in (JAVA, SCALA)})},
+)
+"""The notation of requests and their answers: Kafka's names."""

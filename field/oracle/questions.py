@@ -17,14 +17,14 @@ from typing import Any
 
 import attrs
 
-from kspec.field.oracle.shapes import (
+from kspec.field.oracle.names import KAFKA, camel_case
+from kspec.field.shapes import (
     REQUIRED,
     SCALARS,
     Field,
     Schema,
     Shape,
-    camel_case,
-    inside,
+    decode_at,
     record,
     shape_of,
 )
@@ -81,12 +81,12 @@ def question(function: Callable[..., Any], *, name: str = "", merged: str = "") 
     for each, parameter in inspect.signature(function).parameters.items():
         default = REQUIRED if parameter.default is parameter.empty else parameter.default
         key = "" if each == merged else camel_case(each)
-        fields.append(Field(each, key, shape_of(hints[each]), default))
+        fields.append(Field(each, key, shape_of(hints[each], KAFKA), default))
     return Question(
         name or camel_case(function.__name__),
         first_paragraph(function),
         record(fields, lambda found: found, lambda found, each: found[each]),
-        shape_of(hints["return"]),
+        shape_of(hints["return"], KAFKA),
         function,
     )
 
@@ -100,10 +100,7 @@ class Oracle:
     def ask(self, number: int | str, method: str, params: Any) -> Any:
         """The result of a request, as JSON; SpecError where the request is wrong."""
         asked: Question = look_up("method", method, self.questions)
-        try:
-            given = asked.params.decode(params)
-        except SpecError as error:
-            raise inside("params", error) from None
+        given = decode_at("params", asked.params, params)
         return asked.result.encode(asked.function(**given))
 
 

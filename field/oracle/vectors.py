@@ -21,7 +21,7 @@ from kspec.field.oracle.questions import (
     request_schema,
     result_of,
 )
-from kspec.field.oracle.shapes import Schema
+from kspec.field.shapes import Schema
 from kspec.spec.core import SpecError
 
 VERSION = 1

@@ -82,21 +82,6 @@ class EpochCache:
         """Whether an epoch is older than the first in the cache."""
         return bool(self._epochs) and epoch < self._epochs[0]
 
-    def epoch_at(self, offset: int) -> int | None:
-        """The epoch of the record at `offset`, or of the next one; None before the first epoch."""
-        after = bisect_right(self._starts, offset)
-        return self._epochs[after - 1] if after else None
-
-    def previous_epoch(self, epoch: int) -> int | None:
-        """The greatest known epoch below `epoch`, or None."""
-        at = bisect_left(self._epochs, epoch)
-        return self._epochs[at - 1] if at else None
-
-    def next_epoch(self, epoch: int) -> int | None:
-        """The least known epoch above `epoch`, or None."""
-        at = bisect_right(self._epochs, epoch)
-        return self._epochs[at] if at < len(self._epochs) else None
-
     def _keep(self, number: int) -> None:
         del self._epochs[number:]
         del self._starts[number:]

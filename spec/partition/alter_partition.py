@@ -7,19 +7,19 @@ it is answered; a late response has the effect that it would have had at once.
 
 from __future__ import annotations
 
-from kspec.spec.core import Guarded, Step, evolve, limit, present, rule
-from kspec.spec.leader_epochs import EpochEnd, truncation_for
+from kspec.spec.core import Guarded, Step, limit, present, rule
+from kspec.spec.leader_epochs import UNDEFINED, EpochEnd, truncation_for
+from kspec.spec.partition.follower import followed
 from kspec.spec.partition.leader import (
-    counted_alone,
-    decision_for,
+    counted,
     fetched,
+    may_join,
     may_lag,
-    reaches_hw,
     requests,
     with_advanced_hw,
-    with_taken,
 )
 from kspec.spec.partition.state import Broker, Cluster, Leadership, brokers, epochs
+from kspec.spec.serving import Fetch, FetchIsolation, diverges
 
 # -- divergence -----------------------------------------------------------------------------------
 
@@ -31,11 +31,9 @@ def divergence(s: Cluster, leader: int, follower: int) -> EpochEnd | None:
     """
     own, theirs = s.replicas[follower], s.replicas[leader]
     latest = own.epochs.latest_epoch
-    if latest is None:
-        return None
-    end = theirs.epochs.end_of(latest, theirs.log.end)
-    agrees = end.epoch == latest and end.offset >= own.log.end
-    return None if agrees else end
+    end = theirs.epochs.end_of(UNDEFINED if latest is None else latest, theirs.log.end)
+    fetch = Fetch(own.log.end, FetchIsolation.LOG_END, last_epoch=latest)
+    return end if diverges(fetch, end) else None
 
 
 def agreeing_requests(s: Cluster, leader: int, follower: int) -> Guarded[None]:
@@ -51,9 +49,8 @@ def broker_becomes_fetching_follower(s: Cluster, broker: Broker, epoch: int) -> 
     Kafka: `Partition.makeFollower`, `AbstractFetcherThread.partitionFetchState`. Its log may
     diverge from the leader's until a fetch finds out.
     """
-    decision = yield from decision_for(s, broker, epoch)
-    yield "decision names another broker", decision.leader != broker
-    s = with_taken(s, broker, decision).with_replica(broker, leadership=None)
+    s = yield from followed(s, broker, epoch)
+    s = s.with_replica(broker, leadership=None)
     return s.with_log_cut(broker, 0) if s.replicas[broker].log.end == 0 else s
 
 
@@ -80,11 +77,9 @@ def joins_by_proposal(s: Cluster, leader: int, follower: int) -> bool:
     The follower's log must have reached the leader's high watermark and the start of its epoch.
     Kafka: `Partition.needsExpandIsr`, `isFollowerInSync`.
     """
-    state = s.replicas[leader].leadership
-    start = s.replicas[leader].epochs.entries[-1].start
-    has_reached_epoch = s.replicas[follower].log.end >= start
-    is_idle = state is not None and state.pending is None
-    return is_idle and has_reached_epoch and reaches_hw(s, leader, follower)
+    replica = s.replicas[leader]
+    is_idle = replica.leadership is not None and replica.leadership.pending is None
+    return is_idle and may_join(s, leader, follower, replica.epochs.entries[-1].start)
 
 
 def with_proposed_isr(s: Cluster, leader: int, isr: frozenset[Broker]) -> Cluster:
@@ -105,7 +100,8 @@ def leader_counts_agreeing_fetch(s: Cluster, leader: Broker, follower: Broker) -
     """
     yield from agreeing_requests(s, leader, follower)
     joins = joins_by_proposal(s, leader, follower)
-    return (yield from counted_alone(s, leader, follower, joins, with_proposed_isr))
+    s = yield from counted(s, leader, follower, joins, with_proposed_isr)
+    return with_advanced_hw(s, leader)
 
 
 @rule(by="follower", leader=brokers, follower=brokers)
@@ -117,7 +113,8 @@ def follower_fetches_what_agrees(s: Cluster, leader: Broker, follower: Broker) -
     """
     yield from agreeing_requests(s, leader, follower)
     joins = joins_by_proposal(s, leader, follower)
-    return (yield from fetched(s, leader, follower, joins, with_proposed_isr))
+    s = yield from fetched(s, leader, follower, joins, with_proposed_isr)
+    return with_advanced_hw(s, leader)
 
 
 # -- the ISR --------------------------------------------------------------------------------------
@@ -141,8 +138,10 @@ def leader_proposes_shrink(s: Cluster, leader: Broker, follower: Broker) -> Step
     return with_proposed_isr(s, leader, state.isr - {follower})
 
 
-def proposal(s: Cluster, leader: Broker) -> Guarded[frozenset[Broker]]:
-    """Guards of a proposal that reaches the controller and is not out of date; its ISR.
+def proposal(s: Cluster, leader: Broker) -> Guarded[tuple[Leadership, frozenset[Broker]]]:
+    """Guards of a proposal that reaches the controller and is not out of date.
+
+    It returns what the leader knows, and the ISR that it proposes.
 
     Kafka: `ReplicationControlManager.validateAlterPartitionData`, `KafkaController.alterPartition`
     (3.9.0). Simplification: Kafka compares partition epochs; here leader epochs and ISRs. An ISR
@@ -154,7 +153,7 @@ def proposal(s: Cluster, leader: Broker) -> Guarded[frozenset[Broker]]:
     now = s.registration
     yield "leader's epoch is current", now.epoch == replica.epoch
     yield "leader's view of the ISR is current", now.isr == state.isr
-    return isr
+    return state, isr
 
 
 @rule(by="controller", leader=brokers)
@@ -163,8 +162,8 @@ def controller_commits_isr(s: Cluster, leader: Broker) -> Step[Cluster]:
 
     Kafka: `KafkaController.processAlterIsr` (2.7.0).
     """
-    isr = yield from proposal(s, leader)
-    return evolve(s, registration=evolve(s.registration, isr=isr))
+    _, isr = yield from proposal(s, leader)
+    return s.with_isr(isr)
 
 
 @rule(by="leader", leader=brokers)
@@ -174,15 +173,14 @@ def leader_learns_isr(s: Cluster, leader: Broker) -> Step[Cluster]:
     Kafka: `Partition.handleAlterPartitionUpdate`; it advances the high watermark since
     KAFKA-13091 (3.1).
     """
-    yield from isr_changed(s, leader)
-    s = s.with_leadership(leader, isr=s.registration.isr, pending=None)
+    s = yield from isr_learned(s, leader)
     return with_advanced_hw(s, leader)
 
 
-def isr_changed(s: Cluster, leader: int) -> Guarded[Leadership]:
-    """Guards of a leader that learns of a change of the ISR within its epoch."""
-    replica = s.replicas[leader]
+def isr_learned(s: Cluster, leader: int) -> Guarded[Cluster]:
+    """A leader learns of a change of the ISR within its epoch; its proposal in flight is void."""
+    replica, now = s.replicas[leader], s.registration
     state = yield from present("broker presumes leadership", replica.leadership)
-    yield "leader's epoch is current", s.registration.epoch == replica.epoch
-    yield "ISR changed", s.registration.isr != state.isr
-    return state
+    yield "leader's epoch is current", now.epoch == replica.epoch
+    yield "ISR changed", now.isr != state.isr
+    return s.with_leadership(leader, isr=now.isr, pending=None)

@@ -78,7 +78,7 @@ def RegistrationIsConsistent(s: Cluster) -> Claims:
         yield "controller", now.leader in now.isr and now.leader not in s.fenced
         yield "controller, and the last leader", now.last_leader == NO_BROKER
     yield "controller, of eligible replicas", not now.elr & now.isr
-    enough = len(now.isr) >= min(s.bounds.min_insync, s.bounds.brokers)
+    enough = len(now.isr) >= s.bounds.effective_min_isr
     yield "controller, of an ISR that is large enough", not (enough and now.elr)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kspec.spec.core import Guarded, Step, evolve, limit, rule
 from kspec.spec.partition.state import NO_BROKER, Broker, Cluster, brokers, successors
 
@@ -18,7 +20,7 @@ def controller_fences_broker(s: Cluster, broker: Broker, successor: Broker) -> S
     s = yield from fenced(s, broker)
     now = s.registration
     if now.leader == broker:
-        yield from may_lead(s, successor)
+        yield from may_lead(successor, eligible_leaders(s))
         return with_elected(s, successor)
     yield "leader stays", successor == now.leader
     if broker not in now.isr or now.isr == {broker}:
@@ -35,15 +37,12 @@ def fenced(s: Cluster, broker: Broker) -> Guarded[Cluster]:
     return evolve(s, fenced=s.fenced | {broker})
 
 
-def may_lead(s: Cluster, successor: Broker) -> Guarded[None]:
+def may_lead(successor: Broker, eligible: frozenset[Broker]) -> Guarded[None]:
     """Guards of an election: the successor is eligible, or no broker is.
 
-    A live member of the ISR is eligible; if there is none, unclean elections take any live
-    broker. Kafka: `PartitionLeaderElectionAlgorithms.offlinePartitionLeaderElection` (3.9.0),
-    `PartitionChangeBuilder.electAnyLeader`. Simplification: Kafka takes the first eligible broker
-    in the order of the assignment, the model any.
+    Simplification: Kafka takes the first eligible broker in the order of the assignment, the model
+    any.
     """
-    eligible = eligible_leaders(s)
     if successor == NO_BROKER:
         yield "no broker is eligible", not eligible
     else:
@@ -51,7 +50,12 @@ def may_lead(s: Cluster, successor: Broker) -> Guarded[None]:
 
 
 def eligible_leaders(s: Cluster) -> frozenset[Broker]:
-    """The brokers that may be elected now, as far as the controller knows."""
+    """The brokers that may be elected now, as far as the controller knows.
+
+    A live member of the ISR is eligible; if there is none, unclean elections take any live
+    broker. Kafka: `PartitionLeaderElectionAlgorithms.offlinePartitionLeaderElection` (3.9.0),
+    `PartitionChangeBuilder.electAnyLeader`.
+    """
     live = s.registration.isr - s.fenced
     if live or not s.bounds.unclean:
         return live
@@ -66,14 +70,19 @@ def with_elected(s: Cluster, leader: Broker) -> Cluster:
     return s.with_decision(leader, isr - s.fenced if leader in isr else frozenset({leader}))
 
 
-def with_unfenced(s: Cluster, broker: Broker) -> Cluster:
+def with_unfenced(
+    s: Cluster,
+    broker: Broker,
+    eligible: Callable[[Cluster], frozenset[Broker]] = eligible_leaders,
+    elected: Callable[[Cluster, Broker], Cluster] = with_elected,
+) -> Cluster:
     """The controller unfences a broker: it elects it if there is no leader, or informs it.
 
     Kafka: `KafkaController.onBrokerStartup`, `ReplicationControlManager.handleBrokerUnfenced`.
     """
     s = evolve(s, fenced=s.fenced - {broker})
-    if s.registration.leader == NO_BROKER and broker in eligible_leaders(s):
-        return with_elected(s, broker)
+    if s.registration.leader == NO_BROKER and broker in eligible(s):
+        return elected(s, broker)
     return s.with_current_decision(broker)
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from kspec.spec.core import Step, evolve, rule
 from kspec.spec.partition.alter_partition import proposal
-from kspec.spec.partition.controller import fenced
-from kspec.spec.partition.kraft import eligible, min_isr, restarted_with_new_epoch
+from kspec.spec.partition.controller import fenced, may_lead, with_unfenced
+from kspec.spec.partition.kraft import eligible, restarted_with_new_epoch
 from kspec.spec.partition.state import NO_BROKER, Broker, Cluster, brokers, offsets, successors
 
 # -- changes of the ISR ---------------------------------------------------------------------------
@@ -22,7 +22,8 @@ def with_new_isr(s: Cluster, isr: frozenset[Broker]) -> Cluster:
     Kafka: `PartitionChangeBuilder.maybePopulateTargetElr`.
     """
     now = s.registration
-    elr = frozenset() if len(isr) >= min_isr(s) else (now.elr | now.isr) - isr
+    is_enough = len(isr) >= s.bounds.effective_min_isr
+    elr = frozenset() if is_enough else (now.elr | now.isr) - isr
     return evolve(s, registration=evolve(now, isr=isr, elr=elr))
 
 
@@ -33,32 +34,25 @@ def controller_commits_isr_and_elr(s: Cluster, leader: Broker) -> Step[Cluster]:
     Kafka: `ReplicationControlManager.alterPartition`,
     `PartitionChangeBuilder.maybePopulateTargetElr`.
     """
-    isr = yield from proposal(s, leader)
-    yield "every member is eligible", eligible(s, leader, isr)
+    state, isr = yield from proposal(s, leader)
+    yield "every member is eligible", eligible(s, state, isr)
     return with_new_isr(s, isr)
 
 
 # -- elections ------------------------------------------------------------------------------------
 
 
-def clean_leaders(s: Cluster) -> frozenset[Broker]:
-    """The live members of the ISR or, if it is empty, the live eligible leader replicas.
-
-    Kafka: `PartitionChangeBuilder.isValidNewLeader`.
-    """
-    now = s.registration
-    return (now.isr or now.elr) - s.fenced
-
-
 def possible_leaders(s: Cluster) -> frozenset[Broker]:
     """The brokers that may be elected now.
 
-    If ISR and ELR are both empty, the last leader is elected if it is alive, even if unclean
-    elections are off. Kafka: `PartitionChangeBuilder.electAnyLeader`, `canElectLastKnownLeader`
-    (4.1.0). Simplification: 4.0.0 elects the last leader even if it is fenced.
+    These are the live members of the ISR or, if it is empty, the live eligible leader replicas. If
+    ISR and ELR are both empty, the last leader is elected if it is alive, even if unclean
+    elections are off. Kafka: `PartitionChangeBuilder.isValidNewLeader`, `electAnyLeader`,
+    `canElectLastKnownLeader` (4.1.0). Simplification: 4.0.0 elects the last leader even if it is
+    fenced.
     """
     now = s.registration
-    clean = clean_leaders(s)
+    clean = (now.isr or now.elr) - s.fenced
     if clean:
         return clean
     live = frozenset(brokers(s)) - s.fenced
@@ -100,23 +94,8 @@ def controller_fences_broker_with_elr(
         s = with_new_isr(s, s.registration.isr - {broker})
     if not was_leader:
         return s
-    possible = possible_leaders(s)
-    if successor == NO_BROKER:
-        yield "no broker is eligible", not possible
-    else:
-        yield "successor is eligible", successor in possible
+    yield from may_lead(successor, possible_leaders(s))
     return with_leader(s, successor)
-
-
-def with_unfenced_broker(s: Cluster, broker: Broker) -> Cluster:
-    """The controller unfences a broker: it elects it if there is no leader, or informs it.
-
-    Kafka: `ReplicationControlManager.handleBrokerUnfenced`.
-    """
-    s = evolve(s, fenced=s.fenced - {broker})
-    if s.registration.leader == NO_BROKER and broker in possible_leaders(s):
-        return with_leader(s, broker)
-    return s.with_current_decision(broker)
 
 
 @rule(by="controller", broker=brokers)
@@ -127,7 +106,7 @@ def controller_unfences_eligible_broker(s: Cluster, broker: Broker) -> Step[Clus
     """
     yield "broker is fenced", broker in s.fenced
     yield "broker is up", s.replicas[broker].is_up
-    return with_unfenced_broker(s, broker)
+    return with_unfenced(s, broker, possible_leaders, with_leader)
 
 
 @rule(by="broker", broker=brokers, hw=offsets)
@@ -141,4 +120,4 @@ def broker_restarts_ineligible(s: Cluster, broker: Broker, hw: int) -> Step[Clus
     s = yield from restarted_with_new_epoch(s, broker, hw)
     now = s.registration
     s = evolve(s, registration=evolve(now, elr=now.elr - {broker}))
-    return with_unfenced_broker(s, broker)
+    return with_unfenced(s, broker, possible_leaders, with_leader)

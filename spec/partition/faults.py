@@ -7,15 +7,22 @@ from kspec.spec.leader_epochs import UNDEFINED, EpochEnd, truncation_for
 from kspec.spec.partition.alter_partition import (
     agreeing_requests,
     divergence,
-    isr_changed,
+    isr_learned,
     joins_by_proposal,
     proposal,
     with_proposed_isr,
 )
 from kspec.spec.partition.elr import with_new_isr
 from kspec.spec.partition.follower import answers, with_truncation
-from kspec.spec.partition.kraft import min_isr
-from kspec.spec.partition.leader import counted_alone, fetched, led, requests, with_counted_fetch
+from kspec.spec.partition.leader import (
+    counted,
+    fetched,
+    led,
+    requests,
+    with_advanced_hw,
+    with_counted_fetch,
+    with_written_isr,
+)
 from kspec.spec.partition.state import UNKNOWN, Broker, Cluster, brokers, epochs
 from kspec.spec.partition.unfenced import joins_isr_at_hw
 
@@ -47,7 +54,9 @@ def leader_counts_fetch_at_hw(s: Cluster, leader: Broker, follower: Broker) -> S
     `Partition.maybeExpandIsr` (2.0.0).
     """
     yield from requests(s, leader, follower)
-    return (yield from counted_alone(s, leader, follower, joins_isr_at_hw(s, leader, follower)))
+    joins = joins_isr_at_hw(s, leader, follower)
+    s = yield from counted(s, leader, follower, joins, with_written_isr)
+    return with_advanced_hw(s, leader)
 
 
 @rule(by="follower", leader=brokers, follower=brokers)
@@ -57,7 +66,9 @@ def follower_fetches_and_joins_at_hw(s: Cluster, leader: Broker, follower: Broke
     Kafka: `Partition.maybeExpandIsr` (2.0.0).
     """
     yield from requests(s, leader, follower)
-    return (yield from fetched(s, leader, follower, joins_isr_at_hw(s, leader, follower)))
+    joins = joins_isr_at_hw(s, leader, follower)
+    s = yield from fetched(s, leader, follower, joins, with_written_isr)
+    return with_advanced_hw(s, leader)
 
 
 # -- KAFKA-10706 ----------------------------------------------------------------------------------
@@ -94,7 +105,8 @@ def leader_counts_diverging_fetch(s: Cluster, leader: Broker, follower: Broker) 
     is_within = s.replicas[follower].log.end <= s.replicas[leader].log.end
     yield "fetch offset is within the leader's log", is_within
     joins = joins_by_proposal(s, leader, follower)
-    return with_counted_fetch(s, leader, follower, joins, with_proposed_isr, 0)
+    s = with_counted_fetch(s, leader, follower, joins, with_proposed_isr)
+    return with_advanced_hw(s, leader)
 
 
 # -- KAFKA-14704 ----------------------------------------------------------------------------------
@@ -128,14 +140,8 @@ def leader_counts_fetch_of_fenced(s: Cluster, leader: Broker, follower: Broker) 
     """
     yield from agreeing_requests(s, leader, follower)
     joins = joins_by_proposal(s, leader, follower)
-    least = min_isr(s)
-    return (yield from counted_alone(s, leader, follower, joins, with_proposed_isr, least))
-
-
-def has_restarted_member(s: Cluster, leader: Broker, isr: frozenset[Broker]) -> bool:
-    """Whether a proposed member has restarted since the fetch that made the leader propose it."""
-    state = s.replicas[leader].leadership
-    return state is not None and bool(isr & state.restarted)
+    s = yield from counted(s, leader, follower, joins, with_proposed_isr)
+    return with_advanced_hw(s, leader, since_3_7=True)
 
 
 @rule(by="controller", leader=brokers)
@@ -144,8 +150,8 @@ def controller_commits_fenced_isr(s: Cluster, leader: Broker) -> Step[Cluster]:
 
     Kafka: `ReplicationControlManager.alterPartition` (3.2.0).
     """
-    isr = yield from proposal(s, leader)
-    yield "no member has restarted", not has_restarted_member(s, leader, isr)
+    state, isr = yield from proposal(s, leader)
+    yield "no member has restarted", not isr & state.restarted
     return with_new_isr(s, isr)
 
 
@@ -155,7 +161,7 @@ def controller_commits_isr_of_old_broker_epoch(s: Cluster, leader: Broker) -> St
 
     Kafka: `ReplicationControlManager.ineligibleReplicasForIsr` (3.4.0).
     """
-    isr = yield from proposal(s, leader)
+    _, isr = yield from proposal(s, leader)
     yield "no member is fenced", not isr & s.fenced
     return with_new_isr(s, isr)
 
@@ -169,8 +175,7 @@ def leader_learns_isr_and_keeps_hw(s: Cluster, leader: Broker) -> Step[Cluster]:
 
     Kafka: `Partition.handleAlterIsrResponse` (2.7.0).
     """
-    yield from isr_changed(s, leader)
-    return s.with_leadership(leader, isr=s.registration.isr, pending=None)
+    return (yield from isr_learned(s, leader))
 
 
 # -- a repair, in no release ----------------------------------------------------------------------
@@ -186,4 +191,5 @@ def broker_becomes_leader_and_forgets_ends(s: Cluster, broker: Broker, epoch: in
     is_next = epoch == replica.epoch + 1
     if replica.leadership is not None and not is_next:
         s = s.with_leadership(broker, ends=(UNKNOWN,) * s.bounds.brokers)
-    return (yield from led(s, broker, epoch, min_isr(s)))
+    s = yield from led(s, broker, epoch)
+    return with_advanced_hw(s, broker, since_3_7=True)

@@ -15,12 +15,17 @@ def broker_becomes_follower(s: Cluster, broker: Broker, epoch: int) -> Step[Clus
     This holds in each new leader epoch, under the same leader as well. Kafka:
     `Partition.makeFollower`, `ReplicaManager.makeFollowers`. An empty log needs no truncation.
     """
-    decision = yield from decision_for(s, broker, epoch)
-    yield "decision names another broker", decision.leader != broker
-    s = with_taken(s, broker, decision)
+    s = yield from followed(s, broker, epoch)
     truncates = s.replicas[broker].log.end > 0
     s = s.with_replica(broker, leadership=None, truncates=truncates)
     return s if truncates else s.with_log_cut(broker, 0)
+
+
+def followed(s: Cluster, broker: int, epoch: int) -> Guarded[Cluster]:
+    """A broker takes a decision that names another leader."""
+    decision = yield from decision_for(s, broker, epoch)
+    yield "decision names another broker", decision.leader != broker
+    return with_taken(s, broker, decision)
 
 
 @rule(by="follower", leader=brokers, follower=brokers)

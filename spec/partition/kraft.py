@@ -7,33 +7,38 @@ min.insync.replicas, or than the number of replicas if that is less.
 
 from __future__ import annotations
 
-from kspec.spec.core import Guarded, Step, evolve, rule
+from kspec.spec.core import Guarded, Step, rule
 from kspec.spec.partition.alter_partition import (
     agreeing_requests,
-    isr_changed,
+    isr_learned,
     joins_by_proposal,
     proposal,
     with_proposed_isr,
 )
-from kspec.spec.partition.controller import fenced, may_lead, with_elected, with_unfenced
+from kspec.spec.partition.controller import (
+    eligible_leaders,
+    fenced,
+    may_lead,
+    with_elected,
+    with_unfenced,
+)
 from kspec.spec.partition.failures import restarted
 from kspec.spec.partition.leader import (
     appended_record,
-    counted_alone,
+    counted,
     fetched,
     led,
     with_advanced_hw,
 )
-from kspec.spec.partition.state import Broker, Cluster, brokers, epochs, offsets, successors
-
-
-def min_isr(s: Cluster) -> int:
-    """min.insync.replicas, but at most the number of replicas.
-
-    Kafka: `Partition.effectiveMinIsr`.
-    """
-    return min(s.bounds.min_insync, s.bounds.brokers)
-
+from kspec.spec.partition.state import (
+    Broker,
+    Cluster,
+    Leadership,
+    brokers,
+    epochs,
+    offsets,
+    successors,
+)
 
 # -- leader ---------------------------------------------------------------------------------------
 
@@ -44,7 +49,8 @@ def broker_becomes_kraft_leader(s: Cluster, broker: Broker, epoch: int) -> Step[
 
     Kafka: `Partition.makeLeader`.
     """
-    return (yield from led(s, broker, epoch, min_isr(s)))
+    s = yield from led(s, broker, epoch)
+    return with_advanced_hw(s, broker, since_3_7=True)
 
 
 @rule(by="producer", leader=brokers)
@@ -54,7 +60,8 @@ def leader_appends_at_effective_min_isr(s: Cluster, leader: Broker) -> Step[Clus
     Kafka: `Partition.appendRecordsToLeader`, `effectiveMinIsr`. Simplification: a batch has one
     record, and the producer does not send it again.
     """
-    return (yield from appended_record(s, leader, min_isr(s), min_isr(s)))
+    s = yield from appended_record(s, leader, s.bounds.effective_min_isr)
+    return with_advanced_hw(s, leader, since_3_7=True)
 
 
 def joins_unfenced(s: Cluster, leader: int, follower: int) -> bool:
@@ -76,8 +83,8 @@ def leader_counts_kraft_fetch(s: Cluster, leader: Broker, follower: Broker) -> S
     """
     yield from agreeing_requests(s, leader, follower)
     joins = joins_unfenced(s, leader, follower)
-    least = min_isr(s)
-    return (yield from counted_alone(s, leader, follower, joins, with_proposed_isr, least))
+    s = yield from counted(s, leader, follower, joins, with_proposed_isr)
+    return with_advanced_hw(s, leader, since_3_7=True)
 
 
 @rule(by="follower", leader=brokers, follower=brokers)
@@ -91,7 +98,8 @@ def follower_fetches_from_kraft_leader(
     """
     yield from agreeing_requests(s, leader, follower)
     joins = joins_unfenced(s, leader, follower)
-    return (yield from fetched(s, leader, follower, joins, with_proposed_isr, min_isr(s)))
+    s = yield from fetched(s, leader, follower, joins, with_proposed_isr)
+    return with_advanced_hw(s, leader, since_3_7=True)
 
 
 @rule(by="leader", leader=brokers)
@@ -100,23 +108,21 @@ def leader_applies_isr(s: Cluster, leader: Broker) -> Step[Cluster]:
 
     A proposal in flight becomes void. Kafka: `Partition.handleAlterPartitionUpdate`, `makeLeader`.
     """
-    yield from isr_changed(s, leader)
-    s = s.with_leadership(leader, isr=s.registration.isr, pending=None)
-    return with_advanced_hw(s, leader, min_isr(s))
+    s = yield from isr_learned(s, leader)
+    return with_advanced_hw(s, leader, since_3_7=True)
 
 
 # -- controller -----------------------------------------------------------------------------------
 
 
-def eligible(s: Cluster, leader: int, isr: frozenset[Broker]) -> bool:
+def eligible(s: Cluster, state: Leadership, isr: frozenset[Broker]) -> bool:
     """Whether every member of a proposed ISR may be in it.
 
     It must not be fenced (KIP-841), nor have restarted since the fetch that made the leader
     propose it (KIP-903: its broker epoch has changed). Kafka:
     `ReplicationControlManager.ineligibleReplicasForIsr`.
     """
-    state = s.replicas[leader].leadership
-    return not isr & s.fenced and state is not None and not isr & state.restarted
+    return not isr & (s.fenced | state.restarted)
 
 
 @rule(by="controller", leader=brokers)
@@ -125,9 +131,9 @@ def controller_commits_eligible_isr(s: Cluster, leader: Broker) -> Step[Cluster]
 
     Kafka: `ReplicationControlManager.alterPartition`.
     """
-    isr = yield from proposal(s, leader)
-    yield "every member is eligible", eligible(s, leader, isr)
-    return evolve(s, registration=evolve(s.registration, isr=isr))
+    state, isr = yield from proposal(s, leader)
+    yield "every member is eligible", eligible(s, state, isr)
+    return s.with_isr(isr)
 
 
 @rule(by="controller", leader=brokers)
@@ -136,8 +142,8 @@ def controller_refuses_isr(s: Cluster, leader: Broker) -> Step[Cluster]:
 
     Kafka: `Partition.handleAlterPartitionError`. Simplification: both are one step.
     """
-    isr = yield from proposal(s, leader)
-    yield "a member is not eligible", not eligible(s, leader, isr)
+    state, isr = yield from proposal(s, leader)
+    yield "a member is not eligible", not eligible(s, state, isr)
     return s.with_leadership(leader, pending=None)
 
 
@@ -151,12 +157,12 @@ def controller_fences_kraft_broker(s: Cluster, broker: Broker, successor: Broker
     s = yield from fenced(s, broker)
     now = s.registration
     if now.leader == broker:
-        yield from may_lead(s, successor)
+        yield from may_lead(successor, eligible_leaders(s))
         return with_elected(s, successor)
     yield "leader stays", successor == now.leader
     if broker not in now.isr or now.isr == {broker}:
         return s
-    return evolve(s, registration=evolve(now, isr=now.isr - {broker}))
+    return s.with_isr(now.isr - {broker})
 
 
 @rule(by="broker", broker=brokers, hw=offsets)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from kspec.spec.core import Guarded, Step, appended, evolve, limit, present, replaced, rule
+from kspec.spec.in_sync import Progress, reaches_isr
 from kspec.spec.log import Log, Record
 from kspec.spec.partition.state import (
     ALL,
@@ -21,45 +22,36 @@ from kspec.spec.partition.state import (
     brokers,
     epochs,
 )
+from kspec.spec.watermarks import follower_hw, leader_hw
 
 # -- the high watermark ---------------------------------------------------------------------------
 
 
-def with_advanced_hw(s: Cluster, leader: int, least: int = 0) -> Cluster:
+def with_advanced_hw(s: Cluster, leader: int, *, since_3_7: bool = False) -> Cluster:
     """The leader commits what every member of its maximal ISR holds, as far as it knows.
 
-    Nothing is committed while the ISR has fewer members than `least` (since 3.7,
-    min.insync.replicas). Kafka: `Partition.maybeIncrementLeaderHW`. Simplification: Kafka also
-    waits for a follower that is caught up and about to join the ISR, which only delays.
+    Records that the high watermark passes are acknowledged to producers that wait for all. A
+    request waits only at the leader that appended the record, and only while it leads. If the ISR
+    has become too small, the answer is NOT_ENOUGH_REPLICAS_AFTER_APPEND; since 3.7 nothing is
+    committed then. Kafka: `Partition.maybeIncrementLeaderHW`, `checkEnoughReplicasReachOffset`.
+    Simplification: Kafka also waits for a follower that is caught up and about to join the ISR,
+    which only delays.
     """
     replica = s.replicas[leader]
     state = replica.leadership
     assert state is not None, "a leader"
-    others = [state.ends[member] for member in state.maximal_isr if member != leader]
-    hw = min([replica.log.end, *others])
-    if hw <= replica.hw or len(state.isr) < least:
+    min_isr = s.bounds.effective_min_isr if since_3_7 else s.bounds.min_insync
+    ends = [state.ends[member] for member in state.maximal_isr if member != leader]
+    hw = leader_hw(replica.hw, [replica.log.end, *ends])
+    if hw == replica.hw or (since_3_7 and len(state.isr) < min_isr):
         return s
-    s = with_acknowledged(s, leader, replica.hw, hw, least or s.bounds.min_insync)
+    if s.bounds.acks == ALL and len(state.maximal_isr) >= min_isr:
+        passed = replica.log.records[replica.hw : hw]
+        s = with_acks(s, *(record.id for record in passed if record.epoch >= state.since))
     seen = s.ghosts.readable
-    new = tuple(replica.log.records[offset].id for offset in range(len(seen), hw))
-    s = evolve(s, ghosts=evolve(s.ghosts, readable=appended(seen, *new)))
+    new = replica.log.records[len(seen) : hw]
+    s = evolve(s, ghosts=evolve(s.ghosts, readable=appended(seen, *(r.id for r in new))))
     return s.with_replica(leader, hw=hw)
-
-
-def with_acknowledged(s: Cluster, leader: int, first: int, end: int, min_insync: int) -> Cluster:
-    """Records that the high watermark passes are acknowledged to producers that wait for all.
-
-    Kafka: `Partition.checkEnoughReplicasReachOffset`, which answers
-    NOT_ENOUGH_REPLICAS_AFTER_APPEND if the ISR has become too small. A request waits only at the
-    leader that appended the record, and only while it leads.
-    """
-    replica = s.replicas[leader]
-    state = replica.leadership
-    assert state is not None, "a leader"
-    if s.bounds.acks != ALL or len(state.maximal_isr) < min_insync:
-        return s
-    passed = (replica.log.records[offset] for offset in range(first, end))
-    return with_acks(s, *(record.id for record in passed if record.epoch >= state.since))
 
 
 def with_acks(s: Cluster, *ids: int) -> Cluster:
@@ -91,29 +83,23 @@ def broker_becomes_leader(s: Cluster, broker: Broker, epoch: int) -> Step[Cluste
     It records at once where its epoch begins (KAFKA-7415). If it led before, it keeps what it
     knows of the followers. Kafka: `Partition.makeLeader`.
     """
-    return (yield from led(s, broker, epoch))
+    s = yield from led(s, broker, epoch)
+    return with_advanced_hw(s, broker)
 
 
-def led(s: Cluster, broker: int, epoch: int, least: int = 0) -> Step[Cluster]:
-    """A broker becomes leader, and notes where its epoch begins."""
+def led(s: Cluster, broker: int, epoch: int, *, is_noted: bool = True) -> Guarded[Cluster]:
+    """A broker becomes leader, and notes where its epoch begins; its HW has not advanced yet."""
     decision = yield from decision_for(s, broker, epoch)
     yield "decision names the broker", decision.leader == broker
-    s = with_led(s, broker, decision)
     replica = s.replicas[broker]
-    s = s.with_replica(broker, epochs=replica.epochs.assign(epoch, replica.log.end))
-    return with_advanced_hw(s, broker, least)
-
-
-def with_led(s: Cluster, broker: int, decision: Decision) -> Cluster:
-    """The cluster in which a broker leads; its high watermark has not advanced yet."""
-    before = s.replicas[broker].leadership
-    s = with_taken(s, broker, decision)
-    if before is None:
+    if replica.leadership is None:
         ends = (UNKNOWN,) * s.bounds.brokers
-        now = Leadership(isr=decision.isr, ends=ends, since=decision.epoch)
+        now = Leadership(isr=decision.isr, ends=ends, since=epoch)
     else:
-        now = evolve(before, isr=decision.isr, pending=None)
-    return s.with_replica(broker, leadership=now, truncates=False)
+        now = evolve(replica.leadership, isr=decision.isr, pending=None)
+    noted = replica.epochs.assign(epoch, replica.log.end) if is_noted else replica.epochs
+    s = with_taken(s, broker, decision)
+    return s.with_replica(broker, leadership=now, truncates=False, epochs=noted)
 
 
 # -- producers ------------------------------------------------------------------------------------
@@ -128,23 +114,22 @@ def leader_appends(s: Cluster, leader: Broker) -> Step[Cluster]:
     which checks min.insync.replicas for acks=all only. Simplification: a batch has one record,
     and the producer does not send it again.
     """
-    return (yield from appended_record(s, leader, s.bounds.min_insync))
+    s = yield from appended_record(s, leader, s.bounds.min_insync)
+    return with_advanced_hw(s, leader)
 
 
-def appended_record(s: Cluster, leader: int, min_insync: int, least: int = 0) -> Step[Cluster]:
+def appended_record(s: Cluster, leader: int, min_isr: int) -> Guarded[Cluster]:
     """The leader appends a record, if the ISR is large enough for the producer's acks."""
     yield limit("a record remains"), s.sent < s.bounds.records
     replica = s.replicas[leader]
     state = yield from present("broker presumes leadership", replica.leadership)
     acks = s.bounds.acks
-    yield "ISR is large enough", acks != ALL or len(state.isr) >= min_insync
+    yield "ISR is large enough", acks != ALL or len(state.isr) >= min_isr
     record = Record(s.sent, replica.epoch)
-    epochs_then = replica.epochs.assign(record.epoch, replica.log.end)
-    s = s.with_replica(leader, log=replica.log.append(record), epochs=epochs_then)
+    noted = replica.epochs.assign(record.epoch, replica.log.end)
+    s = s.with_replica(leader, log=replica.log.append(record), epochs=noted)
     s = evolve(s, sent=s.sent + 1)
-    if acks != ALL:
-        s = with_acks(s, record.id)
-    return with_advanced_hw(s, leader, least)
+    return s if acks == ALL else with_acks(s, record.id)
 
 
 @rule(by="producer", broker=brokers)
@@ -190,10 +175,6 @@ def lower_end_listed(s: Cluster, leader: int) -> Step[Cluster]:
 # -- fetches --------------------------------------------------------------------------------------
 
 
-Write: TypeAlias = Callable[[Cluster, int, frozenset[Broker]], Cluster]
-"""How a leader changes the ISR."""
-
-
 def requests(s: Cluster, leader: int, follower: int) -> Guarded[None]:
     """Guards of a fetch since KIP-320: leader and follower are in the same leader epoch.
 
@@ -213,8 +194,8 @@ def leader_counts_fetch(s: Cluster, leader: Broker, follower: Broker) -> Step[Cl
     2.1), `DelayedFetch`.
     """
     yield from requests(s, leader, follower)
-    joins = joins_isr(s, leader, follower)
-    return (yield from counted_alone(s, leader, follower, joins))
+    s = yield from counted(s, leader, follower, joins_isr(s, leader, follower), with_written_isr)
+    return with_advanced_hw(s, leader)
 
 
 @rule(by="follower", leader=brokers, follower=brokers)
@@ -226,38 +207,33 @@ def follower_fetches(s: Cluster, leader: Broker, follower: Broker) -> Step[Clust
     `ReplicaFetcherThread.processPartitionData` on the follower.
     """
     yield from requests(s, leader, follower)
-    joins = joins_isr(s, leader, follower)
-    return (yield from fetched(s, leader, follower, joins))
+    s = yield from fetched(s, leader, follower, joins_isr(s, leader, follower), with_written_isr)
+    return with_advanced_hw(s, leader)
 
 
-def counted_alone(
-    s: Cluster,
-    leader: int,
-    follower: Broker,
-    joins: bool,
-    write: Write | None = None,
-    least: int = 0,
-) -> Step[Cluster]:
+WithIsr: TypeAlias = Callable[[Cluster, int, frozenset[Broker]], Cluster]
+"""How a leader changes the ISR: it writes it, or since 2.7 proposes it."""
+
+
+def counted(
+    s: Cluster, leader: int, follower: Broker, joins: bool, with_isr: WithIsr
+) -> Guarded[Cluster]:
     """The leader counts a fetch, and the follower gets no response to it."""
     state = s.replicas[leader].leadership
     is_new = state is not None and state.ends[follower] != s.replicas[follower].log.end
     yield "fetch brings news", is_new or joins
-    return with_counted_fetch(s, leader, follower, joins, write or with_written_isr, least)
+    return with_counted_fetch(s, leader, follower, joins, with_isr)
 
 
 def fetched(
-    s: Cluster,
-    leader: int,
-    follower: Broker,
-    joins: bool,
-    write: Write | None = None,
-    least: int = 0,
-) -> Step[Cluster]:
-    """The leader counts a fetch, and the follower gets the response.
+    s: Cluster, leader: int, follower: Broker, joins: bool, with_isr: WithIsr
+) -> Guarded[Cluster]:
+    """The leader counts a fetch; the follower appends the records, and takes over the HW.
 
-    The response has the high watermark from before the fetch was counted. A fetch that finds no
-    records is counted and parked first, so its response has a later high watermark
-    (`DelayedFetch.onComplete`).
+    The response has the high watermark from before the fetch was counted, which may be lower than
+    the follower's. A fetch that finds no records is counted and parked first, so its response has
+    a later high watermark (`DelayedFetch.onComplete`). Kafka: `UnifiedLog.appendAsFollower`, which
+    notes the first offset of each leader epoch, and `UnifiedLog.updateHighWatermark`.
     """
     own, theirs = s.replicas[follower], s.replicas[leader]
     has_records = own.log.end < theirs.log.end
@@ -265,29 +241,19 @@ def fetched(
     is_parked = state is not None and state.ends[follower] == own.log.end
     yield "leader has records, or the fetch was parked", has_records or is_parked
     yield "response brings news", has_records or theirs.hw != own.hw
-    counted = with_counted_fetch(s, leader, follower, joins, write or with_written_isr, least)
-    return with_fetched(counted, follower, theirs.log, theirs.hw)
-
-
-def with_fetched(s: Cluster, follower: int, log: Log, hw: int) -> Cluster:
-    """A follower appends the records from its log end on, and takes over the high watermark.
-
-    The high watermark may decrease. Kafka: `UnifiedLog.appendAsFollower`, which notes the first
-    offset of each leader epoch, and `UnifiedLog.updateHighWatermark`.
-    """
-    own = s.replicas[follower]
-    new = log.records[own.log.end :]
+    s = with_counted_fetch(s, leader, follower, joins, with_isr)
+    new = theirs.log.records[own.log.end :]
     cache = own.epochs
     for offset, record in enumerate(new, own.log.end):
         cache = cache.assign(record.epoch, offset)
-    longer = Log(appended(own.log.records, *new))
-    return s.with_replica(follower, log=longer, epochs=cache, hw=min(hw, longer.end))
+    log = Log(appended(own.log.records, *new))
+    return s.with_replica(follower, log=log, epochs=cache, hw=follower_hw(theirs.hw, log.end))
 
 
 def with_counted_fetch(
-    s: Cluster, leader: int, follower: Broker, joins: bool, write: Write, least: int
+    s: Cluster, leader: int, follower: Broker, joins: bool, with_isr: WithIsr
 ) -> Cluster:
-    """The leader notes the fetch offset, expands the ISR if it may, and advances the HW.
+    """The leader notes the fetch offset, and expands the ISR if it may.
 
     Kafka: `Partition.updateFollowerFetchState`.
     """
@@ -297,9 +263,7 @@ def with_counted_fetch(
     s = s.with_leadership(leader, ends=ends)
     if follower in state.restarted and follower not in state.maximal_isr:
         s = s.with_leadership(leader, restarted=state.restarted - {follower})
-    if joins:
-        s = write(s, leader, state.isr | {follower})
-    return with_advanced_hw(s, leader, least)
+    return with_isr(s, leader, state.isr | {follower}) if joins else s
 
 
 # -- the ISR --------------------------------------------------------------------------------------
@@ -313,15 +277,14 @@ def joins_isr(s: Cluster, leader: int, follower: int) -> bool:
     Kafka: `Partition.isFollowerInSync`; in 2.1.0 `maybeExpandIsr`.
     """
     start = s.replicas[leader].epochs.entries[-1].start
-    has_reached_epoch = s.replicas[follower].log.end >= start
-    return has_reached_epoch and reaches_hw(s, leader, follower) and can_write_isr(s, leader)
+    return may_join(s, leader, follower, start) and can_write_isr(s, leader)
 
 
-def reaches_hw(s: Cluster, leader: int, follower: int) -> bool:
-    """Whether the log of a follower outside the ISR has reached the leader's high watermark."""
-    state = s.replicas[leader].leadership
-    reaches = s.replicas[follower].log.end >= s.replicas[leader].hw
-    return state is not None and follower not in state.isr and reaches
+def may_join(s: Cluster, leader: int, follower: int, epoch_start: int) -> bool:
+    """Whether the log of a follower outside the ISR reaches far enough to join it."""
+    replica, progress = s.replicas[leader], Progress(s.replicas[follower].log.end)
+    is_outside = replica.leadership is not None and follower not in replica.leadership.isr
+    return is_outside and reaches_isr(progress, replica.hw, epoch_start)
 
 
 def can_write_isr(s: Cluster, leader: int) -> bool:
@@ -338,8 +301,7 @@ def can_write_isr(s: Cluster, leader: int) -> bool:
 
 def with_written_isr(s: Cluster, leader: int, isr: frozenset[Broker]) -> Cluster:
     """The leader wrote the ISR; the leader epoch stays."""
-    s = s.with_leadership(leader, isr=isr)
-    return evolve(s, registration=evolve(s.registration, isr=isr))
+    return s.with_leadership(leader, isr=isr).with_isr(isr)
 
 
 def may_lag(s: Cluster, follower: int) -> bool:

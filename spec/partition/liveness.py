@@ -78,7 +78,7 @@ def RecordsAreCommitted(s: Cluster) -> tuple[bool, bool]:
     state = replica.leadership
     if state is None or not s.leads(leader):
         return True, False
-    is_large_enough = len(state.isr) >= min(s.bounds.min_insync, s.bounds.brokers)
+    is_large_enough = len(state.isr) >= s.bounds.effective_min_isr
     members_run = all(runs(s, member) for member in state.isr | s.registration.isr)
     has_committed = replica.hw == replica.log.end
     return True, has_committed or not is_large_enough or not members_run

@@ -67,7 +67,7 @@ def HwKeepsUpWithIsr(s: Cluster, leader: int) -> Claims:
     """
     replica = s.replicas[leader]
     state = replica.leadership
-    if state is not None and len(state.isr) >= min(s.bounds.min_insync, s.bounds.brokers):
+    if state is not None and len(state.isr) >= s.bounds.effective_min_isr:
         others = [state.ends[member] for member in state.maximal_isr if member != leader]
         yield f"leader {leader}", replica.hw >= min([replica.log.end, *others])
 

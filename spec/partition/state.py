@@ -8,8 +8,10 @@ from typing import Annotated, Any, NewType
 import attrs
 
 from kspec.spec.core import appended, bound, constant, evolve, replaced, tally
+from kspec.spec.in_sync import effective_min_isr
 from kspec.spec.leader_epochs import EpochEnd, LeaderEpochs
 from kspec.spec.log import Log, Record
+from kspec.spec.watermarks import follower_hw
 
 Broker = NewType("Broker", int)
 """A broker's id. Each broker has one replica of the partition."""
@@ -40,6 +42,11 @@ class Bounds:
     cut_offs: int = bound(0, 0, 3, "brokers that lose contact with the controller")
     leader_moves: int = bound(0, 0, 3, "elections of another leader while one is alive")
     slow_followers: int = bound(1, 0, 1, "1: a follower that is up may be found out of sync")
+
+    @property
+    def effective_min_isr(self) -> int:
+        """min.insync.replicas, but at most the number of replicas."""
+        return effective_min_isr(self.min_insync, self.brokers)
 
 
 @attrs.frozen
@@ -202,12 +209,9 @@ class Cluster:
 
     def leads(self, broker: int) -> bool:
         """Whether the controller has the broker as leader, and the broker knows it."""
-        replica = self.replicas[broker]
-        return (
-            replica.leadership is not None
-            and self.registration.leader == broker
-            and self.registration.epoch == replica.epoch
-        )
+        replica, now = self.replicas[broker], self.registration
+        is_current = now.leader == broker and now.epoch == replica.epoch
+        return replica.leadership is not None and is_current
 
     def fetches_from(self, follower: int, leader: int) -> bool:
         """Whether the follower follows this leader, and fetches from it."""
@@ -239,7 +243,13 @@ class Cluster:
         replica = self.replicas[broker]
         log = replica.log.truncate_to(offset)
         epochs = replica.epochs.truncate_from_end(log.end)
-        return self.with_replica(broker, log=log, epochs=epochs, hw=min(replica.hw, log.end))
+        return self.with_replica(
+            broker, log=log, epochs=epochs, hw=follower_hw(replica.hw, log.end)
+        )
+
+    def with_isr(self, isr: frozenset[Broker]) -> Cluster:
+        """The cluster after the controller's ISR changed; the leader epoch stays."""
+        return evolve(self, registration=evolve(self.registration, isr=isr))
 
     def with_decision(self, leader: Broker, isr: frozenset[Broker]) -> Cluster:
         """The cluster after a decision that begins a leader epoch, sent to the live brokers."""
@@ -265,9 +275,8 @@ class Cluster:
     def with_current_decision(self, broker: int) -> Cluster:
         """The cluster after the current decision was sent to a broker that comes back."""
         now = self.registration
-        if any(d.epoch == now.epoch for d in self.decisions[broker]):
-            return self
-        if self.replicas[broker].epoch >= now.epoch:
+        is_sent = any(d.epoch == now.epoch for d in self.decisions[broker])
+        if is_sent or self.replicas[broker].epoch >= now.epoch:
             return self
         return self.with_news(broker, Decision(now.epoch, now.leader, now.isr))
 

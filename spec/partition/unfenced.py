@@ -6,23 +6,17 @@ Classes and methods are named as in 0.10.2.1, 0.11.0.0 and 2.0.0.
 from __future__ import annotations
 
 from kspec.spec.core import Guarded, Step, rule
-from kspec.spec.leader_epochs import (
-    NOWHERE,
-    UNDEFINED,
-    EpochEnd,
-    LeaderEpochs,
-)
-from kspec.spec.partition.follower import asks, with_truncation
+from kspec.spec.leader_epochs import NOWHERE, UNDEFINED, EpochEnd, LeaderEpochs
+from kspec.spec.partition.follower import asks, followed, with_truncation
 from kspec.spec.partition.leader import (
     can_write_isr,
-    counted_alone,
-    decision_for,
+    counted,
     fetched,
+    led,
     lower_end_listed,
-    reaches_hw,
+    may_join,
     with_advanced_hw,
-    with_led,
-    with_taken,
+    with_written_isr,
 )
 from kspec.spec.partition.state import Broker, Cluster, brokers, epochs
 
@@ -37,9 +31,8 @@ def broker_becomes_leader_without_epoch_entry(
 
     Kafka: `Partition.makeLeader`, `LeaderEpochFileCache.assign` (2.0.0; before KAFKA-7415).
     """
-    decision = yield from decision_for(s, broker, epoch)
-    yield "decision names the broker", decision.leader == broker
-    return with_advanced_hw(with_led(s, broker, decision), broker)
+    s = yield from led(s, broker, epoch, is_noted=False)
+    return with_advanced_hw(s, broker)
 
 
 @rule(by="consumer", leader=brokers)
@@ -76,7 +69,7 @@ def joins_isr_at_hw(s: Cluster, leader: int, follower: int) -> bool:
 
     Kafka: `Partition.maybeExpandIsr` (2.0.0; before KAFKA-7128).
     """
-    return reaches_hw(s, leader, follower) and can_write_isr(s, leader)
+    return may_join(s, leader, follower, 0) and can_write_isr(s, leader)
 
 
 @rule(by="leader", leader=brokers, follower=brokers)
@@ -88,7 +81,8 @@ def leader_counts_any_fetch(s: Cluster, leader: Broker, follower: Broker) -> Ste
     """
     yield from answered_requests(s, leader, follower)
     joins = joins_isr_at_hw(s, leader, follower)
-    return (yield from counted_alone(s, leader, follower, joins))
+    s = yield from counted(s, leader, follower, joins, with_written_isr)
+    return with_advanced_hw(s, leader)
 
 
 @rule(by="follower", leader=brokers, follower=brokers)
@@ -99,19 +93,14 @@ def follower_fetches_in_any_epoch(s: Cluster, leader: Broker, follower: Broker) 
     """
     yield from answered_requests(s, leader, follower)
     joins = joins_isr_at_hw(s, leader, follower)
-    return (yield from fetched(s, leader, follower, joins))
+    s = yield from fetched(s, leader, follower, joins, with_written_isr)
+    return with_advanced_hw(s, leader)
 
 
 # -- follower -------------------------------------------------------------------------------------
 
-
-def follows_already(s: Cluster, broker: int, leader: Broker) -> bool:
-    """Whether the decision changes nothing for a follower: the leader stays the same.
-
-    Kafka: `Partition.makeFollower` then returns false (up to 2.0.0; in 2.0.1, for the same or the
-    next epoch only), and `ReplicaManager.makeFollowers` skips the partition: nothing is truncated.
-    """
-    return s.replicas[broker].leader == leader
+# Under the same leader `Partition.makeFollower` returns false (up to 2.0.0; in 2.0.1, for the same
+# or the next epoch only), and `ReplicaManager.makeFollowers` skips the partition.
 
 
 @rule(by="follower", broker=brokers, epoch=epochs)
@@ -122,11 +111,9 @@ def broker_becomes_follower_and_truncates_to_hw(
 
     The high watermark may be one fetch old. Kafka: `ReplicaManager.makeFollowers` (0.10.2.1).
     """
-    decision = yield from decision_for(s, broker, epoch)
-    yield "decision names another broker", decision.leader != broker
-    stays = follows_already(s, broker, decision.leader)
-    s = with_taken(s, broker, decision)
-    if stays:
+    before = s.replicas[broker].leader
+    s = yield from followed(s, broker, epoch)
+    if s.replicas[broker].leader == before:
         return s
     return s.with_replica(broker, leadership=None).with_log_cut(broker, s.replicas[broker].hw)
 
@@ -137,11 +124,9 @@ def broker_becomes_follower_of_new_leader(s: Cluster, broker: Broker, epoch: int
 
     Under the same leader it continues to fetch. Kafka: `Partition.makeFollower` (0.11.0.0, 2.0.0).
     """
-    decision = yield from decision_for(s, broker, epoch)
-    yield "decision names another broker", decision.leader != broker
-    stays = follows_already(s, broker, decision.leader)
-    s = with_taken(s, broker, decision)
-    if stays:
+    before = s.replicas[broker].leader
+    s = yield from followed(s, broker, epoch)
+    if s.replicas[broker].leader == before:
         return s
     truncates = s.replicas[broker].log.end > 0
     return s.with_replica(broker, leadership=None, truncates=truncates)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kspec.spec.core import Variant, Violated
 from kspec.spec.partition import (
     alter_partition,
@@ -27,6 +29,10 @@ MISSED_EPOCH = {"crashes": 1, "leader_moves": 2}
 """Enough for a leader that misses the epoch of another leader."""
 CUT_OFF = {"crashes": 0, "cut_offs": 1}
 """One broker that is cut off from the controller."""
+POWER_LOSS = {"crashes": 0, "power_losses": 1}
+"""One machine that loses power."""
+DISK_LOSS = {"crashes": 0, "disk_losses": 1, "leader_moves": 1}
+"""One broker that loses its log, and one election that replaces a live leader."""
 
 ONE_IN_SYNC = {"brokers": 2, "min_insync": 1}
 """Two brokers, of which one suffices to commit."""
@@ -35,6 +41,25 @@ UNCOMMITTED = Violated(9, ONE_IN_SYNC)
 """A refused proposal leaves the high watermark behind, and the follower does not come back."""
 NO_WRITES = Violated(4, {"brokers": 2})
 """With as many replicas as min.insync.replicas, one crash stops all writes, in every version."""
+
+BEFORE_2_7 = {
+    "ListedEndNeverGoesBack": Violated(10),
+    "FencedBrokerNotInIsr": Violated(4, CUT_OFF),
+    "WritesAccepted": NO_WRITES,
+}
+UNTIL_3_9 = {"FencedBrokerNotInIsr": Violated(8), "WritesAccepted": NO_WRITES}
+SINCE_3_9 = {
+    "HwKeepsUpWithIsr": Violated(11),
+    "RecordsAreCommitted": UNCOMMITTED,
+    "WritesAccepted": NO_WRITES,
+}
+
+
+def lost(states: int, bounds: Mapping[str, int]) -> dict[str, Violated]:
+    """What fails when a leader lacks a record that was acknowledged, and could be read."""
+    loss = Violated(states, bounds)
+    return {"AcknowledgedRecordsKept": loss, "ReadableRecordsStay": loss}
+
 
 KAFKA_0_10 = Variant(
     "kafka-0.10",
@@ -61,13 +86,10 @@ KAFKA_0_10 = Variant(
         "may be one fetch old. Records that were committed are lost, and logs diverge (KAFKA-3919)."
     ),
     violates={
-        "AcknowledgedRecordsKept": Violated(11, MOVE),
-        "ReadableRecordsStay": Violated(11, MOVE),
+        **lost(11, MOVE),
         "CountedRecordsAgree": Violated(10, TWO_BROKERS),
         "LogsAgreeBelowHw": Violated(10, TWO_BROKERS),
-        "ListedEndNeverGoesBack": Violated(10),
-        "FencedBrokerNotInIsr": Violated(4, CUT_OFF),
-        "WritesAccepted": NO_WRITES,
+        **BEFORE_2_7,
     },
 )
 
@@ -84,13 +106,10 @@ KAFKA_0_11 = KAFKA_0_10.derive(
         "it where the leader epoch of its last record ended, and truncates there."
     ),
     violates={
-        "AcknowledgedRecordsKept": Violated(12, MOVE),
-        "ReadableRecordsStay": Violated(12, MOVE),
+        **lost(12, MOVE),
         "CountedRecordsAgree": Violated(11, THREE_RECORDS),
         "LogsAgreeBelowHw": Violated(12, THREE_RECORDS),
-        "ListedEndNeverGoesBack": Violated(10),
-        "FencedBrokerNotInIsr": Violated(4, CUT_OFF),
-        "WritesAccepted": NO_WRITES,
+        **BEFORE_2_7,
     },
 )
 
@@ -101,15 +120,7 @@ KAFKA_2_0 = KAFKA_0_11.derive(
         "An offset without its epoch misleads a follower that has an epoch unknown to the leader. "
         "KIP-279: the response names the epoch, and the follower asks again."
     ),
-    violates={
-        "AcknowledgedRecordsKept": Violated(12, MOVE),
-        "ReadableRecordsStay": Violated(12, MOVE),
-        "CountedRecordsAgree": Violated(11, THREE_RECORDS),
-        "LogsAgreeBelowHw": Violated(12, THREE_RECORDS),
-        "ListedEndNeverGoesBack": Violated(10),
-        "FencedBrokerNotInIsr": Violated(4, CUT_OFF),
-        "WritesAccepted": NO_WRITES,
-    },
+    violates=KAFKA_0_11.violates,
 )
 
 KAFKA_2_1 = KAFKA_2_0.derive(
@@ -131,11 +142,8 @@ KAFKA_2_1 = KAFKA_2_0.derive(
         "offset (KAFKA-7128). No fetch offset is beyond the leader's log any more."
     ),
     violates={
-        "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
-        "ReadableRecordsStay": Violated(13, MISSED_EPOCH),
-        "ListedEndNeverGoesBack": Violated(10),
-        "FencedBrokerNotInIsr": Violated(4, CUT_OFF),
-        "WritesAccepted": NO_WRITES,
+        **lost(13, MISSED_EPOCH),
+        **BEFORE_2_7,
     },
 )
 
@@ -156,11 +164,9 @@ KAFKA_2_7 = KAFKA_2_1.derive(
         "controller, not the leader, writes the ISR (KIP-497)."
     ),
     violates={
-        "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
-        "ReadableRecordsStay": Violated(13, MISSED_EPOCH),
+        **lost(13, MISSED_EPOCH),
         "ListedEndNeverGoesBack": Violated(14, MISSED_EPOCH),
-        "FencedBrokerNotInIsr": Violated(8),
-        "WritesAccepted": NO_WRITES,
+        **UNTIL_3_9,
     },
 )
 
@@ -183,12 +189,9 @@ KAFKA_3_9 = KAFKA_2_7.derive(
         "committed while the ISR is smaller than min.insync.replicas."
     ),
     violates={
-        "AcknowledgedRecordsKept": Violated(13, {"crashes": 0, "power_losses": 1}),
-        "ReadableRecordsStay": Violated(13, {"crashes": 0, "power_losses": 1}),
-        "ListedEndNeverGoesBack": Violated(14, {"crashes": 0, "power_losses": 1}),
-        "HwKeepsUpWithIsr": Violated(11),
-        "RecordsAreCommitted": UNCOMMITTED,
-        "WritesAccepted": NO_WRITES,
+        **lost(13, POWER_LOSS),
+        "ListedEndNeverGoesBack": Violated(14, POWER_LOSS),
+        **SINCE_3_9,
     },
 )
 
@@ -206,12 +209,9 @@ KAFKA_4_1 = KAFKA_3_9.derive(
         "hold every committed record, and elects one of them."
     ),
     violates={
-        "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
-        "ReadableRecordsStay": Violated(13, MISSED_EPOCH),
+        **lost(13, MISSED_EPOCH),
         "ListedEndNeverGoesBack": Violated(14, MISSED_EPOCH),
-        "HwKeepsUpWithIsr": Violated(11),
-        "RecordsAreCommitted": UNCOMMITTED,
-        "WritesAccepted": NO_WRITES,
+        **SINCE_3_9,
     },
 )
 
@@ -227,11 +227,7 @@ BEFORE_KIP_279 = KAFKA_2_1.derive(
     violates={
         "CountedRecordsAgree": Violated(10, TWO_BROKERS),
         "LogsAgreeBelowHw": Violated(11, TWO_BROKERS),
-        "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
-        "ReadableRecordsStay": Violated(13, MISSED_EPOCH),
-        "ListedEndNeverGoesBack": Violated(10),
-        "FencedBrokerNotInIsr": Violated(4, CUT_OFF),
-        "WritesAccepted": NO_WRITES,
+        **KAFKA_2_1.violates,
     },
 )
 
@@ -246,11 +242,8 @@ BEFORE_KAFKA_7128 = KAFKA_2_1.derive(
         "which may be behind what its predecessor committed."
     ),
     violates={
-        "AcknowledgedRecordsKept": Violated(12, MOVE),
-        "ReadableRecordsStay": Violated(12, MOVE),
-        "ListedEndNeverGoesBack": Violated(10),
-        "FencedBrokerNotInIsr": Violated(4, CUT_OFF),
-        "WritesAccepted": NO_WRITES,
+        **lost(12, MOVE),
+        **BEFORE_2_7,
     },
 )
 
@@ -263,11 +256,7 @@ BEFORE_KAFKA_10706 = KAFKA_2_1.derive(
     ),
     violates={
         "FollowersCatchUp": Violated(10, THREE_MOVES),
-        "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
-        "ReadableRecordsStay": Violated(13, MISSED_EPOCH),
-        "ListedEndNeverGoesBack": Violated(10),
-        "FencedBrokerNotInIsr": Violated(4, CUT_OFF),
-        "WritesAccepted": NO_WRITES,
+        **KAFKA_2_1.violates,
     },
 )
 
@@ -276,13 +265,11 @@ BEFORE_KAFKA_13141 = KAFKA_2_7.derive(
     add=(faults.leader_counts_diverging_fetch,),
     why="The leader counted the fetch offset of a follower whose log diverged below it.",
     violates={
-        "AcknowledgedRecordsKept": Violated(9, TWO_BROKERS),
-        "ReadableRecordsStay": Violated(9, TWO_BROKERS),
+        **lost(9, TWO_BROKERS),
         "CountedRecordsAgree": Violated(7, TWO_BROKERS),
         "LogsAgreeBelowHw": Violated(11, TWO_BROKERS),
         "ListedEndNeverGoesBack": Violated(11, TWO_BROKERS),
-        "FencedBrokerNotInIsr": Violated(8),
-        "WritesAccepted": NO_WRITES,
+        **UNTIL_3_9,
     },
 )
 
@@ -293,11 +280,7 @@ BEFORE_KAFKA_13091 = KAFKA_2_7.derive(
     violates={
         "HwKeepsUpWithIsr": Violated(7),
         "RecordsAreCommitted": Violated(6, ONE_IN_SYNC),
-        "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
-        "ReadableRecordsStay": Violated(13, MISSED_EPOCH),
-        "ListedEndNeverGoesBack": Violated(14, MISSED_EPOCH),
-        "FencedBrokerNotInIsr": Violated(8),
-        "WritesAccepted": NO_WRITES,
+        **KAFKA_2_7.violates,
     },
 )
 
@@ -307,11 +290,7 @@ BEFORE_KAFKA_14704 = KAFKA_2_7.derive(
     why="A follower adopted the leader's high watermark before it truncated what diverged.",
     violates={
         "LogsAgreeBelowHw": Violated(10, TWO_BROKERS),
-        "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
-        "ReadableRecordsStay": Violated(13, MISSED_EPOCH),
-        "ListedEndNeverGoesBack": Violated(14, MISSED_EPOCH),
-        "FencedBrokerNotInIsr": Violated(8),
-        "WritesAccepted": NO_WRITES,
+        **KAFKA_2_7.violates,
     },
 )
 
@@ -324,12 +303,7 @@ BEFORE_KIP_841 = KAFKA_4_1.derive(
     why="A fenced broker that continued to fetch rejoined the ISR.",
     violates={
         "FencedBrokerNotInIsr": Violated(5, CUT_OFF),
-        "AcknowledgedRecordsKept": Violated(13, MISSED_EPOCH),
-        "ReadableRecordsStay": Violated(13, MISSED_EPOCH),
-        "ListedEndNeverGoesBack": Violated(14, MISSED_EPOCH),
-        "HwKeepsUpWithIsr": Violated(11),
-        "RecordsAreCommitted": UNCOMMITTED,
-        "WritesAccepted": NO_WRITES,
+        **KAFKA_4_1.violates,
     },
 )
 
@@ -341,14 +315,9 @@ BEFORE_KIP_903 = KAFKA_4_1.derive(
         "follower may have lost its log since."
     ),
     violates={
-        "AcknowledgedRecordsKept": Violated(
-            15, {"crashes": 0, "disk_losses": 1, "leader_moves": 1}
-        ),
-        "ReadableRecordsStay": Violated(15, {"crashes": 0, "disk_losses": 1, "leader_moves": 1}),
-        "ListedEndNeverGoesBack": Violated(16, {"crashes": 0, "disk_losses": 1, "leader_moves": 1}),
-        "HwKeepsUpWithIsr": Violated(11),
-        "RecordsAreCommitted": UNCOMMITTED,
-        "WritesAccepted": NO_WRITES,
+        **lost(15, DISK_LOSS),
+        "ListedEndNeverGoesBack": Violated(16, DISK_LOSS),
+        **SINCE_3_9,
     },
 )
 
@@ -361,11 +330,7 @@ REPAIRED = KAFKA_4_1.derive(
         "A leader that missed another leader's epoch relies on offsets from before it. A repair "
         "that is in no release: the leader forgets them."
     ),
-    violates={
-        "HwKeepsUpWithIsr": Violated(11),
-        "RecordsAreCommitted": UNCOMMITTED,
-        "WritesAccepted": NO_WRITES,
-    },
+    violates=SINCE_3_9,
 )
 
 VARIANTS = (

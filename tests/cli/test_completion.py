@@ -25,7 +25,7 @@ def completions(*words: str) -> list[str]:
 
 
 def test_commands_are_completed() -> None:
-    assert completions("") == [*summaries()]
+    assert completions("") == [name for name in summaries() if " " not in name]
     assert completions("co") == ["coordinator", "conform"]
     assert "--version" in completions("--")
 

@@ -83,10 +83,10 @@ def test_other_files_are_refused_as_models(kspec: Kspec, reference: str, says: s
 def test_ctrl_c_during_an_import_is_reported_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(module: str) -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("importlib.import_module", interrupted)
+    monkeypatch.setattr("builtins.__import__", interrupted)
     with pytest.raises(SystemExit) as end:
         start.kspec()
     assert end.value.code == EXIT_INTERRUPTED

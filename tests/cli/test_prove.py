@@ -149,7 +149,7 @@ def test_a_missing_z3_is_reported_in_one_line(
     kspec: Kspec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "z3", None)
-    monkeypatch.delitem(sys.modules, "checkers.proofs.prove", raising=False)
+    monkeypatch.delitem(sys.modules, "kspec.checkers.proofs.prove", raising=False)
     ran = kspec("prove", "ranges_cover_all_partitions")
     assert (ran.code, ran.out) == (151, "")
     assert ran.err == "kspec: proving needs z3: pip install 'kspec[prove]'\n"
@@ -159,5 +159,5 @@ def test_a_missing_z3_is_reported_in_one_line(
 def test_z3_is_imported_only_to_prove(
     shell: Callable[[str], subprocess.CompletedProcess[str]],
 ) -> None:
-    line = "import sys, checkers.cli.prove; sys.exit('z3' in sys.modules)"
+    line = "import sys, kspec.checkers.cli.prove; sys.exit('z3' in sys.modules)"
     assert shell(f'{sys.executable} -c "{line}"').returncode == 0

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from kspec.field.conform.guards import follow
-from kspec.field.conform.translate import comparable
+from kspec.field.conform.responses import comparable
 from kspec.field.recorded.coordinator.partial import Contradiction, errors_in
 from kspec.field.recorded.coordinator.worlds import UNNAMED, Call, World, handled, steps
 from kspec.field.recorded.mapping import Difference, Reason

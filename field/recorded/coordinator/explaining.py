@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from kspec.field.conform.translate import comparable
+from kspec.field.conform.responses import comparable
 from kspec.field.conform.worlds import Names, same
 from kspec.field.recorded.coordinator.partial import errors_in
 from kspec.field.recorded.coordinator.worlds import (

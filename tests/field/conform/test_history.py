@@ -99,3 +99,9 @@ def test_a_file_that_is_no_file_of_differences_is_refused(content: str, tmp_path
 def test_a_request_that_is_none_is_refused(ask: Any) -> None:
     with pytest.raises(SpecError):
         from_json({"send": [ask]})
+
+
+def test_an_error_names_the_place() -> None:
+    ask = {"request": "Heartbeat", "number": 1, "version": 1, "member": "m", "generation": "1"}
+    with pytest.raises(SpecError, match=r"\.send\[0\]\.generation: expected a whole number"):
+        from_json({"send": [ask]})

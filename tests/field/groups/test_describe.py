@@ -266,11 +266,11 @@ def test_the_json_of_groups_reads_the_same(each: dict[str, Any]) -> None:
     ("fields", "reason"),
     [
         ({"lag": 9}, r"groups\[0\].partitions\[0\].lag: it contradicts the offsets"),
-        ({"committed": -1}, "committed: a number"),
-        ({"committed": True}, "committed: a number"),
-        ({"end": 2**63}, "end: a number"),
-        ({"partition": None}, "partition: a number is expected"),
-        ({"topic": 7}, "topic: a name"),
+        ({"committed": -1}, "committed: expected a whole number"),
+        ({"committed": True}, "committed: expected a whole number"),
+        ({"end": 2**63}, "end: expected a whole number"),
+        ({"partition": None}, "partition: expected a whole number"),
+        ({"topic": 7}, "topic: expected a string"),
         ({"start": 30, "lead": -18, "deleted": 18}, "starts at 30, above its end 20"),
     ],
 )

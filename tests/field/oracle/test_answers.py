@@ -264,7 +264,7 @@ def test_any_request_is_answered(name: str) -> None:
 @pytest.mark.slow
 def test_an_oracle_starts_without_the_engines() -> None:
     code = (
-        "import sys, checkers.cli.main, checkers.cli.oracle;"
+        "import sys, kspec.checkers.cli.main, kspec.field.cli.oracle;"
         "from kspec.field.oracle.questions import *;"
         "[find_oracle(name) for name in ORACLES];"
         "print([m for m in ('numba', 'numpy', 'networkx', 'hypothesis') if m in sys.modules])"

@@ -1,7 +1,7 @@
 """Shapes: how the values of a type are written in JSON, derived from its annotation.
 
-A record is an object, a tuple or a set an array, an enumeration its value. `names` has the names
-of fields in Kafka's words; any other name is the Python name in camel case.
+A record is an object, a tuple or a set an array, an enumeration its value. A `Notation` has what
+is particular to a kind of document: the names of fields, and values that are written otherwise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any, NewType
 
 import attrs
 
-from kspec.field.oracle.names import CHOICES, NAMES, ROWS
 from kspec.spec.core import SpecError
 from kspec.spec.core.schema import docs_of, names_of
 from kspec.spec.core.text import first_paragraph
@@ -63,14 +62,15 @@ def inside(place: str, error: SpecError) -> SpecError:
     return SpecError(f"{place}{separator}{text}")
 
 
+def decode_at(place: str, shape: Shape, value: Any) -> Any:
+    """The value at a place of a document, which an error names."""
+    try:
+        return shape.decode(value)
+    except SpecError as error:
+        raise inside(place, error) from None
+
+
 # -- scalars --------------------------------------------------------------------------------------
-
-
-def decode_int(value: Any) -> int:
-    """A whole number."""
-    if type(value) is not int or not LEAST <= value <= GREATEST:
-        raise refuse("a whole number of 64 bits", value)
-    return value
 
 
 def decode_text(value: Any) -> str:
@@ -113,9 +113,24 @@ def encode_opaque(value: Any) -> str:
     return value if type(value) is str else ""
 
 
+def number(least: int, greatest: int, expected: str = "") -> Shape:
+    """A whole number of this range, both ends included."""
+    expected = expected or f"a whole number from {least} to {greatest}"
+
+    def decode(value: Any) -> int:
+        if type(value) is not int or not least <= value <= greatest:
+            raise refuse(expected, value)
+        return value
+
+    return Shape({"type": "integer", "minimum": least, "maximum": greatest}, decode, same)
+
+
+INT64 = number(LEAST, GREATEST, "a whole number of 64 bits")
+TEXT = Shape({"type": "string"}, decode_text, same)
+
 SCALARS: Mapping[Any, Shape] = {
-    int: Shape({"type": "integer", "minimum": LEAST, "maximum": GREATEST}, decode_int, same),
-    str: Shape({"type": "string"}, decode_text, same),
+    int: INT64,
+    str: TEXT,
     bool: Shape({"type": "boolean"}, decode_bool, same),
     int | str: Shape({"type": ["integer", "string"]}, decode_id, same),
     types.NoneType: Shape({"type": "null"}, decode_none, same),
@@ -144,6 +159,18 @@ def choice(known: Mapping[str, Any]) -> Shape:
     return Shape({"enum": list(known)}, decode, names.__getitem__)
 
 
+def those(shape: Shape, holds: Callable[[Any], Any], expected: str) -> Shape:
+    """The values of a shape for which a condition holds."""
+
+    def decode(value: Any) -> Any:
+        decoded = shape.decode(value)
+        if not holds(decoded):
+            raise refuse(expected, value)
+        return decoded
+
+    return attrs.evolve(shape, decode=decode)
+
+
 # -- compounds ------------------------------------------------------------------------------------
 
 KINDS: Mapping[Any, Callable[..., Any]] = {
@@ -162,13 +189,7 @@ def array(item: Shape, kind: Callable[..., Any]) -> Shape:
     def decode(value: Any) -> Any:
         if type(value) is not list:
             raise refuse("a list", value)
-        found = []
-        for place, each in enumerate(value):
-            try:
-                found.append(item.decode(each))
-            except SpecError as error:
-                raise inside(f"[{place}]", error) from None
-        return kind(found)
+        return kind(decode_at(f"[{place}]", item, each) for place, each in enumerate(value))
 
     def encode(values: Any) -> Any:
         encoded = [item.encode(value) for value in values]
@@ -178,19 +199,44 @@ def array(item: Shape, kind: Callable[..., Any]) -> Shape:
     return Shape(schema, decode, encode, item.definitions)
 
 
+def row(parts: Sequence[Shape]) -> Shape:
+    """A tuple of a fixed length."""
+
+    def decode(value: Any) -> Any:
+        if type(value) is not list or len(value) != len(parts):
+            raise refuse(f"a list of {len(parts)}", value)
+        pairs = zip(parts, value, strict=True)
+        return tuple(decode_at(f"[{n}]", part, each) for n, (part, each) in enumerate(pairs))
+
+    def encode(values: Any) -> Any:
+        return [part.encode(value) for part, value in zip(parts, values, strict=True)]
+
+    size = len(parts)
+    schema = {"type": "array", "prefixItems": [p.schema for p in parts]}
+    definitions = {n: d for part in parts for n, d in part.definitions.items()}
+    return Shape({**schema, "minItems": size, "maxItems": size}, decode, encode, definitions)
+
+
+def as_row(cls: Callable[..., Any], **parts: Shape) -> Shape:
+    """A record as a list of some of its fields."""
+    shape = row(list(parts.values()))
+
+    def decode(value: Any) -> Any:
+        return cls(**dict(zip(parts, shape.decode(value), strict=True)))
+
+    def encode(value: Any) -> Any:
+        return shape.encode([getattr(value, name) for name in parts])
+
+    return attrs.evolve(shape, decode=decode, encode=encode)
+
+
 def table(value_shape: Shape) -> Shape:
     """A mapping from names."""
 
     def decode(value: Any) -> Any:
         if type(value) is not dict:
             raise refuse("an object", value)
-        found = {}
-        for name, each in value.items():
-            try:
-                found[name] = value_shape.decode(each)
-            except SpecError as error:
-                raise inside(f".{name}", error) from None
-        return found
+        return {name: decode_at(f".{name}", value_shape, each) for name, each in value.items()}
 
     def encode(values: Any) -> Any:
         return {name: value_shape.encode(value) for name, value in values.items()}
@@ -211,9 +257,8 @@ def optional(shape: Shape) -> Shape:
     return Shape({"anyOf": [shape.schema, {"type": "null"}]}, decode, encode, shape.definitions)
 
 
-def one_of(classes: Sequence[type]) -> Shape:
+def one_of(shapes: Mapping[type, Shape]) -> Shape:
     """A record of one of several classes, which is only written."""
-    shapes = {cls: shape_of_class(cls) for cls in classes}
 
     def decode(value: Any) -> Any:
         raise refuse("no value", value)
@@ -254,8 +299,13 @@ def record(
     make: Callable[[dict[str, Any]], Any],
     part: Callable[[Any, str], Any] = getattr,
     doc: str = "",
+    *,
+    others: bool = False,
 ) -> RecordShape:
-    """An object: what its fields are, how it is made of them, and how they are read from it."""
+    """An object: what its fields are, how it is made of them, and how they are read from it.
+
+    With `others` it may have more fields, which are not read.
+    """
     flat = [(f, keys_of(f)) for f in fields]
     known = [key for _, keys in flat for key in keys]
     assert len(set(known)) == len(known), f"names are given twice in {known}"
@@ -264,7 +314,7 @@ def record(
         if type(value) is not dict:
             raise refuse("an object", value)
         for key in value:
-            if key not in known:
+            if key not in known and not others:
                 raise SpecError(f"unknown field {key!r:.60}: known are {', '.join(known)}")
         found = {}
         for field, keys in flat:
@@ -272,10 +322,7 @@ def record(
                 given = {key: value[key] for key in keys if key in value}
                 found[field.name] = field.shape.decode(given)
             elif field.key in value:
-                try:
-                    found[field.name] = field.shape.decode(value[field.key])
-                except SpecError as error:
-                    raise inside(f".{field.key}", error) from None
+                found[field.name] = decode_at(f".{field.key}", field.shape, value[field.key])
             elif field.default is REQUIRED:
                 raise SpecError(f"{field.key} is missing")
             else:
@@ -338,18 +385,38 @@ def schema_of(fields: Sequence[Field], doc: str) -> Schema:
     }
 
 
+@attrs.frozen(eq=False)
+class Notation:
+    """How the values of types are written in one kind of document."""
+
+    key: Callable[[str], str]
+    """The name of a field in JSON, by its name in Python."""
+    names: Mapping[Any, Mapping[str, str | None]] = attrs.field(factory=dict)
+    """By class, other names of its fields: empty for a record whose fields stand in its place, None
+    for a field that is left out."""
+    rows: Mapping[tuple[Any, str], Sequence[str]] = attrs.field(factory=dict)
+    """By class and field, the names of the parts of each tuple."""
+    shapes: Mapping[Any, Shape] = attrs.field(factory=dict)
+    """By annotation, or by class and field, what is written otherwise."""
+
+
 @cache
-def shape_of_class(cls: Any) -> RecordShape:
+def shape_of_class(cls: Any, notation: Notation) -> RecordShape:
     """The shape of a record's class; the schema refers to its definition."""
     hints = typing.get_type_hints(cls)
     docs = dict(docs_of(cls))
     fields = []
     for name, default in defaults_of(cls):
-        key = NAMES.get(cls, {}).get(name, camel_case(name))
+        key = notation.names.get(cls, {}).get(name, notation.key(name))
         if key is None:
             continue
-        rows = ROWS.get((cls, name))
-        shape = shape_of(hints[name]) if rows is None else rows_of(hints[name], rows)
+        rows = notation.rows.get((cls, name))
+        if (cls, name) in notation.shapes:
+            shape = notation.shapes[cls, name]
+        elif rows is not None:
+            shape = rows_of(hints[name], rows, notation)
+        else:
+            shape = shape_of(hints[name], notation)
         if default is not REQUIRED:
             default = shape.decode(shape.encode(default))
         fields.append(Field(name, key, shape, default, docs.get(name, "")))
@@ -372,12 +439,12 @@ def defaults_of(cls: Any) -> Iterator[tuple[str, Any]]:
             yield name, cls._field_defaults.get(name, REQUIRED)
 
 
-def rows_of(annotation: Any, names: Sequence[str]) -> Shape:
+def rows_of(annotation: Any, names: Sequence[str], notation: Notation) -> Shape:
     """A tuple of tuples as a list of objects, given the names of the parts of each."""
     [row, *_] = typing.get_args(annotation)
     parts = typing.get_args(row)
     fields = [
-        Field(str(place), name, shape_of(part))
+        Field(str(place), name, shape_of(part, notation))
         for place, (name, part) in enumerate(zip(names, parts, strict=True))
     ]
     item = record(
@@ -388,30 +455,29 @@ def rows_of(annotation: Any, names: Sequence[str]) -> Shape:
     return array(item, tuple)
 
 
-def camel_case(name: str) -> str:
-    """A Python name as Kafka writes names."""
-    first, *others = name.split("_")
-    return first + "".join(part.capitalize() for part in others)
-
-
-def shape_of(annotation: Any) -> Shape:
+def shape_of(annotation: Any, notation: Notation) -> Shape:
     """The shape of the values that an annotation declares."""
+    if annotation in notation.shapes:
+        return notation.shapes[annotation]
     if annotation in SCALARS:
         return SCALARS[annotation]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (typing.Union, types.UnionType):
         others = [each for each in arguments if each is not types.NoneType]
-        only = shape_of(others[0]) if len(others) == 1 else one_of(others)
+        if len(others) == 1:
+            only = shape_of(others[0], notation)
+        else:
+            only = one_of({cls: shape_of_class(cls, notation) for cls in others})
         return optional(only) if types.NoneType in arguments else only
     if origin in (dict, collections.abc.Mapping):
-        return table(shape_of(arguments[1]))
+        return table(shape_of(arguments[1], notation))
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return row([shape_of(part, notation) for part in arguments])
     if origin in KINDS:
-        return array(shape_of(arguments[0]), KINDS[origin])
+        return array(shape_of(arguments[0], notation), KINDS[origin])
     if isinstance(annotation, NewType):
-        return shape_of(annotation.__supertype__)
+        return shape_of(annotation.__supertype__, notation)
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return choice({member.value: member for member in annotation})
-    if annotation in CHOICES:
-        return choice(CHOICES[annotation])
     assert names_of(annotation) is not None, f"no shape for {annotation}"
-    return shape_of_class(annotation)
+    return shape_of_class(annotation, notation)
