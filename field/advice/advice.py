@@ -20,8 +20,9 @@ from kspec.field.advice.questions import (
     durability_of,
     system_of,
 )
+from kspec.field.advice.remarks import Remark
 from kspec.field.advice.settings import Settings, Value
-from kspec.field.advice.sources import Given, Level, Remark, Source
+from kspec.field.advice.sources import Given, Level, Source
 
 ASSUMED_FACTOR = 3
 """The replication factor where no source gives one."""

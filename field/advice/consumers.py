@@ -5,122 +5,78 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kspec.field.advice.catalogue import order
-from kspec.field.advice.settings import Settings, shown
-from kspec.field.advice.sources import Remark as Finding
+from kspec.field.advice.remarks import Remark, remark
+from kspec.field.advice.settings import Settings
 
 SESSION, HEARTBEAT = "session.timeout.ms", "heartbeat.interval.ms"
-STRATEGY = "partition.assignment.strategy"
+STRATEGY, GROUP_PROTOCOL = "partition.assignment.strategy", "group.protocol"
 
 
-def on_consumer(s: Settings, ms_per_record: float | None) -> Iterator[Finding]:
+def on_consumer(s: Settings, ms_per_record: float | None) -> Iterator[Remark]:
     """Sessions, polls and offsets."""
-    if s.has("consumer", "group.protocol") and s.text("consumer", "group.protocol").lower() == (
-        "consumer"
-    ):
-        for name in (SESSION, HEARTBEAT, STRATEGY):
-            if s.is_set("consumer", name):
-                refused = order(s.known.release) >= order("4.0")
-                instead = (
-                    "group.remote.assignor in its place"
-                    if name == STRATEGY
-                    else f"group.consumer.{name} on the brokers"
-                )
-                yield Finding(
-                    name,
-                    "with group.protocol=consumer the broker determines it, and since 4.0 the "
-                    "consumer does not start if it is set",
-                    f"remove it, and set {instead}",
-                    "ConsumerConfig.checkUnsupportedConfigs",
-                    refused_by="consumer" if refused else "",
-                )
-    else:
-        yield from on_session(s)
-    yield from on_polls(s, ms_per_record)
+    named = s.text("consumer", GROUP_PROTOCOL) if s.has("consumer", GROUP_PROTOCOL) else ""
+    yield from on_group_of_broker(s) if named.lower() == "consumer" else on_session(s)
+    if ms_per_record is not None:
+        yield from on_polls(s, ms_per_record)
     yield from on_offsets(s)
 
 
-def on_session(s: Settings) -> Iterator[Finding]:
+def on_group_of_broker(s: Settings) -> Iterator[Remark]:
+    """With group.protocol=consumer, the broker decides what consumers decided before."""
+    refused_by = "consumer" if order(s.known.release) >= order("4.0") else ""
+    for name in (SESSION, HEARTBEAT, STRATEGY):
+        if s.is_set("consumer", name):
+            instead = f"group.consumer.{name} on the brokers"
+            if name == STRATEGY:
+                instead = "group.remote.assignor in its place"
+            yield remark("broker-determines", name=name, instead=instead, refused_by=refused_by)
+
+
+def on_session(s: Settings) -> Iterator[Remark]:
     """A session must outlast a few lost heartbeats, and the broker limits its length."""
     session, heartbeat = s.number("consumer", SESSION), s.number("consumer", HEARTBEAT)
+    values = {"session": session, "heartbeat": heartbeat, "third": session // 3}
     if heartbeat >= session:
-        yield Finding(
-            HEARTBEAT,
-            f"{heartbeat} is not less than session.timeout.ms={session}: the consumer does not "
-            "start",
-            f"use at most {session // 3}",
-            "Heartbeat, which throws IllegalArgumentException",
-            refused_by="consumer",
-        )
+        yield remark("heartbeat-exceeds-session", **values)
     elif 3 * heartbeat > session:
-        yield Finding(
-            SESSION,
-            f"{session} is less than three times heartbeat.interval.ms={heartbeat}: one or two "
-            "late heartbeats remove a healthy consumer from its group",
-            f"use heartbeat.interval.ms={session // 3} or session.timeout.ms={3 * heartbeat}",
-            "spec.coordinator.sessions.expire_session; the documentation of heartbeat.interval.ms",
-        )
+        yield remark("few-heartbeats-in-session", **values, three_times=3 * heartbeat)
     least = s.number("broker", "group.min.session.timeout.ms")
     most = s.number("broker", "group.max.session.timeout.ms")
     if not least <= session <= most:
-        yield Finding(
-            SESSION,
-            f"{session} is outside the brokers' range from {least} to {most}: JoinGroup is "
-            "answered with INVALID_SESSION_TIMEOUT",
-            f"use {min(max(session, least), most)}, or change group.min.session.timeout.ms and "
-            "group.max.session.timeout.ms",
-            "spec.coordinator.membership.session_timeout_is_valid; "
-            "GroupMetadataManager.classicGroupJoin",
+        nearest = min(max(session, least), most)
+        yield remark(
+            "session-outside-range", session=session, least=least, most=most, nearest=nearest
         )
 
 
-def on_polls(s: Settings, ms_per_record: float | None) -> Iterator[Finding]:
+def on_polls(s: Settings, ms_per_record: float) -> Iterator[Remark]:
     """All records of a poll must be processed before the next poll is due."""
-    if ms_per_record is None:
-        return
     records = s.number("consumer", "max.poll.records")
     interval = s.number("consumer", "max.poll.interval.ms")
     needed = records * ms_per_record
     if needed > interval:
-        yield Finding(
-            "max.poll.interval.ms",
-            f"{records} records of {number_text(ms_per_record)} ms take {number_text(needed)} ms, "
-            f"more than {interval:,}: the consumer leaves its group while it processes them, and "
-            "others process them again",
-            f"use max.poll.records={max(1, int(interval / ms_per_record / 2))} or "
-            f"max.poll.interval.ms={int(2 * needed)}",
-            "the model delivery, variant in-time; AbstractCoordinator.HeartbeatThread",
+        yield remark(
+            "slow-poll",
+            records=records,
+            each=number_text(ms_per_record),
+            needed=number_text(needed),
+            interval=interval,
+            fewer=max(1, int(interval / ms_per_record / 2)),
+            longer=int(2 * needed),
         )
 
 
-def on_offsets(s: Settings) -> Iterator[Finding]:
+def on_offsets(s: Settings) -> Iterator[Remark]:
     """When offsets are committed, how long they are kept, and what happens without one."""
     if s.truth("consumer", "enable.auto.commit"):
-        yield Finding(
-            "enable.auto.commit",
-            "poll commits the records of earlier polls. An application that swallows exceptions, "
-            "or processes records in other threads, loses those that it has not processed",
-            "use false, and commit after processing",
-            "the model delivery, variants auto-commit-exception and auto-commit-thread",
-        )
-    reset = s.value("consumer", "auto.offset.reset").value
+        yield remark("auto-commit")
+    reset = s.text("consumer", "auto.offset.reset")
     minutes = s.number("broker", "offsets.retention.minutes")
+    kept = {"minutes": minutes, "duration": duration(minutes)}
     if reset == "latest":
-        yield Finding(
-            "auto.offset.reset",
-            "a group without a committed offset skips all existing records: in a new partition, "
-            "and after it had no consumers for longer than "
-            f"offsets.retention.minutes={minutes} ({duration(minutes)})",
-            "use earliest",
-            "spec.consumer.reset; SubscriptionState.resetInitializingPositions",
-        )
+        yield remark("reset-to-latest", **kept)
     if minutes < 10080:
-        yield Finding(
-            "offsets.retention.minutes",
-            f"a group without consumers loses its offsets after {duration(minutes)}; then "
-            f"auto.offset.reset={shown(reset)} decides where it continues",
-            "use 10080 (7 days, the default since 2.0) or more",
-            "the model offsets-topic; OffsetMetadataManager.cleanupExpiredOffsets",
-        )
+        yield remark("short-retention-of-offsets", reset=reset, **kept)
 
 
 def number_text(number: float) -> str:

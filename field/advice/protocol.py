@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from kspec.field.advice.catalogue import order, releases
 from kspec.field.advice.questions import KRAFT, variant_of, zookeeper_variant
+from kspec.field.advice.remarks import Remark, remark
 from kspec.field.advice.settings import Settings
-from kspec.field.advice.sources import Remark as Finding
 
 PROTOCOL = "inter.broker.protocol.version"
 FORMATS = (("topic", "message.format.version"), ("broker", "log.message.format.version"))
 
 
-def on_protocol(s: Settings) -> Iterator[Finding]:
+def on_protocol(s: Settings) -> Iterator[Remark]:
     """Brokers replicate by the release in their settings, not by the one that they run."""
     explored = variant_of(s)
     if explored in KRAFT:  # the feature metadata.version decides
@@ -23,26 +23,13 @@ def on_protocol(s: Settings) -> Iterator[Finding]:
         named = version_of(s, "broker", PROTOCOL)
         known = named if order(named) >= order(releases()[0]) else releases()[0]
         if order(named) < order(s.known.release) and zookeeper_variant(order(named)) != explored:
-            yield Finding(
-                PROTOCOL,
-                f"{named} makes the brokers replicate as Kafka {named} does, and the verdict is "
-                f"on the protocol of {s.known.release}",
-                f"ask again with --kafka {known}; raise it once every broker runs "
-                f"{s.known.release}",
-                "ReplicaFetcherThread, which chooses the versions of its requests by it",
-            )
+            yield remark("older-protocol", named=named, known=known, release=s.known.release)
     kind, name = next((f for f in FORMATS if s.is_set(*f)), FORMATS[1])
     if order(s.known.release) >= order("3.0") or not s.is_set(kind, name):
         return  # 3.0 ignores it, unless the protocol is older too
     named = version_of(s, kind, name)
     if order(named) < order("0.11.0") <= order(s.known.release):
-        yield Finding(
-            name,
-            f"records of format {named} have no leader epoch: a follower truncates to its high "
-            "watermark, as in Kafka 0.10, and may lose acknowledged records",
-            "ask again with --kafka 0.10.2; raise it once every client understands format 0.11",
-            "Log.initializeLeaderEpochCache; AbstractFetcherThread.truncateToHighWatermark",
-        )
+        yield remark("older-format", name=name, named=named)
 
 
 def version_of(s: Settings, kind: str, name: str) -> str:

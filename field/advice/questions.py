@@ -22,6 +22,7 @@ from kspec.checkers.engine.verdict import HOLDS, Verdict, fails
 from kspec.field.advice.catalogue import ELR, order
 from kspec.field.advice.settings import Settings
 from kspec.spec.core import SpecError, System
+from kspec.spec.durability import effective_min_isr
 from kspec.traces.trace import Trace
 
 KEPT, AVAILABLE = "AcknowledgedRecordsKept", "WritesAccepted"
@@ -49,11 +50,7 @@ BUDGETS = {
         Budget("two-crashes", {"crashes": 2}, "two broker processes crash, or one crashes twice"),
         Budget("one-power-loss", {"power_losses": 1}, "one machine loses power"),
         Budget("one-disk-loss", {"disk_losses": 1}, "one broker loses its disk"),
-        Budget(
-            "one-cut-off",
-            {"cut_offs": 1},
-            "one broker loses contact with the controller",
-        ),
+        Budget("one-cut-off", {"cut_offs": 1}, "one broker loses contact with the controller"),
     )
 }
 """The budgets, by name."""
@@ -107,8 +104,8 @@ def durability_of(s: Settings, acks: int) -> Durability:
     """The settings in effect that decide; `acks` is the value that the producer uses."""
     factor = s.number("topic", "replication.factor")
     min_insync = s.number("topic", "min.insync.replicas")
-    if order(s.known.release) >= order("3.7"):  # Partition.effectiveMinIsr
-        min_insync = min(min_insync, factor)
+    if order(s.known.release) >= order("3.7"):
+        min_insync = effective_min_isr(min_insync, factor)
     return Durability(
         variant=variant_of(s),
         acks=acks,

@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 
 from kspec.field.advice.catalogue import OF_TOPICS, Catalogue, Scalar
-from kspec.field.advice.sources import Given, Level, Remark
+from kspec.field.advice.remarks import Remark, remark
+from kspec.field.advice.sources import Given, Level
 from kspec.spec.core import SpecError
 
 
@@ -72,25 +73,19 @@ class Settings:
         rivals = [one for one in values if one.level == chosen.level]
         different = [one for one in rivals if values[one] != values[chosen]]
         others = [one for one in values if one.level < chosen.level]
-        because = "DynamicBrokerConfig"
         if different:
             listed = ", ".join(f"{shown(values[one])} in {one.where}" for one in rivals)
-            self.remarks[kind, name] = Remark(
-                name,
-                f"it has different values: {listed}; this answer uses the last",
-                "give all brokers the same value, or ask about one broker at a time",
-                because,
-            )
+            self.remarks[kind, name] = remark("different-values", name=name, listed=listed)
         elif chosen.level is Level.DYNAMIC_BROKER_CONFIG and chosen.owner:
             below = max(others, key=lambda one: one.level, default=None)
             otherwise = values[below] if below else self.default_of("broker", name)
             if otherwise != values[chosen] and len({one.owner for one in rivals}) == 1:
-                self.remarks[kind, name] = Remark(
-                    name,
-                    f"{shown(values[chosen])} is set for broker {chosen.owner} only; others "
-                    f"have {shown(otherwise)}, and one of them may lead",
-                    "set it for all brokers, with --entity-default",
-                    because,
+                self.remarks[kind, name] = remark(
+                    "one-broker-only",
+                    name=name,
+                    value=shown(values[chosen]),
+                    owner=chosen.owner,
+                    otherwise=shown(otherwise),
                 )
         return chosen
 

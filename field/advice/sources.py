@@ -15,6 +15,7 @@ from pathlib import Path
 import attrs
 
 from kspec.field.advice.catalogue import KINDS, Catalogue
+from kspec.field.advice.remarks import Remark, remark
 from kspec.spec.core import SpecError
 from kspec.traces.properties import parse_properties
 from kspec.traces.source import name_of, read_bytes
@@ -47,25 +48,6 @@ class Given:
     """Such as `server.properties, line 3`."""
     owner: str = ""
     """The broker, if the value is for a single one."""
-
-
-@attrs.frozen
-class Remark:
-    """Something in a source that Kafka ignores, or that a reader may have meant otherwise."""
-
-    setting: str
-    problem: str
-    fix: str
-    because: str
-    refused_by: str = ""
-    """`broker`, `producer` or `consumer`, if it does not start because of this."""
-    meant: Sequence[str] = ()
-    """The settings that this one may be a misspelling of."""
-
-    def to_json(self) -> dict[str, str]:
-        """What `--json` prints."""
-        names = ("setting", "problem", "fix", "because")
-        return {name: getattr(self, name) for name in names}
 
 
 @attrs.frozen
@@ -125,23 +107,16 @@ def from_properties(raw: bytes, name: str, kind: str | None, known: Catalogue) -
     seen: dict[str, int] = {}
     for entry in entries:
         if entry.key in seen:
-            remarks.append(
-                Remark(
-                    entry.key,
-                    f"it is given twice in {name}, on lines {seen[entry.key]} and "
-                    f"{entry.line}; Kafka uses the last",
-                    "remove one of the lines",
-                    "java.util.Properties.load",
-                )
-            )
+            lines = {"first": seen[entry.key], "last": entry.line}
+            remarks.append(remark("given-twice", name=entry.key, source=name, **lines))
             given = [one for one in given if one.name != entry.key]
         seen[entry.key] = entry.line
         where = f"{name}, line {entry.line}"
         if is_known(kind, entry.key, known):
             level = Level.DYNAMIC_TOPIC_CONFIG if kind == "topic" else Level.STATIC_BROKER_CONFIG
             given.append(Given(kind, entry.key, entry.value, level, where))
-        elif remark := unknown(kind, entry.key, where, known):
-            remarks.append(remark)
+        elif found := unknown(kind, entry.key, where, known):
+            remarks.append(found)
         elif entry.key not in not_kafkas:
             not_kafkas.append(entry.key)
     return Source(name, f"settings of a {kind}", given, remarks, not_kafkas, kind)
@@ -160,23 +135,22 @@ def unknown(kind: str, name: str, where: str, known: Catalogue) -> Remark | None
     """
     others = [other for other in known.kinds_of(name) if other != kind]
     near = known.misspelt(kind, name)
-    release = f"Kafka {known.release}"
     if name in known.past_and_future[kind]:
-        problem = f"{release} does not have this setting: {known.past_and_future[kind][name]}"
-        fix = "remove it, or give the release with --kafka"
+        when = known.past_and_future[kind][name]
+        found = remark("not-in-release", name=name, release=known.release, when=when, where=where)
     elif others:
-        problem = f"it is a setting of a {' and of a '.join(others)}, and a {kind} ignores it"
-        fix = f"move it to the settings of the {others[0]}"
+        listed = " and of a ".join(others)
+        found = remark(
+            "of-another-kind", name=name, kind=kind, others=listed, other=others[0], where=where
+        )
     elif name.startswith("\xef\xbb\xbf"):
-        problem = "the file begins with a byte order mark, which Kafka reads as part of this name"
-        fix = "save the file without a byte order mark"
+        found = remark("byte-order-mark", name=name, where=where)
     elif near:
-        problem = f"{release} has no such setting, and ignores it"
-        fix = f"write {' or '.join(near)} if you mean that"
+        listed = " or ".join(near)
+        found = remark("misspelt", name=name, release=known.release, near=listed, where=where)
     else:
         return None
-    because = "AbstractConfig.logUnused; ConfigDef.parse"
-    return Remark(name, f"{problem} ({where})", fix, because, meant=near)
+    return attrs.evolve(found, meant=near)
 
 
 # -- the output of Kafka's tools ------------------------------------------------------------------
@@ -263,8 +237,8 @@ def unknown_among(given: Sequence[Given], known: Catalogue) -> tuple[list[Remark
     """Remarks on settings that the release does not have, once for each; and those of plugins."""
     wrong = {one.name: one for one in given if not is_known(one.kind, one.name, known)}
     found = {name: unknown(one.kind, name, one.where, known) for name, one in wrong.items()}
-    remarks = [remark for remark in found.values() if remark]
-    return remarks, [name for name, remark in found.items() if not remark]
+    remarks = [one for one in found.values() if one]
+    return remarks, [name for name, one in found.items() if not one]
 
 
 def text_of(raw: bytes) -> str:

@@ -147,11 +147,15 @@ def advise(
         ms_per_record=ms_per_record,
         asked=[kind for kind in named if named[kind]],
     )
-    write_loss(advice, written)
+    loss = first_loss(advice)
+    if loss:
+        written.write_trace(loss[1], says(loss[0]), violated=True)
+    else:
+        written.complain_about_nothing("no loss was found")
     if as_json:
         say_json(advice.to_json())
     else:
-        print_advice(advice)
+        print_advice(advice, loss)
         written.print_names()
     if advice.not_starting():
         return EXIT_BAD_INPUT
@@ -170,15 +174,6 @@ def first_loss(advice: Advice) -> tuple[Answer, Trace] | None:
     """The shortest loss of the first budget that has one, and its answer."""
     lost = next((one for one in advice.answers if one.kept is False), None)
     return None if lost is None else (lost, loss_of(advice.durability, lost))
-
-
-def write_loss(advice: Advice, files: TraceFiles) -> None:
-    """Write the shortest loss to the files that were asked for."""
-    found = first_loss(advice)
-    if found:
-        files.write_trace(found[1], says(found[0]), violated=True)
-    else:
-        files.complain_about_nothing("no loss was found")
 
 
 # -- the matrix -----------------------------------------------------------------------------------
@@ -231,14 +226,15 @@ def print_matrix(
 # -- printing -------------------------------------------------------------------------------------
 
 
-def print_advice(advice: Advice) -> None:
+def print_advice(advice: Advice, loss: tuple[Answer, Trace] | None) -> None:
     """Print the verdict, the table, the change, the findings, and what is not modelled."""
     for line in headline(advice):
         say(line)
     say()
     print_verdicts(advice.answers)
     print_change(advice)
-    print_loss(advice)
+    if loss:
+        print_loss(*loss)
     print_findings(advice)
     print_settings(advice)
     say()
@@ -306,14 +302,10 @@ def print_change(advice: Advice) -> None:
         say(f"With {', '.join(advice.upgrade.settings)}, {', and '.join(better)}.")
 
 
-def print_loss(advice: Advice) -> None:
+def print_loss(one: Answer, trace: Trace) -> None:
     """Print the steps of the shortest loss, each with its rule's summary."""
-    found = first_loss(advice)
-    if not found:
-        return
     from kspec.traces.story import choice_text
 
-    one, trace = found
     rules = {rule.name: rule for rule in trace.system.rules}
     say()
     say(f"The shortest loss, if {BUDGETS[one.budget].says}:")

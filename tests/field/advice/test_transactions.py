@@ -8,8 +8,9 @@ import pytest
 
 from kspec.checkers.models.find import find_model
 from kspec.field.advice.catalogue import catalogue, releases
+from kspec.field.advice.remarks import Remark
 from kspec.field.advice.settings import Settings
-from kspec.field.advice.sources import Remark, from_option
+from kspec.field.advice.sources import from_option
 from kspec.field.advice.transactions import on_transactions
 
 

@@ -1,0 +1,40 @@
+"""Remarks on settings: what is wrong, what to do, and what shows it. Their wordings are data."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+import attrs
+
+
+@attrs.frozen
+class Remark:
+    """Something that Kafka ignores or refuses, or that a reader may have meant otherwise."""
+
+    setting: str
+    problem: str
+    fix: str
+    because: str
+    refused_by: str = ""
+    """`broker`, `producer` or `consumer`, if it does not start because of this."""
+    meant: Sequence[str] = ()
+    """The settings that this one may be a misspelling of."""
+
+    def to_json(self) -> dict[str, str]:
+        """What `--json` prints."""
+        names = ("setting", "problem", "fix", "because")
+        return {name: getattr(self, name) for name in names}
+
+
+@cache
+def wordings() -> dict[str, dict[str, str]]:
+    """The file."""
+    return tomllib.loads(files(__package__).joinpath("remarks.toml").read_text(encoding="utf-8"))
+
+
+def remark(wording: str, /, **values: object) -> Remark:
+    """The remark of a wording, with values in it."""
+    return Remark(**{part: text.format(**values) for part, text in wordings()[wording].items()})
