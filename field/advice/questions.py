@@ -22,7 +22,7 @@ from kspec.checkers.engine.verdict import HOLDS, Verdict, fails
 from kspec.field.advice.catalogue import ELR, order
 from kspec.field.advice.settings import Settings
 from kspec.spec.core import SpecError, System
-from kspec.spec.durability import effective_min_isr
+from kspec.spec.in_sync import effective_min_isr
 from kspec.traces.trace import Trace
 
 KEPT, AVAILABLE = "AcknowledgedRecordsKept", "WritesAccepted"
