@@ -127,15 +127,8 @@ def client_commits_before_rejoining(s: Delivery, member: int) -> Step[Delivery]:
     yield "member is not rejoining", member not in s.rejoining
     yield "every fetched record is processed", s.has_processed_all(member)
     for partition, progress in partitions_read(s, member):
-        s = sends_commit(s, member, partition, progress)
+        s = s.with_commit_sent(member, partition, progress)
     return evolve(s, rejoining=s.rejoining | {member})
-
-
-def sends_commit(s: Delivery, member: int, partition: int, progress: PartitionProgress) -> Delivery:
-    """The client sends a commit of its position."""
-    s = s.with_request(partition, progress.position)
-    s = s.with_commit_sent(member, partition, progress, progress.position)
-    return s.with_in_flight_added(partition, progress.position)
 
 
 def is_answered(s: Delivery, member: int) -> bool:
@@ -158,7 +151,7 @@ def client_repeats_commit(s: Delivery, member: int, partition: int) -> Step[Deli
     progress = yield from reads_partition(s, member, partition)
     yield "no commit is in flight", not s.in_flight[partition]
     yield "commit has failed", s.committed[partition] < progress.committed
-    return sends_commit(s, member, partition, progress)
+    return s.with_commit_sent(member, partition, progress)
 
 
 @rule(by="client", member=members)
@@ -188,7 +181,7 @@ def with_partitions_given_up(s: Delivery, member: int) -> Delivery:
     """The member owns and reads no partition, and stays in the group."""
     for partition, _ in partitions_read(s, member):
         s = s.without_owner(member, partition)
-    return s.without_rejoining(member)
+    return evolve(s, rejoining=s.rejoining - {member})
 
 
 @rule(by="coordinator", member=members, partition=partitions)

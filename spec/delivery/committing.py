@@ -30,9 +30,7 @@ def member_commits(s: Delivery, member: int, partition: int) -> Step[Delivery]:
     Simplification: commitSync retries until it has a final response, so it is one step.
     """
     progress = yield from has_processed_uncommitted(s, member, partition)
-    accepted = s.owns(member, partition)
-    offset = progress.position
-    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
+    return s.with_commit_answered(member, partition, progress, progress.position)
 
 
 @rule(by="member", member=members, partition=partitions)
@@ -42,8 +40,7 @@ def member_commits_unfenced(s: Delivery, member: int, partition: int) -> Step[De
     Not in Kafka: `ClassicGroup.validateOffsetCommit` checks both.
     """
     progress = yield from has_processed_uncommitted(s, member, partition)
-    offset = progress.position
-    return s.with_commit_answered(member, partition, progress, offset, accepted=True)
+    return s.with_commit_answered(member, partition, progress, progress.position, accepted=True)
 
 
 @rule(by="member", member=members, partition=partitions)
@@ -71,9 +68,7 @@ def member_commits_before_processing(s: Delivery, member: int, partition: int) -
     """
     progress = yield from reads_partition(s, member, partition)
     yield "position is beyond the last commit", progress.position > progress.committed
-    accepted = s.owns(member, partition)
-    offset = progress.position
-    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
+    return s.with_commit_answered(member, partition, progress, progress.position)
 
 
 # -- within a batch ---------------------------------------------------------------------------
@@ -94,9 +89,7 @@ def member_commits_processed(s: Delivery, member: int, partition: int) -> Step[D
     Kafka: `ConsumerCoordinator.commitOffsetsSync`.
     """
     progress = yield from has_processed_new_record(s, member, partition)
-    accepted = s.owns(member, partition)
-    offset = progress.processed
-    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
+    return s.with_commit_answered(member, partition, progress, progress.processed)
 
 
 @rule(by="member", member=members, partition=partitions)
@@ -108,9 +101,7 @@ def member_commits_position_within_batch(
     Kafka: `KafkaConsumer.commitSync` commits `SubscriptionState.allConsumed`, the positions.
     """
     progress = yield from has_processed_new_record(s, member, partition)
-    accepted = s.owns(member, partition)
-    offset = progress.position
-    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
+    return s.with_commit_answered(member, partition, progress, progress.position)
 
 
 @rule(by="member", member=members, partition=partitions)
@@ -124,8 +115,7 @@ def member_commits_offset_of_last_record(
     progress = yield from reads_partition(s, member, partition)
     offset = progress.processed - 1
     yield "last record is beyond the last commit", offset > progress.committed
-    accepted = s.owns(member, partition)
-    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
+    return s.with_commit_answered(member, partition, progress, offset)
 
 
 # -- commitAsync ------------------------------------------------------------------------------
@@ -138,11 +128,9 @@ def member_commits_async(s: Delivery, member: int, partition: int) -> Step[Deliv
     Kafka: `ConsumerCoordinator.commitOffsetsAsync`.
     """
     progress = yield from has_processed_uncommitted(s, member, partition)
-    requested = s.with_request(partition, progress.position)
     if not s.owns(member, partition):
-        return requested.with_rejection(member)
-    sent = requested.with_commit_sent(member, partition, progress, progress.position)
-    return sent.with_in_flight_added(partition, progress.position)
+        return s.with_request(partition, progress.position).with_rejection(member)
+    return s.with_commit_sent(member, partition, progress)
 
 
 @rule(by="member", partition=partitions)

@@ -12,14 +12,6 @@ from kspec.spec.delivery.member import has_fetched_record
 from kspec.spec.delivery.state import Delivery, PartitionProgress, members, partitions
 
 
-def with_offset_stored(
-    s: Delivery, member: int, partition: int, progress: PartitionProgress
-) -> Delivery:
-    """The store has the offset after the member's last result."""
-    offset = progress.processed
-    return s.with_commit_answered(member, partition, progress, offset, accepted=True)
-
-
 def with_result_and_offset_stored(
     s: Delivery, member: int, partition: int, progress: PartitionProgress
 ) -> Delivery:
@@ -27,7 +19,7 @@ def with_result_and_offset_stored(
     s = s.with_record_processed(member, partition, progress)
     after = s.progress_of(member, partition)
     assert after is not None, "processing leaves the partition with its consumer"
-    return with_offset_stored(s, member, partition, after)
+    return s.with_commit_answered(member, partition, after, after.processed, accepted=True)
 
 
 @rule(by="member", member=members, partition=partitions)
@@ -37,7 +29,7 @@ def member_stores_offset(s: Delivery, member: int, partition: int) -> Step[Deliv
     Not in Kafka: the application's store.
     """
     progress = yield from has_processed_new_record(s, member, partition)
-    return with_offset_stored(s, member, partition, progress)
+    return s.with_commit_answered(member, partition, progress, progress.processed, accepted=True)
 
 
 @rule(by="member", member=members, partition=partitions)

@@ -58,8 +58,7 @@ def member_commits_after_last_seen_record(
     progress = yield from reads_partition(s, member, partition)
     offset = min(progress.processed, filtered(s))
     yield "last record seen is not committed", offset > progress.committed
-    accepted = s.owns(member, partition)
-    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
+    return s.with_commit_answered(member, partition, progress, offset)
 
 
 # -- poison records ---------------------------------------------------------------------------

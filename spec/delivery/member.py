@@ -6,16 +6,13 @@ its rebalance listener is called, inside poll.
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.core import Step, evolve, limit, present, rule
 from kspec.spec.delivery.state import Delivery, PartitionProgress, batches, members, partitions
 
 
 def reads_partition(s: Delivery, consumer: int, partition: int) -> Step[PartitionProgress]:
     """The guard that the consumer reads the partition, and its progress there."""
-    progress = s.progress_of(consumer, partition)
-    yield "consumer reads the partition", progress is not None
-    assert progress is not None, "the guard holds"
-    return progress
+    return (yield from present("consumer reads the partition", s.progress_of(consumer, partition)))
 
 
 def has_fetched_record(s: Delivery, consumer: int, partition: int) -> Step[PartitionProgress]:

@@ -114,12 +114,8 @@ class Delivery:
     def without_progress(self, consumer: int) -> Delivery:
         """The consumer stops reading every partition."""
         nothing = (None,) * self.bounds.partitions
-        s = self.without_rejoining(consumer)
-        return evolve(s, progress=replaced(s.progress, consumer, nothing))
-
-    def without_rejoining(self, member: int) -> Delivery:
-        """The member waits for no automatic commit."""
-        return evolve(self, rejoining=self.rejoining - {member})
+        progress = replaced(self.progress, consumer, nothing)
+        return evolve(self, rejoining=self.rejoining - {consumer}, progress=progress)
 
     def with_fetched(
         self, consumer: int, partition: int, progress: PartitionProgress, records: int
@@ -129,23 +125,15 @@ class Delivery:
         return self.with_progress(consumer, partition, fetched)
 
     def with_record_processed(
-        self, consumer: int, partition: int, progress: PartitionProgress
+        self, consumer: int, partition: int, progress: PartitionProgress, record: int | None = None
     ) -> Delivery:
-        """The consumer has processed the next fetched record."""
-        times = self.processed[partition]
-        record = progress.processed
-        times = replaced(times, record, min(times[record] + 1, 2))
-        s = evolve(self, processed=replaced(self.processed, partition, times))
-        return s.with_progress(consumer, partition, evolve(progress, processed=record + 1))
-
-    def with_record_processed_ahead(
-        self, consumer: int, partition: int, progress: PartitionProgress, record: int
-    ) -> Delivery:
-        """A worker has processed a fetched record, perhaps before the records that precede it."""
+        """The consumer has processed the next fetched record, or a worker a later one."""
+        done = progress.processed
+        record = done if record is None else record
         times = self.processed[partition]
         times = replaced(times, record, min(times[record] + 1, 2))
         s = evolve(self, processed=replaced(self.processed, partition, times))
-        done, ahead = progress.processed, progress.ahead | {record}
+        ahead = progress.ahead | {record}
         while done in ahead:
             ahead, done = ahead - {done}, done + 1
         return s.with_progress(consumer, partition, evolve(progress, processed=done, ahead=ahead))
@@ -174,7 +162,7 @@ class Delivery:
 
     def with_partitions_freed(self, member: int) -> Delivery:
         """The member is no longer in the group, and its partitions have no owner."""
-        s = evolve(self.without_rejoining(member), group=self.group - {member})
+        s = evolve(self, rejoining=self.rejoining - {member}, group=self.group - {member})
         for partition in range(self.bounds.partitions):
             if s.owns(member, partition):
                 s = s.without_pending_commits(partition)
@@ -202,10 +190,12 @@ class Delivery:
         return evolve(self.without_progress(consumer), commit_rejected=True)
 
     def with_commit_sent(
-        self, consumer: int, partition: int, progress: PartitionProgress, offset: int
+        self, consumer: int, partition: int, progress: PartitionProgress
     ) -> Delivery:
-        """The consumer remembers that it committed the offset."""
-        return self.with_progress(consumer, partition, evolve(progress, committed=offset))
+        """The consumer sends a commit of its position, and does not wait for the response."""
+        s = self.with_request(partition, progress.position)
+        s = s.with_progress(consumer, partition, evolve(progress, committed=progress.position))
+        return s.with_in_flight_added(partition, progress.position)
 
     def with_commit_answered(
         self,
@@ -214,14 +204,17 @@ class Delivery:
         progress: PartitionProgress,
         offset: int,
         *,
-        accepted: bool,
+        accepted: bool | None = None,
     ) -> Delivery:
-        """The consumer commits the offset and waits for the response."""
+        """The consumer commits the offset and waits for the response.
+
+        Unless `accepted` says otherwise, the coordinator accepts it from the partition's owner.
+        """
         s = self.with_request(partition, offset)
-        if not accepted:
+        if not (self.owns(consumer, partition) if accepted is None else accepted):
             return s.with_rejection(consumer)
         s = s.with_committed(partition, offset)
-        return s.with_commit_sent(consumer, partition, progress, offset)
+        return s.with_progress(consumer, partition, evolve(progress, committed=offset))
 
     def with_in_flight(self, partition: int, offsets: Iterable[int]) -> Delivery:
         """These are the partition's commits in flight."""

@@ -30,7 +30,7 @@ def worker_processes(s: Delivery, member: int, partition: int, record: int) -> S
     progress = yield from reads_partition(s, member, partition)
     yield "record is fetched", progress.processed <= record < progress.position
     yield "record is not processed", record not in progress.ahead
-    return s.with_record_processed_ahead(member, partition, progress, record)
+    return s.with_record_processed(member, partition, progress, record)
 
 
 @rule(by="member", member=members, partition=partitions)
@@ -42,8 +42,7 @@ def member_commits_latest(s: Delivery, member: int, partition: int) -> Step[Deli
     progress = yield from reads_partition(s, member, partition)
     offset = max(progress.ahead) + 1 if progress.ahead else progress.processed
     yield "latest record is beyond the last commit", offset > progress.committed
-    accepted = s.owns(member, partition)
-    return s.with_commit_answered(member, partition, progress, offset, accepted=accepted)
+    return s.with_commit_answered(member, partition, progress, offset)
 
 
 @rule(by="member", member=members, partition=partitions)

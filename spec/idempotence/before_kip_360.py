@@ -10,10 +10,8 @@ from __future__ import annotations
 from kspec.spec.core import Step, evolve, rule
 from kspec.spec.idempotence.failures import disconnected
 from kspec.spec.idempotence.leader import (
+    NO_EPOCH,
     arrived,
-    is_duplicate,
-    is_next,
-    is_old,
     producer_state,
     with_answer,
     with_appended,
@@ -22,12 +20,12 @@ from kspec.spec.idempotence.producer import (
     expired,
     is_missing_before,
     received,
+    refused,
     sent,
     with_acknowledged,
     with_failed,
     with_numbers_from_zero,
     with_retry,
-    without_first,
 )
 from kspec.spec.idempotence.state import (
     Answer,
@@ -50,9 +48,9 @@ def leader_appends_known(s: Exchange, late: bool) -> Step[Exchange]:
     Kafka: `ProducerAppendInfo.checkSequence` (2.4.0).
     """
     request = yield from arrived(s, late)
-    state = producer_state(s, request, s.bounds.in_flight)
-    yield "epoch is not old", not is_old(state, request)
-    yield "sequence is the next one", is_next(state, request, without_state=False)
+    state = producer_state(s, request)
+    yield "epoch is not old", request.epoch >= state.epoch
+    yield "sequence is the next one", state.is_next(request, without_state=False)
     return with_appended(s, request, late)
 
 
@@ -63,10 +61,10 @@ def leader_refuses_known(s: Exchange) -> Step[Exchange]:
     Kafka: `ProducerAppendInfo.checkSequence` (2.4.0).
     """
     request = yield from arrived(s, late=False)
-    state = producer_state(s, request, s.bounds.in_flight)
-    yield "producer is known", state is not None
-    yield "batch is no duplicate", not is_duplicate(state, request)
-    yield "sequence is not the next one", not is_next(state, request, without_state=False)
+    state = producer_state(s, request)
+    yield "producer is known", state.epoch != NO_EPOCH
+    yield "batch is no duplicate", state.offset_of(request) is None
+    yield "sequence is not the next one", not state.is_next(request, without_state=False)
     return with_answer(s, s.term, Answer.OUT_OF_ORDER)
 
 
@@ -77,8 +75,8 @@ def leader_refuses_unknown_producer(s: Exchange) -> Step[Exchange]:
     Kafka: `ProducerAppendInfo.checkSequence` throws `UnknownProducerIdException` (1.0 to 2.4.1).
     """
     request = yield from arrived(s, late=False)
-    state = producer_state(s, request, s.bounds.in_flight)
-    yield "producer is unknown", state is None
+    state = producer_state(s, request)
+    yield "producer is unknown", state.epoch == NO_EPOCH
     yield "sequence is not the first one", request.sequence != 0
     return with_answer(s, s.term, Answer.UNKNOWN_PRODUCER)
 
@@ -90,9 +88,9 @@ def leader_refuses_any_gap(s: Exchange) -> Step[Exchange]:
     Kafka: `ProducerAppendInfo.validateAppend` (0.11.0.0).
     """
     request = yield from arrived(s, late=False)
-    state = producer_state(s, request, s.bounds.in_flight)
-    yield "batch is no duplicate", not is_duplicate(state, request)
-    yield "sequence is not the next one", not is_next(state, request, without_state=False)
+    state = producer_state(s, request)
+    yield "batch is no duplicate", state.offset_of(request) is None
+    yield "sequence is not the next one", not state.is_next(request, without_state=False)
     return with_answer(s, s.term, Answer.OUT_OF_ORDER)
 
 
@@ -149,10 +147,10 @@ def producer_completes_batch_of_id(s: Exchange, term: Term) -> Step[Exchange]:
 
     Kafka: `TransactionManager.handleCompletedBatch` ignores a batch that has an old producer id.
     """
-    request = yield from received(s, term)
+    s, request = yield from received(s, term)
     yield "response reports success", request.answer is Answer.SUCCESS
     batch = s.batches[request.record]
-    done = with_acknowledged(s, term, request)
+    done = with_acknowledged(s, request)
     if not has_current_id(s, batch):
         return done
     highest = max(s.producer.last_acknowledged, batch.sequence)
@@ -165,10 +163,8 @@ def producer_retries_batch_of_id(s: Exchange, term: Term) -> Step[Exchange]:
 
     Kafka: `Sender.completeBatch`.
     """
-    request = yield from received(s, term)
-    yield "batch has not timed out", s.batches[request.record].phase is Phase.SENT
-    yield "broker is not the leader", request.answer is Answer.NOT_LEADER
-    return with_retry_or_failure(without_first(s, term), request.record)
+    s, record, _ = yield from refused(s, term, "broker is not the leader", Answer.NOT_LEADER)
+    return with_retry_or_failure(s, record)
 
 
 @rule(by="producer", term=terms)
@@ -177,14 +173,11 @@ def producer_retries_batch_before_gap(s: Exchange, term: Term) -> Step[Exchange]
 
     Kafka: `TransactionManager.canRetry` (KAFKA-5494).
     """
-    request = yield from received(s, term)
-    batch = s.batches[request.record]
-    yield "batch has not timed out", batch.phase is Phase.SENT
-    yield "sequence is out of order", request.answer is Answer.OUT_OF_ORDER
+    s, record, batch = yield from refused(s, term, "sequence is out of order", Answer.OUT_OF_ORDER)
     yield "batch has the current producer id", has_current_id(s, batch)
     yield "every sequence is resolved", s.producer.unresolved is None
     yield "an earlier batch is missing", is_missing_before(s, batch)
-    return with_retry(without_first(s, term), request.record)
+    return with_retry(s, record)
 
 
 def is_hopeless(s: Exchange, batch: Batch) -> bool:
@@ -199,12 +192,9 @@ def producer_fails_batch_at_gap(s: Exchange, term: Term) -> Step[Exchange]:
 
     Kafka: `TransactionManager.handleFailedBatch`.
     """
-    request = yield from received(s, term)
-    batch = s.batches[request.record]
-    yield "batch has not timed out", batch.phase is Phase.SENT
-    yield "sequence is out of order", request.answer is Answer.OUT_OF_ORDER
+    s, record, batch = yield from refused(s, term, "sequence is out of order", Answer.OUT_OF_ORDER)
     yield "no earlier batch is missing", is_hopeless(s, batch)
-    failed = with_failed(without_first(s, term), request.record)
+    failed = with_failed(s, record)
     return with_new_id(failed) if has_current_id(s, batch) else failed
 
 
@@ -214,11 +204,8 @@ def producer_fails_batch_out_of_order(s: Exchange, term: Term) -> Step[Exchange]
 
     Kafka: `Sender.failBatch` (0.11.0.0); the error is not retriable.
     """
-    request = yield from received(s, term)
-    batch = s.batches[request.record]
-    yield "batch has not timed out", batch.phase is Phase.SENT
-    yield "sequence is out of order", request.answer is Answer.OUT_OF_ORDER
-    failed = with_failed(without_first(s, term), request.record)
+    s, record, batch = yield from refused(s, term, "sequence is out of order", Answer.OUT_OF_ORDER)
+    failed = with_failed(s, record)
     return with_new_id(failed) if has_current_id(s, batch) else failed
 
 
@@ -229,13 +216,10 @@ def producer_begins_again(s: Exchange, term: Term) -> Step[Exchange]:
     Kafka: `TransactionManager.canRetry`, `startSequencesAtBeginning`: the last acknowledged offset
     is below the log start offset, which is 0 here.
     """
-    request = yield from received(s, term)
-    batch = s.batches[request.record]
-    yield "batch has not timed out", batch.phase is Phase.SENT
-    yield "producer is unknown", request.answer is Answer.UNKNOWN_PRODUCER
+    s, record, batch = yield from refused(s, term, "producer is unknown", Answer.UNKNOWN_PRODUCER)
     yield "batch has the current producer id", has_current_id(s, batch)
     yield "nothing is acknowledged", batch.renumbered or s.producer.last_acknowledged < 0
-    s = with_retry(without_first(s, term), request.record)
+    s = with_retry(s, record)
     return s if batch.renumbered else with_numbers_from_zero(s, s.producer.identity)
 
 
@@ -245,16 +229,13 @@ def producer_fails_batch_of_unknown_id(s: Exchange, term: Term) -> Step[Exchange
 
     Kafka: `TransactionManager.handleFailedBatch`, `adjustSequencesDueToFailedBatch`.
     """
-    request = yield from received(s, term)
-    batch = s.batches[request.record]
-    yield "batch has not timed out", batch.phase is Phase.SENT
-    yield "producer is unknown", request.answer is Answer.UNKNOWN_PRODUCER
+    s, record, batch = yield from refused(s, term, "producer is unknown", Answer.UNKNOWN_PRODUCER)
     begins_again = batch.renumbered or s.producer.last_acknowledged < 0
     yield (
         "batch has an old id, or one is acknowledged",
         not (has_current_id(s, batch) and begins_again),
     )
-    failed = with_failed(without_first(s, term), request.record)
+    failed = with_failed(s, record)
     return with_one_less(failed, batch.sequence) if has_current_id(s, batch) else failed
 
 
@@ -299,9 +280,8 @@ def connection_is_lost_by_id(s: Exchange, term: Term) -> Step[Exchange]:
     Kafka: `NetworkClient.processDisconnection`, `Sender.completeBatch`.
     """
     s, lost = yield from disconnected(s, term)
-    for request in lost:
-        if s.batches[request.record].phase is Phase.SENT:
-            s = with_retry_or_failure(s, request.record)
+    for record in lost:
+        s = with_retry_or_failure(s, record)
     return s
 
 

@@ -12,8 +12,8 @@ from kspec.spec.idempotence.producer import with_retry
 from kspec.spec.idempotence.state import Answer, Exchange, Phase, Request, Term, offsets, terms
 
 
-def disconnected(s: Exchange, term: int) -> Guarded[tuple[Exchange, tuple[Request, ...]]]:
-    """A connection is lost; the requests that were in flight, and the state without them.
+def disconnected(s: Exchange, term: int) -> Guarded[tuple[Exchange, list[int]]]:
+    """A connection is lost; the state without its requests, and the batches that were sent on it.
 
     The leader may still handle the request that it has received. It receives the next one only
     after answering (`SocketServer`), so the others are lost.
@@ -24,7 +24,8 @@ def disconnected(s: Exchange, term: int) -> Guarded[tuple[Exchange, tuple[Reques
     received = next_request(s, term) if term == s.term else None
     late = s.late if received is None else appended(s.late, received)
     s = evolve(s, disconnects=s.disconnects + 1, late=late)
-    return s.with_requests(term, ()), requests
+    lost = [r.record for r in requests if s.batches[r.record].phase is Phase.SENT]
+    return s.with_requests(term, ()), lost
 
 
 @rule(by="network", term=terms)
@@ -37,9 +38,8 @@ def connection_is_lost(s: Exchange, term: Term) -> Step[Exchange]:
     refuses holds up those behind it.
     """
     s, lost = yield from disconnected(s, term)
-    for request in lost:
-        if s.batches[request.record].phase is Phase.SENT:
-            s = with_retry(s, request.record)
+    for record in lost:
+        s = with_retry(s, record)
     return s
 
 

@@ -14,30 +14,40 @@ from kspec.spec.idempotence.state import Answer, Entry, Exchange, Request, Term,
 # -- producer state -------------------------------------------------------------------------------
 
 
+NO_EPOCH = -1
+"""The epoch of a producer that the leader does not know."""
+
+
 @attrs.frozen
 class ProducerState:
     """A leader's state of a producer id. Kafka: `ProducerStateEntry`."""
 
-    epoch: int
+    epoch: int = NO_EPOCH
     """The latest epoch."""
-    batches: tuple[tuple[int, int], ...]
+    batches: tuple[tuple[int, int], ...] = ()
     """The sequence numbers and offsets of its last batches in that epoch."""
-
-    @property
-    def last_sequence(self) -> int:
-        """The sequence number of its last batch."""
-        return self.batches[-1][0]
 
     def offset_of(self, request: Request) -> int | None:
         """Where the batch of a request is, if it is remembered (`findDuplicateBatch`)."""
-        assert request.identity is not None, "an idempotent producer"
-        if request.identity.epoch != self.epoch:
+        if request.epoch != self.epoch:
             return None
         return next((offset for number, offset in self.batches if number == request.sequence), None)
 
+    def is_next(self, request: Request, *, without_state: bool) -> bool:
+        """Whether the sequence number is the next one (`checkSequence`).
 
-def producer_state(s: Exchange, request: Request, remembered: int) -> ProducerState | None:
-    """The leader's state of the producer that sent a request, if it has any.
+        A new epoch begins at 0. Without state any number is accepted, or only 0.
+        """
+        if self.epoch == NO_EPOCH:
+            return request.sequence == 0 or without_state
+        if request.epoch != self.epoch:
+            return request.sequence == 0
+        last_sequence, _ = self.batches[-1]
+        return request.sequence == last_sequence + 1
+
+
+def producer_state(s: Exchange, request: Request) -> ProducerState:
+    """The leader's state of the producer that sent a request.
 
     It remembers the last batches (`NUM_BATCHES_TO_RETAIN`) of the latest epoch only.
     """
@@ -50,34 +60,10 @@ def producer_state(s: Exchange, request: Request, remembered: int) -> ProducerSt
         and entry.identity.id == request.identity.id
     ]
     if not own:
-        return None
+        return ProducerState()
     latest = own[-1][0]
     batches = [(sequence, offset) for epoch, sequence, offset in own if epoch == latest]
-    return ProducerState(latest, tuple(batches[-remembered:]))
-
-
-def is_duplicate(state: ProducerState | None, request: Request) -> bool:
-    """Whether the leader remembers that this batch is written."""
-    return state is not None and state.offset_of(request) is not None
-
-
-def is_old(state: ProducerState | None, request: Request) -> bool:
-    """Whether the leader knows a later epoch (`checkProducerEpoch`)."""
-    assert request.identity is not None, "an idempotent producer"
-    return state is not None and request.identity.epoch < state.epoch
-
-
-def is_next(state: ProducerState | None, request: Request, *, without_state: bool) -> bool:
-    """Whether the sequence number is the next one (`checkSequence`).
-
-    A new epoch begins at 0. Without state any number is accepted, or only 0.
-    """
-    assert request.identity is not None, "an idempotent producer"
-    if state is None:
-        return request.sequence == 0 or without_state
-    if request.identity.epoch != state.epoch:
-        return request.sequence == 0
-    return request.sequence == state.last_sequence + 1
+    return ProducerState(latest, tuple(batches[-s.bounds.in_flight :]))
 
 
 def had_records(s: Exchange) -> bool:
@@ -126,9 +112,9 @@ def leader_appends(s: Exchange, late: bool) -> Step[Exchange]:
     `ProducerAppendInfo.checkSequence`.
     """
     request = yield from arrived(s, late)
-    state = producer_state(s, request, s.bounds.in_flight)
-    yield "epoch is not old", not is_old(state, request)
-    yield "sequence is the next one", is_next(state, request, without_state=had_records(s))
+    state = producer_state(s, request)
+    yield "epoch is not old", request.epoch >= state.epoch
+    yield "sequence is the next one", state.is_next(request, without_state=had_records(s))
     return with_appended(s, request, late)
 
 
@@ -139,10 +125,8 @@ def leader_answers_duplicate(s: Exchange) -> Step[Exchange]:
     Kafka: `UnifiedLog.analyzeAndValidateProducerState`, `ProducerStateEntry.findDuplicateBatch`.
     """
     request = yield from arrived(s, late=False)
-    state = producer_state(s, request, s.bounds.in_flight)
-    offset = None if state is None else state.offset_of(request)
-    yield "batch is a duplicate", offset is not None
-    assert offset is not None, "the guard holds"
+    state = producer_state(s, request)
+    offset = yield from present("batch is a duplicate", state.offset_of(request))
     return with_answer(s, s.term, Answer.SUCCESS, offset)
 
 
@@ -153,9 +137,9 @@ def leader_refuses_sequence(s: Exchange) -> Step[Exchange]:
     Kafka: `ProducerAppendInfo.checkSequence`.
     """
     request = yield from arrived(s, late=False)
-    state = producer_state(s, request, s.bounds.in_flight)
-    yield "batch is no duplicate", not is_duplicate(state, request)
-    yield "sequence is not the next one", not is_next(state, request, without_state=had_records(s))
+    state = producer_state(s, request)
+    yield "batch is no duplicate", state.offset_of(request) is None
+    yield "sequence is not the next one", not state.is_next(request, without_state=had_records(s))
     return with_answer(s, s.term, Answer.OUT_OF_ORDER)
 
 

@@ -91,16 +91,22 @@ def sent(s: Exchange, limit: int) -> Guarded[Exchange]:
 # -- responses ------------------------------------------------------------------------------------
 
 
-def received(s: Exchange, term: int) -> Guarded[Request]:
-    """The response to the first request on a connection arrives."""
+def received(s: Exchange, term: int) -> Guarded[tuple[Exchange, Request]]:
+    """The response to the first request on a connection; the state without it, and the request."""
     first = s.connections[term][:1]
     yield "the first request in flight has a response", bool(first) and first[0].answer is not None
-    return first[0]
+    return s.with_requests(term, s.connections[term][1:]), first[0]
 
 
-def without_first(s: Exchange, term: int) -> Exchange:
-    """The state without the first request on a connection."""
-    return s.with_requests(term, s.connections[term][1:])
+def refused(
+    s: Exchange, term: int, guard: str, answer: Answer
+) -> Guarded[tuple[Exchange, int, Batch]]:
+    """The response reports this error; the state without the request, and its batch."""
+    s, request = yield from received(s, term)
+    batch = s.batches[request.record]
+    yield "batch has not timed out", batch.phase is Phase.SENT
+    yield guard, request.answer is answer
+    return s, request.record, batch
 
 
 def with_retry(s: Exchange, record: int) -> Exchange:
@@ -113,12 +119,12 @@ def with_failed(s: Exchange, record: int) -> Exchange:
     return s.with_batch(record, Batch(Phase.FAILED))
 
 
-def with_acknowledged(s: Exchange, term: int, request: Request) -> Exchange:
+def with_acknowledged(s: Exchange, request: Request) -> Exchange:
     """The success of the batch is reported to the application, unless it has timed out.
 
     An acknowledgement also shows that every replica has the log up to and including the batch.
     """
-    s = evolve(without_first(s, term), committed=max(s.committed, request.offset + 1))
+    s = evolve(s, committed=max(s.committed, request.offset + 1))
     if s.batches[request.record].phase is not Phase.SENT:
         return s
     return s.with_batch(request.record, Batch(Phase.ACKNOWLEDGED, offset=request.offset))
@@ -131,10 +137,10 @@ def producer_completes_batch(s: Exchange, term: Term) -> Step[Exchange]:
     Kafka: `Sender.completeBatch`, `TransactionManager.handleCompletedBatch`, also for a batch that
     has timed out.
     """
-    request = yield from received(s, term)
+    s, request = yield from received(s, term)
     yield "response reports success", request.answer is Answer.SUCCESS
     highest = max(s.producer.last_acknowledged, s.batches[request.record].sequence)
-    return with_acknowledged(s, term, request).with_producer(last_acknowledged=highest)
+    return with_acknowledged(s, request).with_producer(last_acknowledged=highest)
 
 
 @rule(by="producer", term=terms)
@@ -143,10 +149,8 @@ def producer_retries_batch(s: Exchange, term: Term) -> Step[Exchange]:
 
     Kafka: `Sender.canRetry`, for a `RetriableException`.
     """
-    request = yield from received(s, term)
-    yield "batch has not timed out", s.batches[request.record].phase is Phase.SENT
-    yield "broker is not the leader", request.answer is Answer.NOT_LEADER
-    return with_retry(without_first(s, term), request.record)
+    s, record, _ = yield from refused(s, term, "broker is not the leader", Answer.NOT_LEADER)
+    return with_retry(s, record)
 
 
 def is_missing_before(s: Exchange, batch: Batch) -> bool:
@@ -163,12 +167,9 @@ def producer_retries_out_of_order_batch(s: Exchange, term: Term) -> Step[Exchang
 
     Kafka: `TransactionManager.canRetry`.
     """
-    request = yield from received(s, term)
-    batch = s.batches[request.record]
-    yield "batch has not timed out", batch.phase is Phase.SENT
-    yield "sequence is out of order", request.answer is Answer.OUT_OF_ORDER
+    s, record, batch = yield from refused(s, term, "sequence is out of order", Answer.OUT_OF_ORDER)
     yield "an earlier batch is missing", not is_gap(s, batch)
-    return with_retry(without_first(s, term), request.record)
+    return with_retry(s, record)
 
 
 @rule(by="producer", term=terms)
@@ -177,12 +178,9 @@ def producer_finds_gap(s: Exchange, term: Term) -> Step[Exchange]:
 
     Kafka: `TransactionManager.canRetry`, `requestEpochBumpForPartition` (KIP-360).
     """
-    request = yield from received(s, term)
-    batch = s.batches[request.record]
-    yield "batch has not timed out", batch.phase is Phase.SENT
-    yield "sequence is out of order", request.answer is Answer.OUT_OF_ORDER
+    s, record, batch = yield from refused(s, term, "sequence is out of order", Answer.OUT_OF_ORDER)
     yield "no earlier batch is missing", is_gap(s, batch)
-    return with_retry(without_first(s, term), request.record).with_producer(needs_bump=True)
+    return with_retry(s, record).with_producer(needs_bump=True)
 
 
 def is_gap(s: Exchange, batch: Batch) -> bool:
@@ -198,10 +196,10 @@ def producer_ignores_error(s: Exchange, term: Term) -> Step[Exchange]:
 
     Kafka: `ProducerBatch.completeExceptionally` returns false.
     """
-    request = yield from received(s, term)
+    s, request = yield from received(s, term)
     yield "response reports an error", request.answer is not Answer.SUCCESS
     yield "batch has timed out", s.batches[request.record].phase is Phase.EXPIRED
-    return without_first(s, term)
+    return s
 
 
 # -- timeouts, and the epoch ----------------------------------------------------------------------

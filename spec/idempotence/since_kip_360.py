@@ -5,15 +5,12 @@ from __future__ import annotations
 from kspec.spec.core import Step, rule
 from kspec.spec.idempotence.leader import (
     arrived,
-    is_duplicate,
-    is_next,
-    is_old,
     producer_state,
     with_answer,
     with_appended,
 )
-from kspec.spec.idempotence.producer import received, with_retry, without_first
-from kspec.spec.idempotence.state import Answer, Exchange, Phase, Term, either, terms
+from kspec.spec.idempotence.producer import refused, with_retry
+from kspec.spec.idempotence.state import Answer, Exchange, Term, either, terms
 
 # -- any number is accepted -----------------------------------------------------------------------
 
@@ -25,9 +22,9 @@ def leader_appends_any_first(s: Exchange, late: bool) -> Step[Exchange]:
     Kafka: `ProducerAppendInfo.checkSequence` (2.5.0 to 4.2.0; KIP-360).
     """
     request = yield from arrived(s, late)
-    state = producer_state(s, request, s.bounds.in_flight)
-    yield "epoch is not old", not is_old(state, request)
-    yield "sequence is the next one", is_next(state, request, without_state=True)
+    state = producer_state(s, request)
+    yield "epoch is not old", request.epoch >= state.epoch
+    yield "sequence is the next one", state.is_next(request, without_state=True)
     return with_appended(s, request, late)
 
 
@@ -38,9 +35,9 @@ def leader_refuses_known_sequence(s: Exchange) -> Step[Exchange]:
     Kafka: `ProducerAppendInfo.checkSequence` (2.5.0 to 4.2.0; KIP-360).
     """
     request = yield from arrived(s, late=False)
-    state = producer_state(s, request, s.bounds.in_flight)
-    yield "batch is no duplicate", not is_duplicate(state, request)
-    yield "sequence is not the next one", not is_next(state, request, without_state=True)
+    state = producer_state(s, request)
+    yield "batch is no duplicate", state.offset_of(request) is None
+    yield "sequence is not the next one", not state.is_next(request, without_state=True)
     return with_answer(s, s.term, Answer.OUT_OF_ORDER)
 
 
@@ -55,9 +52,9 @@ def leader_appends_zero_first(s: Exchange, late: bool) -> Step[Exchange]:
     version 2 (4.1).
     """
     request = yield from arrived(s, late)
-    state = producer_state(s, request, s.bounds.in_flight)
-    yield "epoch is not old", not is_old(state, request)
-    yield "sequence is the next one", is_next(state, request, without_state=False)
+    state = producer_state(s, request)
+    yield "epoch is not old", request.epoch >= state.epoch
+    yield "sequence is the next one", state.is_next(request, without_state=False)
     return with_appended(s, request, late)
 
 
@@ -69,9 +66,9 @@ def leader_refuses_other_first(s: Exchange) -> Step[Exchange]:
     version 2 (4.1).
     """
     request = yield from arrived(s, late=False)
-    state = producer_state(s, request, s.bounds.in_flight)
-    yield "batch is no duplicate", not is_duplicate(state, request)
-    yield "sequence is not the next one", not is_next(state, request, without_state=False)
+    state = producer_state(s, request)
+    yield "batch is no duplicate", state.offset_of(request) is None
+    yield "sequence is not the next one", not state.is_next(request, without_state=False)
     return with_answer(s, s.term, Answer.OUT_OF_ORDER)
 
 
@@ -81,9 +78,6 @@ def producer_bumps_epoch_of_unknown_id(s: Exchange, term: Term) -> Step[Exchange
 
     Kafka: `TransactionManager.canRetry`, for UNKNOWN_PRODUCER_ID, which brokers up to 2.4 send.
     """
-    request = yield from received(s, term)
-    batch = s.batches[request.record]
-    yield "batch has not timed out", batch.phase is Phase.SENT
-    yield "producer is unknown", request.answer is Answer.UNKNOWN_PRODUCER
-    s = with_retry(without_first(s, term), request.record)
+    s, record, batch = yield from refused(s, term, "producer is unknown", Answer.UNKNOWN_PRODUCER)
+    s = with_retry(s, record)
     return s if batch.renumbered else s.with_producer(needs_bump=True)

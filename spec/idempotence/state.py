@@ -125,6 +125,12 @@ class Request:
     offset: int = NO_OFFSET
     """The offset in the response, if the batch is written."""
 
+    @property
+    def epoch(self) -> int:
+        """The producer epoch in it."""
+        assert self.identity is not None, "an idempotent producer"
+        return self.identity.epoch
+
 
 @attrs.frozen
 class Entry:

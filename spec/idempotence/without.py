@@ -13,10 +13,10 @@ from kspec.spec.idempotence.producer import (
     first_in_queue,
     has_room,
     received,
+    refused,
     sent,
     with_acknowledged,
     with_failed,
-    without_first,
 )
 from kspec.spec.idempotence.state import (
     NO_SEQUENCE,
@@ -72,9 +72,9 @@ def sent_unnumbered(s: Exchange, limit: int) -> Guarded[Exchange]:
 @rule(by="producer", term=terms)
 def producer_completes_unnumbered_batch(s: Exchange, term: Term) -> Step[Exchange]:
     """The batch is written, and its success is reported. Kafka: `Sender.completeBatch`."""
-    request = yield from received(s, term)
+    s, request = yield from received(s, term)
     yield "response reports success", request.answer is Answer.SUCCESS
-    return with_acknowledged(s, term, request)
+    return with_acknowledged(s, request)
 
 
 @rule(by="producer")
@@ -93,19 +93,16 @@ def producer_expires_unnumbered_batch(s: Exchange) -> Step[Exchange]:
 @rule(by="producer", term=terms)
 def producer_fails_batch(s: Exchange, term: Term) -> Step[Exchange]:
     """The broker is no longer the leader: the batch fails. Kafka: `Sender.canRetry`."""
-    request = yield from received(s, term)
-    yield "batch has not timed out", s.batches[request.record].phase is Phase.SENT
-    yield "broker is not the leader", request.answer is Answer.NOT_LEADER
-    return with_failed(without_first(s, term), request.record)
+    s, record, _ = yield from refused(s, term, "broker is not the leader", Answer.NOT_LEADER)
+    return with_failed(s, record)
 
 
 @rule(by="network", term=terms)
 def connection_is_lost_for_good(s: Exchange, term: Term) -> Step[Exchange]:
     """A connection is lost: each batch on it fails. Kafka: `Sender.canRetry`."""
     s, lost = yield from disconnected(s, term)
-    for request in lost:
-        if s.batches[request.record].phase is Phase.SENT:
-            s = with_failed(s, request.record)
+    for record in lost:
+        s = with_failed(s, record)
     return s
 
 

@@ -74,11 +74,6 @@ def with_committed(s: Application, instance: int, epoch: int) -> Application:
     return evolve(moved, ghosts=ghosts)
 
 
-def with_aborted(s: Application, instance: int, epoch: int, phase: Phase) -> Application:
-    """The application has aborted, and seeks to the committed offset."""
-    return s.with_instance(instance, phase=phase, txn=NO_TXN, epoch=epoch, position=UNKNOWN)
-
-
 # -- reader ---------------------------------------------------------------------------------------
 
 

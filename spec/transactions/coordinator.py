@@ -113,7 +113,7 @@ def partition_appends_marker(s: Application, tid: int, partition: int) -> Step[A
 
 def with_marker_written(s: Application, tid: int, partition: int) -> Application:
     """A partition appends the marker, and the coordinator receives the response."""
-    appended = s.with_log(partition, s.logs[partition].with_marker(marker_of(s, tid)))
+    appended = s.with_marker(partition, marker_of(s, tid))
     return appended.with_transaction(tid, unmarked=s.transactions[tid].unmarked - {partition})
 
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from kspec.spec.core import Step, present, rule
 from kspec.spec.transactions.coordinator import fenced, initialized
-from kspec.spec.transactions.late import with_late_offset_commit
 from kspec.spec.transactions.state import OFFSETS, UNKNOWN, Application, Phase, at, instances
-from kspec.spec.transactions.version_1 import with_offset
-from kspec.spec.transactions.version_2 import may_join, with_joined
+from kspec.spec.transactions.version_2 import joined
 
 
 @rule(by="coordinator", instance=instances)
@@ -41,9 +39,9 @@ def producer_sends_offsets_in_generation(s: Application, instance: int) -> Step[
     partition of offsets to the transaction even if the group then refuses the offsets.
     """
     own = yield from at("result is produced", s, instance, Phase.PRODUCED)
-    yield from may_join(s, OFFSETS, own.id, own.epoch)
+    s = yield from joined(s, OFFSETS, own.id, own.epoch)
     yield "generation is current", own.generation == s.generation
-    return with_offset(with_joined(s, OFFSETS, own.id, own.epoch), instance)
+    return s.with_record(OFFSETS, own.offset).with_instance(instance, phase=Phase.OFFSETS_SENT)
 
 
 @rule(by="network")
@@ -53,9 +51,9 @@ def late_offset_commit_arrives_in_generation(s: Application) -> Step[Application
     Kafka: `OffsetMetadataManager.validateTransactionalOffsetCommit`.
     """
     late = yield from present("a late TxnOffsetCommit is in flight", s.late.commit)
-    yield from may_join(s, OFFSETS, late.id, late.record.epoch)
+    s = yield from joined(s, OFFSETS, late.id, late.record.epoch)
     yield "generation is current", late.generation == s.generation
-    return with_late_offset_commit(with_joined(s, OFFSETS, late.id, late.record.epoch), late)
+    return s.with_record(OFFSETS, late.record).with_late(commit=None)
 
 
 @rule(by="consumer", instance=instances)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from kspec.spec.core import Guarded, Step, limit, present, rule
 from kspec.spec.transactions.coordinator import marker_of, with_end
-from kspec.spec.transactions.log import ProducerState
 from kspec.spec.transactions.state import (
     COMPLETE,
     DATA,
@@ -27,7 +26,7 @@ from kspec.spec.transactions.state import (
     is_current,
     partitions,
 )
-from kspec.spec.transactions.version_1 import is_appendable, offset_of, result_of
+from kspec.spec.transactions.version_1 import is_appendable
 
 # -- Produce --------------------------------------------------------------------------------------
 
@@ -47,7 +46,7 @@ def delayed_produce(s: Application, instance: int) -> Step[Application]:
     own = s.instances[instance]
     yield limit("no other Produce is late"), s.late.produce is None and s.bounds.late_produces > 0
     sequence = s.logs[DATA].count(own.id, own.epoch)
-    late = s.with_late(produce=Produce(own.id, sequence, result_of(own)))
+    late = s.with_late(produce=Produce(own.id, sequence, own.result))
     return late.with_instance(instance, phase=Phase.FAILED)
 
 
@@ -59,7 +58,7 @@ def late_produce_arrives(s: Application) -> Step[Application]:
     """
     late = yield from present("a late Produce is in flight", s.late.produce)
     yield from is_in_sequence(s, late)
-    return with_late_produce(s, late)
+    return s.with_record(DATA, late.record).with_late(produce=None)
 
 
 def is_in_sequence(s: Application, late: Produce) -> Guarded[None]:
@@ -68,11 +67,6 @@ def is_in_sequence(s: Application, late: Produce) -> Guarded[None]:
     yield from is_appendable(s, DATA, late.id, record.epoch)
     expected = s.logs[DATA].count(late.id, record.epoch)
     yield "sequence number is the next", late.sequence == expected
-
-
-def with_late_produce(s: Application, late: Produce) -> Application:
-    """A late Produce is appended."""
-    return s.with_record(DATA, late.record).with_late(produce=None)
 
 
 # -- TxnOffsetCommit ------------------------------------------------------------------------------
@@ -96,7 +90,7 @@ def delayed_offset_commit(s: Application, instance: int) -> Step[Application]:
         limit("no other TxnOffsetCommit is late"),
         s.late.commit is None and s.bounds.late_commits > 0,
     )
-    late = s.with_late(commit=OffsetCommit(own.id, own.generation, offset_of(own)))
+    late = s.with_late(commit=OffsetCommit(own.id, own.generation, own.offset))
     return late.with_instance(instance, phase=Phase.FAILED)
 
 
@@ -108,11 +102,6 @@ def late_offset_commit_arrives(s: Application) -> Step[Application]:
     """
     late = yield from present("a late TxnOffsetCommit is in flight", s.late.commit)
     yield from is_appendable(s, OFFSETS, late.id, late.record.epoch)
-    return with_late_offset_commit(s, late)
-
-
-def with_late_offset_commit(s: Application, late: OffsetCommit) -> Application:
-    """A late TxnOffsetCommit is appended."""
     return s.with_record(OFFSETS, late.record).with_late(commit=None)
 
 
@@ -175,28 +164,13 @@ def late_marker_arrives(s: Application) -> Step[Application]:
     Kafka: `ProducerAppendInfo.checkProducerEpoch`, `checkCoordinatorEpoch` (4.1.0).
     """
     late = yield from present("a late marker is in flight", s.late.marker)
-    yield "marker has no older producer epoch", late.marker.epoch >= known_by(s, late).epoch
-    yield from has_no_older_coordinator(s, late)
-    return with_late_marker(s, late)
-
-
-def known_by(s: Application, late: WriteMarker) -> ProducerState:
-    """What the partition knows of the producer of a late marker."""
-    return s.logs[late.partition].producers[late.marker.id]
-
-
-def has_no_older_coordinator(s: Application, late: WriteMarker) -> Guarded[None]:
-    """The guard that fences markers of an earlier coordinator."""
+    marker, known = late.marker, s.logs[late.partition].producers[late.marker.id]
+    yield "marker has no older producer epoch", marker.epoch >= known.epoch
     yield (
         "marker has no older coordinator epoch",
-        (late.marker.coordinator_epoch >= known_by(s, late).coordinator_epoch),
+        marker.coordinator_epoch >= known.coordinator_epoch,
     )
-
-
-def with_late_marker(s: Application, late: WriteMarker) -> Application:
-    """A late marker is appended."""
-    log = s.logs[late.partition].with_marker(late.marker)
-    return s.with_log(late.partition, log).with_late(marker=None)
+    return s.with_marker(late.partition, marker).with_late(marker=None)
 
 
 RULES = (

@@ -13,6 +13,7 @@ from kspec.spec.transactions.state import (
     PREPARED,
     UNKNOWN,
     Application,
+    Instance,
     Phase,
     Reader,
     TxnState,
@@ -22,8 +23,8 @@ from kspec.spec.transactions.state import (
     is_current,
     partitions,
 )
-from kspec.spec.transactions.version_1 import ABORTABLE, offset_of, result_of, with_offset
-from kspec.spec.transactions.version_2 import may_join, with_joined
+from kspec.spec.transactions.version_1 import ABORTABLE, with_partition
+from kspec.spec.transactions.version_2 import joined
 
 # -- no transactions ------------------------------------------------------------------------------
 
@@ -45,7 +46,7 @@ def producer_produces_at_once(s: Application, instance: int) -> Step[Application
     Kafka: `ProducerAppendInfo.appendDataBatch`, where the batch is not transactional.
     """
     own = yield from at("producer has begun a transaction", s, instance, Phase.POLLED)
-    produced = s.with_record(DATA, evolve(result_of(own), id=NO_ID, epoch=NO_EPOCH))
+    produced = s.with_record(DATA, evolve(own.result, id=NO_ID, epoch=NO_EPOCH))
     return produced.with_instance(instance, phase=Phase.PRODUCED)
 
 
@@ -57,17 +58,15 @@ def consumer_commits_offset(s: Application, instance: int) -> Step[Application]:
     """
     own = yield from at("result is produced", s, instance, Phase.PRODUCED)
     yield "generation is current", own.generation == s.generation
-    committed = with_plain_offset(s, instance)
+    committed = with_plain_offset(s, own)
     return committed.with_instance(
         instance, phase=Phase.IDLE, txn=NO_TXN, position=own.position + 1
     )
 
 
-def with_plain_offset(s: Application, instance: int) -> Application:
+def with_plain_offset(s: Application, own: Instance) -> Application:
     """The offset is committed at once, outside any transaction."""
-    return s.with_record(
-        OFFSETS, evolve(offset_of(s.instances[instance]), id=NO_ID, epoch=NO_EPOCH)
-    )
+    return s.with_record(OFFSETS, evolve(own.offset, id=NO_ID, epoch=NO_EPOCH))
 
 
 # -- offsets outside the transaction --------------------------------------------------------------
@@ -96,7 +95,7 @@ def consumer_commits_offset_after(s: Application, instance: int) -> Step[Applica
     """
     own = yield from at("transaction is committed", s, instance, Phase.OFFSETS_SENT)
     yield "generation is current", own.generation == s.generation
-    committed = with_plain_offset(s, instance)
+    committed = with_plain_offset(s, own)
     return committed.with_instance(
         instance, phase=Phase.IDLE, txn=NO_TXN, position=own.position + 1
     )
@@ -110,7 +109,7 @@ def consumer_commits_offset_before(s: Application, instance: int) -> Step[Applic
     """
     own = yield from at("result is produced", s, instance, Phase.PRODUCED)
     yield "generation is current", own.generation == s.generation
-    return with_plain_offset(s, instance).with_instance(instance, phase=Phase.OFFSETS_SENT)
+    return with_plain_offset(s, own).with_instance(instance, phase=Phase.OFFSETS_SENT)
 
 
 # -- the application ------------------------------------------------------------------------------
@@ -151,8 +150,8 @@ def producer_sends_offsets_after_failure(s: Application, instance: int) -> Step[
     own = yield from at(
         "result is produced, or has failed", s, instance, Phase.PRODUCED, Phase.FAILED
     )
-    yield from may_join(s, OFFSETS, own.id, own.epoch)
-    return with_offset(with_joined(s, OFFSETS, own.id, own.epoch), instance)
+    s = yield from joined(s, OFFSETS, own.id, own.epoch)
+    return s.with_record(OFFSETS, own.offset).with_instance(instance, phase=Phase.OFFSETS_SENT)
 
 
 # -- the coordinator ------------------------------------------------------------------------------
@@ -219,8 +218,8 @@ def producer_produces_to_any_open(s: Application, instance: int) -> Step[Applica
     yield "producer epoch is not older", own.epoch >= known.epoch
     if known.first < 0:
         yield from is_current(s, own.id, own.epoch)
-        s = with_joined(s, DATA, own.id, own.epoch)
-    produced = s.with_record(DATA, result_of(own))
+        s = with_partition(s, own.id, DATA)
+    produced = s.with_record(DATA, own.result)
     return produced.with_instance(instance, phase=Phase.PRODUCED)
 
 

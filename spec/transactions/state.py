@@ -123,6 +123,16 @@ class Instance:
     txn: int = NO_TXN
     """The number of its transaction in progress."""
 
+    @property
+    def result(self) -> Entry:
+        """The result of the input that it has polled."""
+        return Entry(self.id, self.epoch, value=self.position, txn=self.txn)
+
+    @property
+    def offset(self) -> Entry:
+        """The offset after the input that it has polled."""
+        return Entry(self.id, self.epoch, value=self.position + 1, txn=self.txn)
+
 
 @attrs.frozen
 class Produce:
@@ -271,6 +281,10 @@ class Application:
         fenced = any(i.id == record.id != NO_ID and i.epoch > record.epoch for i in self.instances)
         s = self.with_log(partition, self.logs[partition].with_record(record))
         return evolve(s, ghosts=evolve(s.ghosts, fenced_write=s.ghosts.fenced_write or fenced))
+
+    def with_marker(self, partition: int, marker: Entry) -> Application:
+        """A marker is appended to a partition."""
+        return self.with_log(partition, self.logs[partition].with_marker(marker))
 
     def with_late(self, **changes: object) -> Application:
         """A request is in flight, or has arrived."""

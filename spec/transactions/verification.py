@@ -8,11 +8,7 @@ Asking and appending are one step here: Kafka refuses the append if a marker was
 from __future__ import annotations
 
 from kspec.spec.core import Guarded, Step, present, rule
-from kspec.spec.transactions.late import (
-    is_in_sequence,
-    with_late_offset_commit,
-    with_late_produce,
-)
+from kspec.spec.transactions.late import is_in_sequence
 from kspec.spec.transactions.state import (
     DATA,
     OFFSETS,
@@ -22,7 +18,7 @@ from kspec.spec.transactions.state import (
     at,
     instances,
 )
-from kspec.spec.transactions.version_1 import is_appendable, with_offset, with_result
+from kspec.spec.transactions.version_1 import is_appendable
 
 
 def is_verified(s: Application, partition: int, tid: int, epoch: int) -> Guarded[None]:
@@ -49,7 +45,7 @@ def producer_produces_verified(s: Application, instance: int) -> Step[Applicatio
     own = yield from at("partition is added", s, instance, Phase.ADDED)
     yield from is_appendable(s, DATA, own.id, own.epoch)
     yield from is_verified(s, DATA, own.id, own.epoch)
-    return with_result(s, instance)
+    return s.with_record(DATA, own.result).with_instance(instance, phase=Phase.PRODUCED)
 
 
 @rule(by="network")
@@ -61,7 +57,7 @@ def late_produce_arrives_verified(s: Application) -> Step[Application]:
     late = yield from present("a late Produce is in flight", s.late.produce)
     yield from is_in_sequence(s, late)
     yield from is_verified(s, DATA, late.id, late.record.epoch)
-    return with_late_produce(s, late)
+    return s.with_record(DATA, late.record).with_late(produce=None)
 
 
 @rule(by="producer", instance=instances)
@@ -73,7 +69,7 @@ def producer_sends_offsets_verified(s: Application, instance: int) -> Step[Appli
     own = yield from at("offsets partition is added", s, instance, Phase.OFFSETS_ADDED)
     yield from is_appendable(s, OFFSETS, own.id, own.epoch)
     yield from is_verified(s, OFFSETS, own.id, own.epoch)
-    return with_offset(s, instance)
+    return s.with_record(OFFSETS, own.offset).with_instance(instance, phase=Phase.OFFSETS_SENT)
 
 
 @rule(by="network")
@@ -85,4 +81,4 @@ def late_offset_commit_arrives_verified(s: Application) -> Step[Application]:
     late = yield from present("a late TxnOffsetCommit is in flight", s.late.commit)
     yield from is_appendable(s, OFFSETS, late.id, late.record.epoch)
     yield from is_verified(s, OFFSETS, late.id, late.record.epoch)
-    return with_late_offset_commit(s, late)
+    return s.with_record(OFFSETS, late.record).with_late(commit=None)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kspec.spec.core import Guarded, Step, rule
-from kspec.spec.transactions.application import with_aborted, with_committed
+from kspec.spec.transactions.application import with_committed
 from kspec.spec.transactions.coordinator import with_end
-from kspec.spec.transactions.log import Entry
 from kspec.spec.transactions.state import (
     DATA,
+    NO_TXN,
     OFFSETS,
+    UNKNOWN,
     Application,
-    Instance,
     Phase,
     TxnState,
     at,
@@ -60,7 +60,7 @@ def producer_produces(s: Application, instance: int) -> Step[Application]:
     """
     own = yield from at("partition is added", s, instance, Phase.ADDED)
     yield from is_appendable(s, DATA, own.id, own.epoch)
-    return with_result(s, instance)
+    return s.with_record(DATA, own.result).with_instance(instance, phase=Phase.PRODUCED)
 
 
 @rule(by="producer", instance=instances)
@@ -72,7 +72,7 @@ def producer_sends_offsets(s: Application, instance: int) -> Step[Application]:
     """
     own = yield from at("offsets partition is added", s, instance, Phase.OFFSETS_ADDED)
     yield from is_appendable(s, OFFSETS, own.id, own.epoch)
-    return with_offset(s, instance)
+    return s.with_record(OFFSETS, own.offset).with_instance(instance, phase=Phase.OFFSETS_SENT)
 
 
 def is_appendable(s: Application, partition: int, tid: int, epoch: int) -> Guarded[None]:
@@ -81,28 +81,6 @@ def is_appendable(s: Application, partition: int, tid: int, epoch: int) -> Guard
     Otherwise the response is INVALID_PRODUCER_EPOCH (PRODUCER_FENCED before 2.7).
     """
     yield "producer epoch is not older", epoch >= s.logs[partition].producers[tid].epoch
-
-
-def result_of(own: Instance) -> Entry:
-    """The result of the input that an instance has polled."""
-    return Entry(own.id, own.epoch, value=own.position, txn=own.txn)
-
-
-def offset_of(own: Instance) -> Entry:
-    """The offset after the input that an instance has polled."""
-    return Entry(own.id, own.epoch, value=own.position + 1, txn=own.txn)
-
-
-def with_result(s: Application, instance: int) -> Application:
-    """The result is appended, and the producer receives the response."""
-    produced = s.with_record(DATA, result_of(s.instances[instance]))
-    return produced.with_instance(instance, phase=Phase.PRODUCED)
-
-
-def with_offset(s: Application, instance: int) -> Application:
-    """The offset is appended, and the producer receives the response."""
-    sent = s.with_record(OFFSETS, offset_of(s.instances[instance]))
-    return sent.with_instance(instance, phase=Phase.OFFSETS_SENT)
 
 
 # -- end ------------------------------------------------------------------------------------------
@@ -143,7 +121,7 @@ def producer_aborts(s: Application, instance: int) -> Step[Application]:
     yield "transaction to end is ongoing", transaction.state is TxnState.ONGOING
     phase = Phase.ABORTED if own.phase is Phase.FAILED else Phase.IDLE
     ended = with_end(s, own.id, commits=False, epoch=own.epoch)
-    return with_aborted(ended, instance, own.epoch, phase)
+    return ended.with_instance(instance, phase=phase, txn=NO_TXN, position=UNKNOWN)
 
 
 @rule(by="producer", instance=instances)

@@ -6,23 +6,20 @@ So no request of an ended transaction has the current epoch. The leader of a par
 from __future__ import annotations
 
 from kspec.spec.core import Guarded, Step, present, rule
-from kspec.spec.transactions.application import with_aborted, with_committed
+from kspec.spec.transactions.application import with_committed
 from kspec.spec.transactions.coordinator import marker_of, with_end, with_marker_written
 from kspec.spec.transactions.late import (
     delayed_offset_commit,
     delayed_produce,
-    has_no_older_coordinator,
     is_in_sequence,
-    known_by,
     repeated_end,
-    with_late_marker,
-    with_late_offset_commit,
-    with_late_produce,
 )
 from kspec.spec.transactions.log import Entry, ProducerState
 from kspec.spec.transactions.state import (
     DATA,
+    NO_TXN,
     OFFSETS,
+    UNKNOWN,
     Application,
     Phase,
     at,
@@ -31,17 +28,12 @@ from kspec.spec.transactions.state import (
     is_current,
     partitions,
 )
-from kspec.spec.transactions.version_1 import (
-    is_appendable,
-    with_offset,
-    with_partition,
-    with_result,
-)
+from kspec.spec.transactions.version_1 import is_appendable, with_partition
 
 # -- transaction ----------------------------------------------------------------------------------
 
 
-def may_join(s: Application, partition: int, tid: int, epoch: int) -> Guarded[None]:
+def joined(s: Application, partition: int, tid: int, epoch: int) -> Guarded[Application]:
     """The guards of a record: while no transaction is open, the leader adds its partition.
 
     Kafka: `ReplicaManager.maybeSendPartitionsToTransactionCoordinator`, with the type
@@ -49,13 +41,10 @@ def may_join(s: Application, partition: int, tid: int, epoch: int) -> Guarded[No
     `verification`.
     """
     yield from is_appendable(s, partition, tid, epoch)
-    if not s.logs[partition].is_open(tid, epoch):
-        yield from is_current(s, tid, epoch)
-
-
-def with_joined(s: Application, partition: int, tid: int, epoch: int) -> Application:
-    """The leader has added its partition, unless a transaction is open there."""
-    return s if s.logs[partition].is_open(tid, epoch) else with_partition(s, tid, partition)
+    if s.logs[partition].is_open(tid, epoch):
+        return s
+    yield from is_current(s, tid, epoch)
+    return with_partition(s, tid, partition)
 
 
 @rule(by="producer", instance=instances)
@@ -65,8 +54,8 @@ def producer_produces_v2(s: Application, instance: int) -> Step[Application]:
     Kafka: `ReplicaManager.handleProduceAppend` (4.0.0).
     """
     own = yield from at("producer has begun a transaction", s, instance, Phase.POLLED)
-    yield from may_join(s, DATA, own.id, own.epoch)
-    return with_result(with_joined(s, DATA, own.id, own.epoch), instance)
+    s = yield from joined(s, DATA, own.id, own.epoch)
+    return s.with_record(DATA, own.result).with_instance(instance, phase=Phase.PRODUCED)
 
 
 @rule(by="producer", instance=instances)
@@ -76,8 +65,8 @@ def producer_sends_offsets_v2(s: Application, instance: int) -> Step[Application
     The request has no generation. Kafka: `KafkaApis.handleTxnOffsetCommitRequest` (4.0.0).
     """
     own = yield from at("result is produced", s, instance, Phase.PRODUCED)
-    yield from may_join(s, OFFSETS, own.id, own.epoch)
-    return with_offset(with_joined(s, OFFSETS, own.id, own.epoch), instance)
+    s = yield from joined(s, OFFSETS, own.id, own.epoch)
+    return s.with_record(OFFSETS, own.offset).with_instance(instance, phase=Phase.OFFSETS_SENT)
 
 
 # -- end ------------------------------------------------------------------------------------------
@@ -107,7 +96,9 @@ def producer_aborts_v2(s: Application, instance: int) -> Step[Application]:
     )
     yield from is_current(s, own.id, own.epoch)
     ended = with_end(s, own.id, commits=False, epoch=own.epoch + 1)
-    return with_aborted(ended, instance, own.epoch + 1, Phase.IDLE)
+    return ended.with_instance(
+        instance, phase=Phase.IDLE, txn=NO_TXN, epoch=own.epoch + 1, position=UNKNOWN
+    )
 
 
 # -- late requests --------------------------------------------------------------------------------
@@ -131,8 +122,8 @@ def late_produce_arrives_v2(s: Application) -> Step[Application]:
     """
     late = yield from present("a late Produce is in flight", s.late.produce)
     yield from is_in_sequence(s, late)
-    yield from may_join(s, DATA, late.id, late.record.epoch)
-    return with_late_produce(with_joined(s, DATA, late.id, late.record.epoch), late)
+    s = yield from joined(s, DATA, late.id, late.record.epoch)
+    return s.with_record(DATA, late.record).with_late(produce=None)
 
 
 @rule(by="network", instance=instances)
@@ -152,8 +143,8 @@ def late_offset_commit_arrives_v2(s: Application) -> Step[Application]:
     Kafka: `KafkaApis.handleTxnOffsetCommitRequest` (4.0.0).
     """
     late = yield from present("a late TxnOffsetCommit is in flight", s.late.commit)
-    yield from may_join(s, OFFSETS, late.id, late.record.epoch)
-    return with_late_offset_commit(with_joined(s, OFFSETS, late.id, late.record.epoch), late)
+    s = yield from joined(s, OFFSETS, late.id, late.record.epoch)
+    return s.with_record(OFFSETS, late.record).with_late(commit=None)
 
 
 @rule(by="network", instance=instances)
@@ -202,6 +193,10 @@ def late_marker_arrives_v2(s: Application) -> Step[Application]:
     Kafka: `ProducerAppendInfo.checkProducerEpoch` (4.2.0).
     """
     late = yield from present("a late marker is in flight", s.late.marker)
-    yield "marker ends no later transaction", is_acceptable(late.marker, known_by(s, late))
-    yield from has_no_older_coordinator(s, late)
-    return with_late_marker(s, late)
+    marker, known = late.marker, s.logs[late.partition].producers[late.marker.id]
+    yield "marker ends no later transaction", is_acceptable(marker, known)
+    yield (
+        "marker has no older coordinator epoch",
+        marker.coordinator_epoch >= known.coordinator_epoch,
+    )
+    return s.with_marker(late.partition, marker).with_late(marker=None)
