@@ -14,7 +14,7 @@ noticed; a header with `"observed": "all"` says the same of events without numbe
 when the group has no members. From the first gap on, the other events are checked against facts
 that hold whatever is missing.
 
-OffsetFetch and the groups of KIP-848 are not checked. Needs the extra `broker`.
+OffsetFetch and the groups of KIP-848 are not checked.
 """
 
 from __future__ import annotations
