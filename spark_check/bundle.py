@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from kspec import HOME
+from kspec.checkers.needs import missing
 from kspec.spec.core import SpecError
 
 NEEDED = ("attrs", "click", "numba", "numpy", "pandas", "pyarrow", "rich")
@@ -81,9 +82,7 @@ def needed() -> list[str]:
             requires = distribution(name).requires or []
         except PackageNotFoundError:
             if name in NEEDED:
-                raise SpecError(
-                    f"{name} is not installed here: pip install 'kspec[spark]'"
-                ) from None
+                raise missing("Spark", "spark", name) from None
             continue  # wanted only for logs, or on other systems
         found[name] = None
         for line in requires:

@@ -13,6 +13,7 @@ import subprocess
 from typing import Any
 from urllib.parse import urlsplit
 
+from kspec.checkers.needs import needs
 from kspec.spec.core import SpecError
 
 OLDEST_JAVA = 17
@@ -31,13 +32,9 @@ def assert_can_begin(master: str | None) -> None:
 
 def assert_pyspark() -> Any:
     """The pyspark module; SpecError if it is missing or too old."""
-    try:
-        import pyarrow  # noqa: F401
-        import pyspark
-    except ModuleNotFoundError as error:
-        if error.name not in ("pyspark", "py4j", "pyarrow"):
-            raise
-        raise SpecError(f"Spark needs {error.name}: pip install 'kspec[spark]'") from None
+    needs("Spark", "spark", "pyspark", "py4j", "pyarrow")
+    import pyspark
+
     if tuple(int(n) for n in pyspark.__version__.split(".")[:2]) < (4, 1):
         raise SpecError(f"Spark needs pyspark 4.1 or newer, and {pyspark.__version__} is installed")
     return pyspark

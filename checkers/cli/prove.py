@@ -17,8 +17,8 @@ from kspec.checkers.engine.verdict import (
     INCONCLUSIVE,
     VIOLATED,
 )
+from kspec.checkers.needs import needs
 from kspec.checkers.proofs.lemmas import find_lemmas
-from kspec.spec.core import SpecError
 from kspec.spec.lemmas import Lemma
 
 if TYPE_CHECKING:
@@ -58,12 +58,8 @@ def prove(references: tuple[str, ...], only_list: bool, timeout: float, as_json:
     if only_list:
         print_list(lemmas, as_json=as_json)
         return EXIT_OK
-    try:
-        from kspec.checkers.proofs.prove import prove as judge
-    except ModuleNotFoundError as error:
-        if error.name != "z3":
-            raise
-        raise SpecError("proving needs z3: pip install 'kspec[prove]'") from None
+    needs("proving", "prove", "z3")
+    from kspec.checkers.proofs.prove import prove as judge
 
     proofs = []
     for lemma, neighbours in lemmas.items():

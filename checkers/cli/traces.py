@@ -29,6 +29,7 @@ from kspec.checkers.graph.document import document, json_schema
 from kspec.checkers.graph.graph import MAX_STATES, graph_of
 from kspec.checkers.models.find import find_model
 from kspec.checkers.models.named import Named
+from kspec.checkers.needs import needs
 from kspec.checkers.registered import SPARK, load
 from kspec.spec.core import SpecError, System
 from kspec.traces.trace import settings as bounds_of
@@ -182,12 +183,9 @@ def traces(
 
 def prepare(out: str, submitted: bool) -> None:
     """Create the folder, before the work begins."""
-    try:
-        from kspec.checkers.graph.vectors import make_folder
-    except ModuleNotFoundError as error:
-        if error.name != "pyarrow":
-            raise
-        raise SpecError("--out needs pyarrow: pip install 'kspec[checkpoint]'") from None
+    needs("--out", "checkpoint", "pyarrow")
+    from kspec.checkers.graph.vectors import make_folder
+
     if "://" not in out:
         make_folder(Path(out))
     elif not submitted:

@@ -18,7 +18,8 @@ from kspec.checkers.lockstep.step import (
     compare_loaded,
     compare_step,
 )
-from kspec.spec.core import Blocked, SpecError, System, Taken
+from kspec.checkers.needs import needs
+from kspec.spec.core import Blocked, System, Taken
 from kspec.traces.itf import to_itf
 
 if TYPE_CHECKING:
@@ -112,11 +113,9 @@ def machine(
     `weights` make steps of some rules likelier, by rule: useful where rules that are always
     enabled would otherwise keep walks from getting far.
     """
-    try:
-        from hypothesis import stateful
-        from hypothesis import strategies as st
-    except ImportError:
-        raise SpecError("walks in step take Hypothesis: pip install 'kspec[test]'") from None
+    needs("a walk in step", "test", "hypothesis")
+    from hypothesis import stateful
+    from hypothesis import strategies as st
 
     starts = system.initial()
     counted = Compared() if compared is None else compared

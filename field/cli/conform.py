@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +10,8 @@ import click
 from kspec.checkers.cli.options import json_option
 from kspec.checkers.cli.output import say, say_json, say_table, say_wrapped
 from kspec.checkers.engine.verdict import EXIT_ALWAYS
-from kspec.spec.core import SpecError, look_up
+from kspec.checkers.needs import needs
+from kspec.spec.core import look_up
 
 if TYPE_CHECKING:
     from kspec.field.conform.assignors import Searched
@@ -71,8 +71,7 @@ def conform(
     kspec conform kafka-python --strategy range
     kspec conform my_client:ASSIGNORS --max-examples 2000
     """
-    if find_spec("hypothesis") is None:
-        raise SpecError("kspec conform needs Hypothesis: pip install 'kspec[conform]'")
+    needs("kspec conform", "conform", "hypothesis")
     from kspec.field.conform.assignors import find_target, search
     from kspec.field.conform.assignors.findings import quiet
     from kspec.field.conform.assignors.report import as_text, to_json

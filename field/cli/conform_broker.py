@@ -6,7 +6,6 @@ import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import closing, contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import click
 from kspec.checkers.cli.options import FILE, NEW_FILE, json_option
 from kspec.checkers.cli.output import OutputFile, as_json_text, say, say_json, say_table
 from kspec.checkers.engine.verdict import EXIT_INCONCLUSIVE, EXIT_REJECTED
+from kspec.checkers.needs import needs
 from kspec.spec.core import SpecError, look_up
 
 if TYPE_CHECKING:
@@ -147,8 +147,7 @@ def conform_broker(
     kspec conform broker localhost:9092 --replay found.json
     kspec conform broker localhost:9092 --expect found.json --junit report.xml
     """
-    if find_spec("kio") is None:
-        raise SpecError("kspec conform broker needs kio: pip install 'kspec[broker]'")
+    needs("kspec conform broker", "broker", "kio")
     from kspec.field.conform.broker import Broker
     from kspec.field.conform.connection import Address, Lost
     from kspec.field.conform.report import as_junit, as_text, read_known, to_file, to_record

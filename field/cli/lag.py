@@ -49,7 +49,7 @@ class Forecast:
     "--bootstrap-server",
     "address",
     metavar="HOST:PORT",
-    help="Ask a running cluster, without TLS and SASL, in place of FILE. Needs kspec[clients].",
+    help="Ask a running cluster, without TLS and SASL, in place of FILE. Needs the extra clients.",
 )
 @starts_option
 @group_option

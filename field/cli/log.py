@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ import click
 from kspec.checkers.cli.options import FILE, NEW_FILE, json_option
 from kspec.checkers.cli.output import OutputFile, counted, say, say_json, say_table
 from kspec.checkers.engine.verdict import EXIT_REJECTED
-from kspec.spec.core import SpecError
+from kspec.checkers.needs import needs
 
 if TYPE_CHECKING:
     from kspec.field.disk.audit import PartitionReport
@@ -42,9 +41,7 @@ def log(folders: tuple[Path, ...], html: Path | None, as_json: bool) -> int:
 
     Exit codes: 0 if there is no problem, 3 if there is a problem, 151 if a folder cannot be read.
     """
-    for package in ("cramjam", "crc32c"):
-        if find_spec(package) is None:
-            raise SpecError(f"kspec log needs {package}: pip install 'kspec[storage]'")
+    needs("kspec log", "storage", "cramjam", "crc32c")
     from kspec.field.disk.audit import audit
     from kspec.field.disk.folders import find_partitions
     from kspec.field.disk.replicas import compare_replicas

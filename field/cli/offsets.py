@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ import click
 from kspec.checkers.cli.options import FILE, json_option
 from kspec.checkers.cli.output import counted, say, say_json, say_table
 from kspec.checkers.engine.verdict import EXIT_REJECTED
-from kspec.spec.core import SpecError
+from kspec.checkers.needs import needs
 
 if TYPE_CHECKING:
     from kspec.field.offsets.groups import Group, GroupOffset
@@ -72,9 +71,7 @@ def offsets(
     partition, a cleaner that does not clean, a transaction that does not end), 151 if a file cannot
     be read.
     """
-    for package in ("cramjam", "crc32c"):
-        if find_spec(package) is None:
-            raise SpecError(f"kspec offsets needs {package}: pip install 'kspec[storage]'")
+    needs("kspec offsets", "storage", "cramjam", "crc32c")
     from kspec.field.offsets.report import report_offsets
 
     report = report_offsets(

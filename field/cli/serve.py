@@ -7,7 +7,6 @@ import json
 import socket
 import sys
 import threading
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import click
 
 from kspec.checkers.cli.options import NEW_FILE, json_option
 from kspec.checkers.cli.output import say
+from kspec.checkers.needs import needs
 from kspec.spec.core import SpecError
 from kspec.traces.source import numbered_lines, parse_json
 
@@ -109,8 +109,7 @@ def serve(
     With --control, each line of standard input is a command, such as {"do": "fail_over"}, and each
     line of standard output its answer; the broker ends when its standard input does.
     """
-    if find_spec("kio") is None:
-        raise SpecError("kspec serve needs Kafka's messages: pip install 'kspec[broker]'")
+    needs("kspec serve", "broker", "kio")
     from kspec.impl.broker import BrokerSettings, EmbeddedBroker
     from kspec.impl.recording import Recording
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import attrs
 
+from kspec.checkers.needs import needs
 from kspec.spec.assignors import Member, TopicPartition
 from kspec.spec.core import SpecError, look_up
 from kspec.traces.source import assert_within_limits, name_of, no_name_twice, parse_json, read_text
@@ -57,12 +58,8 @@ def _load(text: str, suffix: str) -> Any:
 
 
 def _load_yaml(text: str) -> Any:
-    try:
-        import yaml
-    except ImportError:
-        raise SpecError(
-            "reading YAML takes PyYAML: pip install 'kspec[yaml]' (JSON is read without)"
-        ) from None
+    needs("reading YAML, unlike JSON,", "yaml", "yaml")
+    import yaml
 
     class Loader(yaml.SafeLoader):
         """Plain data only, and no name twice."""

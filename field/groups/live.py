@@ -6,9 +6,9 @@ Nothing is written to the cluster: groups are listed and described, and offsets 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from kspec.checkers.needs import needs
 from kspec.field.groups.groups import Group, GroupPartition, checked
 from kspec.spec.core import SpecError, look_up
 from kspec.spec.vocabulary import TopicPartition
@@ -31,8 +31,7 @@ STATES = {
 
 def read_cluster(address: str, names: Sequence[str]) -> list[Group]:
     """The groups of these names, or all groups, with the offsets of their partitions."""
-    if find_spec("confluent_kafka") is None:
-        raise SpecError("--bootstrap-server needs confluent-kafka: pip install 'kspec[clients]'")
+    needs("--bootstrap-server", "clients", "confluent_kafka")
     from confluent_kafka import KafkaError, KafkaException
     from confluent_kafka.admin import AdminClient
 

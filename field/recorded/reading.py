@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from kspec.checkers.needs import needs
 from kspec.field.recorded.mapping import Event
 from kspec.field.recorded.problems import Problems
 from kspec.spec.core import SpecError
@@ -197,8 +197,7 @@ def parquet_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     The columns `choices`, `state`, `fields` and `source` may be JSON text. The header is the
     file's metadata `kspec_trace`, as JSON.
     """
-    if find_spec("pyarrow") is None:
-        raise SpecError("Parquet files need pyarrow: pip install 'kspec[checkpoint]'")
+    needs("a Parquet file", "checkpoint", "pyarrow")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -34,7 +34,7 @@ def cramjam() -> ModuleType:
     try:
         import cramjam as package
     except ImportError:
-        raise MissingCodec("snappy, lz4 and zstd need cramjam: install kspec[storage]") from None
+        raise MissingCodec("snappy, lz4 and zstd need cramjam: install the extra storage") from None
     return package
 
 

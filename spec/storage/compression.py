@@ -55,7 +55,7 @@ def _cramjam() -> ModuleType:
     try:
         import cramjam
     except ImportError:
-        raise MissingCodec("snappy, lz4 and zstd need cramjam: install kspec[storage]") from None
+        raise MissingCodec("snappy, lz4 and zstd need cramjam: install the extra storage") from None
     return cramjam
 
 

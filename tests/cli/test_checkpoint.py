@@ -142,7 +142,8 @@ def test_a_missing_pyarrow_is_reported_in_one_line(
     for option in ("--checkpoint", "--resume"):
         ran = kspec(*SMALL, option, "run")
         assert ran.code == 151
-        assert ran.err == "kspec: checkpoints need pyarrow: pip install 'kspec[checkpoint]'\n"
+        install = "pip install -e '.[checkpoint]' in kspec's folder"
+        assert ran.err == f"kspec: a checkpoint needs pyarrow: {install}\n"
 
 
 @pytest.mark.slow

@@ -80,10 +80,10 @@ def test_what_is_no_partition_is_refused_in_one_line(kspec: Kspec, tmp_path: Pat
 
 
 def test_the_extra_is_named_if_it_is_missing(kspec: Kspec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kspec.field.cli.log.find_spec", lambda _: None)
+    monkeypatch.setattr("kspec.checkers.needs.find_spec", lambda _: None)
     ran = kspec("log", "data")
     assert ran.code == 151
-    assert "pip install 'kspec[storage]'" in ran.err
+    assert "pip install -e '.[storage]'" in ran.err
 
 
 @pytest.mark.slow

@@ -127,10 +127,10 @@ def kspec_lag_of(kspec: Kspec, text: str) -> str:
 
 
 def test_a_cluster_needs_a_client(kspec: Kspec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kspec.field.groups.live.find_spec", lambda name: None)
+    monkeypatch.setattr("kspec.checkers.needs.find_spec", lambda name: None)
     ran = kspec("lag", "--bootstrap-server", ":9092")
     assert_refused(ran)
-    assert "pip install 'kspec[clients]'" in ran.err
+    assert "pip install -e '.[clients]'" in ran.err
     assert_refused(kspec("lag"), code=2)
     assert_refused(kspec("lag", "now.txt", "--bootstrap-server", ":9092"), code=2)
     assert_refused(kspec("lag", "--bootstrap-server", ":9092", "--starts", "starts.txt"), code=2)

@@ -138,10 +138,10 @@ def test_a_port_that_is_taken_is_named(kspec: Kspec) -> None:
 
 
 def test_the_extra_is_named_if_it_is_missing(kspec: Kspec, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kspec.field.cli.serve.find_spec", lambda _: None)
+    monkeypatch.setattr("kspec.checkers.needs.find_spec", lambda _: None)
     ran = kspec("serve")
     assert ran.code == 151
-    assert "pip install 'kspec[broker]'" in ran.err
+    assert "pip install -e '.[broker]'" in ran.err
 
 
 @pytest.mark.slow

@@ -24,8 +24,9 @@ from kspec.checkers.engine.packed.expander import (
 from kspec.checkers.engine.packed.worker import Found, Memory, Worker, own, send
 from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped
 from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.checkers.needs import needs
 from kspec.impl.packed.compiled import Words
-from kspec.spec.core import Reachable, SpecError, System
+from kspec.spec.core import Reachable, System
 from kspec.traces.trace import Trace, between
 
 if TYPE_CHECKING:
@@ -45,10 +46,7 @@ class Repacked(Exception):
 
 def assert_pyarrow() -> None:
     """Raise SpecError if pyarrow is missing, before anything that needs it is imported."""
-    try:
-        import pyarrow  # noqa: F401
-    except ModuleNotFoundError:
-        raise SpecError("checkpoints need pyarrow: pip install 'kspec[checkpoint]'") from None
+    needs("a checkpoint", "checkpoint", "pyarrow")
 
 
 def warm_up(expander: Expander, coding: Coding) -> None:

@@ -270,5 +270,5 @@ def test_a_walk_restarts_where_no_step_is_enabled(model: Any) -> None:
 
 def test_a_missing_hypothesis_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
-    with pytest.raises(SpecError, match=r"pip install 'kspec\[test\]'"):
+    with pytest.raises(SpecError, match=r"pip install -e '\.\[test\]'"):
         machine(NoSubject(), COUNTER.system())
