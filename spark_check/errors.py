@@ -39,8 +39,8 @@ def one_line(text: str) -> str:
     module = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
     if module:
         return (
-            f"the workers' Python has no module {module[1]}: install the extra spark there, or ship "
-            "it (kspec bundle --with-dependencies)"
+            f"the workers' Python has no module {module[1]}: install the extra spark there, or "
+            "ship it (kspec bundle --with-dependencies)"
         )
     if any(said in text for said in DISK_FULL):
         return "no space left on the disk"
