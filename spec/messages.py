@@ -389,8 +389,24 @@ class OffsetFetch:
     """The partitions it asks about; None for all."""
 
 
+@attrs.frozen
+class DeleteGroup:
+    """An administrator deletes the group."""
+
+
+@attrs.frozen
+class OffsetDelete:
+    """An administrator deletes committed offsets of the group."""
+
+    partitions: tuple[TopicPartition, ...]
+    """The partitions."""
+
+
 Request: TypeAlias = JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | OffsetFetch
-"""Any request to a group's coordinator."""
+"""Any request of a client to a group's coordinator."""
+
+AnyRequest: TypeAlias = Request | DeleteGroup | OffsetDelete
+"""Any request about a group, those of an administrator included."""
 
 
 # -- responses --------------------------------------------------------------------------------
@@ -468,6 +484,24 @@ class OffsetFetchResponse:
     """The committed offset of each partition; None where there is none."""
 
 
+@attrs.frozen
+class DeleteGroupResponse:
+    """The response to DeleteGroups for one group."""
+
+    error: Error = Error.NONE
+    """NONE, or why the group was not deleted."""
+
+
+@attrs.frozen
+class OffsetDeleteResponse:
+    """The response to OffsetDelete."""
+
+    error: Error = Error.NONE
+    """An error that concerns the whole request."""
+    partitions: tuple[tuple[TopicPartition, Error], ...] = ()
+    """The result for each partition."""
+
+
 Response: TypeAlias = (
     JoinGroupResponse
     | SyncGroupResponse
@@ -475,6 +509,8 @@ Response: TypeAlias = (
     | LeaveGroupResponse
     | OffsetCommitResponse
     | OffsetFetchResponse
+    | DeleteGroupResponse
+    | OffsetDeleteResponse
 )
 """Any response from a group's coordinator."""
 

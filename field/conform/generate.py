@@ -12,25 +12,24 @@ from typing import Any
 
 import attrs
 
-from kspec.field.conform.guards import Coverage
+from kspec.field.conform.guards import Coverage, decide, edge_of
 from kspec.field.conform.history import (
     LONG,
     OLDER,
     TOPIC,
     AnyRequest,
     Ask,
-    DeleteGroup,
-    OffsetDelete,
     Pause,
     Send,
     Step,
 )
 from kspec.field.conform.translate import APIS, with_version
-from kspec.field.conform.worlds import Moment, World, forget, new_world, possible
+from kspec.field.conform.worlds import Moment, World, forget, longest_delay, new_world, possible
 from kspec.spec.coordinator import GroupMember
 from kspec.spec.core import evolve
 from kspec.spec.messages import (
     NO_MEMBER_ID,
+    DeleteGroup,
     GroupState,
     Heartbeat,
     JoinGroup,
@@ -38,6 +37,7 @@ from kspec.spec.messages import (
     MemberIdentity,
     Offset,
     OffsetCommit,
+    OffsetDelete,
     OffsetFetch,
     Protocol,
     Settings,
@@ -107,9 +107,7 @@ class Author:
     @property
     def initial_delay(self) -> float:
         """The initial delay, in seconds, until it has certainly ended."""
-        clocks = self.world.clocks
-        ends = (c.latest - self.now + 0.01 for c in clocks if c.timer.kind == "initial delay")
-        return max(0.0, *ends, 0.0)
+        return longest_delay([self.world], self.now - 0.01)
 
     def draw_step(self) -> Step:
         """A step of the profile."""
@@ -131,7 +129,11 @@ class Author:
             if helpful is not None:
                 return self.numbered(helpful)
         drawn = [self.numbered(self.any_request()) for _ in range(6)]
-        return min(drawn, key=lambda ask: self.coverage.edges[Coverage.edge(self.world, ask)])
+        return min(drawn, key=self.seen)
+
+    def seen(self, ask: Ask) -> int:
+        """How often the guard was seen that decides this request."""
+        return self.coverage.edges[edge_of(self.world, ask, decide(self.world, ask))]
 
     def numbered(self, request: AnyRequest) -> Ask:
         """The request in a version that the broker knows."""

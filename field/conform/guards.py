@@ -3,99 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, TypeAlias
+from typing import Any
 
-import attrs
-
-from kspec.field.conform.history import Ask, DeleteGroup, OffsetDelete, RecordsRequest
-from kspec.field.conform.worlds import World, exists
-from kspec.spec.coordinator import Group
-from kspec.spec.coordinator.admin import refuse_deletion, refuse_offset_deletion
-from kspec.spec.coordinator.membership import session_timeout_is_valid
-from kspec.spec.coordinator.requests import handler_of, validate_fields, validate_group
-from kspec.spec.core import Checked, evolve
-from kspec.spec.core import decide as handled
-from kspec.spec.core.checks import source_of
-from kspec.spec.messages import (
-    NO_MEMBER_ID,
-    Error,
-    GroupState,
-    JoinGroup,
-    OffsetCommit,
-    OffsetFetch,
-    SyncGroup,
-)
-from kspec.spec.serving.requests import handler_of as records_handler
-
-ACCEPTED = "all guards hold"
-"""What is said of a request that is accepted."""
-
-Checks: TypeAlias = tuple[tuple[str, bool], ...]
-"""Guards that were evaluated, and whether they held."""
+from kspec.field.conform.history import Ask, RecordsRequest
+from kspec.field.conform.worlds import EXISTING, World
+from kspec.spec.core import Decision
+from kspec.spec.core import decide as run
+from kspec.spec.serving.requests import handler_of
 
 
-@attrs.frozen
-class Decision:
-    """How the specification decides a request."""
-
-    checks: Checks
-    """Each guard that was evaluated, and whether it held."""
-    source: str
-    """The class and method of Kafka that the deciding guard, or the effect, follows."""
-
-    @property
-    def guard(self) -> str:
-        """The guard that fails, or that all hold."""
-        return next((guard for guard, holds in self.checks if not holds), ACCEPTED)
-
-
-def decide(world: World, ask: Ask) -> Decision:
+def decide(world: World, ask: Ask) -> Decision[Any]:
     """How the specification decides this request in this world."""
-    request, group = ask.request, world.group
+    request = ask.request
     if isinstance(request, RecordsRequest):
-        return Decision(*follow(records_handler(world.partition, request, ask.number)))
-    unknown = group.state is GroupState.DEAD
-    if isinstance(request, OffsetFetch):
-        return Decision((), "OffsetMetadataManager.fetchOffsets")
-    if isinstance(request, DeleteGroup | OffsetDelete):
-        deletes_group = isinstance(request, DeleteGroup)
-        refusal = refuse_deletion if deletes_group else refuse_offset_deletion
-        checks: Checks = (("group exists", not unknown),)
-        if not unknown:
-            name = "group is empty" if deletes_group else "group is empty or of consumers"
-            checks += ((name, refusal(group) is Error.NONE),)
-        return Decision(checks, source_of(refusal.__code__))
-    if isinstance(request, SyncGroup) and request.lacks_protocol:
-        named: Checks = (("protocol type and name are given", False),)
-        return Decision(named, source_of(validate_fields.__code__))
-    if isinstance(request, OffsetCommit):
-        seen = tuple(pair for pair in request.offsets if exists(pair[0]))
-        if not seen:
-            return Decision((("partition exists", False),), "KafkaApis.handleOffsetCommitRequest")
-        request = evolve(request, offsets=seen)
-    first: Checks = ()
-    if unknown:
-        group = Group(settings=group.settings)
-        if isinstance(request, JoinGroup):
-            valid = session_timeout_is_valid(group, request)
-            first = (("session timeout is within limits", valid),)
-            if valid:
-                first += (("group exists", False),)
-            creates = valid and request.member == NO_MEMBER_ID
-        else:
-            first = (("group exists", False),)
-            creates = isinstance(request, OffsetCommit) and request.generation < 0
-        if not creates:
-            return Decision(first, source_of(validate_group.__code__))
-        first = ()
-    further, source = follow(handler_of(group, ask, request, ask.symbol))
-    return Decision((*first, *further), source)
-
-
-def follow(handler: Checked[Any]) -> tuple[Checks, str]:
-    """The checks of a handler up to the first that fails, and the source of the last one."""
-    decision = handled(handler)
-    return tuple((check.guard, check.holds) for check in decision.checks), decision.source
+        return run(handler_of(world.partition, request, ask.number))
+    decision = world.handle(ask, request, ask.symbol, EXISTING).decision
+    assert decision is not None, "each request is decided"
+    return decision
 
 
 # -- coverage ---------------------------------------------------------------------------------
@@ -113,15 +37,9 @@ class Coverage:
         """Count the guards of a request that was answered as in this world."""
         kind = type(ask.request).__name__
         decision = decide(world, ask)
-        for guard, holds in decision.checks:
-            (self.passed if holds else self.failed)[kind, guard] += 1
-        self.edges[self.edge(world, ask)] += 1
-
-    @staticmethod
-    def edge(world: World, ask: Ask) -> tuple[str, str, str]:
-        """The group's state, the kind of request and the deciding guard."""
-        guard = decide(world, ask).guard
-        return world.group.state.value, type(ask.request).__name__, guard
+        for check in decision.checks:
+            (self.passed if check.holds else self.failed)[kind, check.guard] += 1
+        self.edges[edge_of(world, ask, decision)] += 1
 
     def update(self, other: Coverage) -> None:
         """Add what another run has seen."""
@@ -135,3 +53,8 @@ class Coverage:
             (kind, guard, self.passed[kind, guard], self.failed[kind, guard])
             for kind, guard in sorted({*self.passed, *self.failed})
         ]
+
+
+def edge_of(world: World, ask: Ask, decision: Decision[Any]) -> tuple[str, str, str]:
+    """The group's state, the kind of request and the deciding guard."""
+    return world.group.state.value, type(ask.request).__name__, decision.guard

@@ -34,12 +34,14 @@ from kspec.field.shapes import (
 )
 from kspec.spec.core import SpecError
 from kspec.spec.messages import (
+    DeleteGroup,
     Heartbeat,
     JoinGroup,
     LeaveGroup,
     MemberIdentity,
     Offset,
     OffsetCommit,
+    OffsetDelete,
     OffsetFetch,
     Protocol,
     Request,
@@ -54,19 +56,6 @@ from kspec.spec.vocabulary import TopicPartition
 
 LONG = 120_000
 """A timeout that no history reaches, in milliseconds; it is not shown."""
-
-
-@attrs.frozen
-class DeleteGroup:
-    """An administrator deletes the group."""
-
-
-@attrs.frozen
-class OffsetDelete:
-    """An administrator deletes committed offsets of the group."""
-
-    partitions: tuple[TopicPartition, ...]
-    """The partitions."""
 
 
 TOPIC = PARTITION.topic

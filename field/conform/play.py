@@ -11,7 +11,7 @@ import attrs
 from kspec.field.conform import records
 from kspec.field.conform.broker import Broker
 from kspec.field.conform.connection import Address, Connection, Lost, wait
-from kspec.field.conform.guards import Coverage, Decision, decide
+from kspec.field.conform.guards import Coverage, decide
 from kspec.field.conform.history import (
     Ask,
     Pause,
@@ -30,6 +30,7 @@ from kspec.field.conform.worlds import (
     agrees,
     agrees_with_description,
     forget,
+    longest_delay,
     may_agree,
     new_world,
     possible,
@@ -37,7 +38,7 @@ from kspec.field.conform.worlds import (
 )
 from kspec.impl.wire import Message
 from kspec.spec.coordinator.admin import describe
-from kspec.spec.core import SpecError
+from kspec.spec.core import Decision, SpecError
 from kspec.spec.messages import LeaveGroupResponse, Settings
 
 PATIENCE = 3.0
@@ -83,7 +84,7 @@ class Difference:
     """What the specification allows, in a line each."""
     observed: str
     """What the broker did."""
-    decision: Decision | None
+    decision: Decision[Any] | None
     """How the specification decides the request."""
 
     @property
@@ -203,10 +204,7 @@ class Game:
         """How long a pause takes, in seconds."""
         if step.milliseconds:
             return step.milliseconds / 1000
-        now = self.player.clock.now()
-        clocks = (c for world in self.worlds for c in world.clocks)
-        ends = (c.latest - now for c in clocks if c.timer.kind == "initial delay")
-        return max(0.0, *ends, 0.0)
+        return longest_delay(self.worlds, self.player.clock.now())
 
     def send(self, asks: tuple[Ask, ...]) -> None:
         """Send requests, each on its own connection."""
@@ -381,7 +379,7 @@ def all_that(worlds: Iterable[World | None]) -> list[World]:
 
 def has_near_timer(worlds: set[World], now: float, patience: float) -> bool:
     """Whether a timer may expire while the broker is observed."""
-    return any(clock.earliest <= now + patience for world in worlds for clock in world.clocks)
+    return any(span.earliest <= now + patience for world in worlds for _, span in world.timers)
 
 
 def names(world: World) -> dict[str, str]:

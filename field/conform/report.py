@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 
 import attrs
 
-from kspec.field.conform.guards import ACCEPTED
 from kspec.field.conform.history import Step, describe, from_json, to_json
 from kspec.field.conform.play import Difference
 from kspec.field.conform.search import Found, Searched
 from kspec.spec.core import SpecError
+from kspec.spec.core.checks import ALL_HOLD
 from kspec.traces.source import parse_json, read_text
 
 FORMAT = "kspec-conform-broker/1"
@@ -112,7 +112,7 @@ def as_text(found: Found) -> str:
     lines.append(f"         broker: {difference.observed}")
     if difference.decision is not None:
         decision = difference.decision
-        fails = decision.guard != ACCEPTED
+        fails = decision.guard != ALL_HOLD
         because = f"guard '{decision.guard}', which fails" if fails else decision.guard
         follows = f"; Kafka: {decision.source}" if decision.source else ""
         lines.append(f"  decided by: {because}{follows}")

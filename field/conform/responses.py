@@ -13,37 +13,18 @@ from kspec.field.conform.history import Ask
 from kspec.spec.coordinator.admin import Description
 from kspec.spec.leader_epochs import UNDEFINED
 from kspec.spec.messages import (
-    Error,
     JoinGroupResponse,
     OffsetCommitResponse,
+    OffsetDeleteResponse,
     OffsetFetchResponse,
     Response,
     SyncGroupResponse,
 )
 from kspec.spec.serving.list_offsets import ListOffsetsResponse
 from kspec.spec.serving.requests import Response as RecordsResponse
-from kspec.spec.vocabulary import TopicPartition
 
 PARTITIONS = 2
 """How many partitions the topic has."""
-
-
-@attrs.frozen
-class DeleteGroupResponse:
-    """The response to DeleteGroups for one group."""
-
-    error: Error = Error.NONE
-    """NONE, or why the group was not deleted."""
-
-
-@attrs.frozen
-class OffsetDeleteResponse:
-    """The response to OffsetDelete."""
-
-    error: Error = Error.NONE
-    """An error that concerns the whole request."""
-    partitions: tuple[tuple[TopicPartition, Error], ...] = ()
-    """The result for each partition."""
 
 
 @attrs.frozen
@@ -54,7 +35,7 @@ class UnknownError:
     """Its name in the protocol."""
 
 
-AnyResponse: TypeAlias = Response | DeleteGroupResponse | OffsetDeleteResponse | RecordsResponse
+AnyResponse: TypeAlias = Response | RecordsResponse
 """A response to a request of a history."""
 
 

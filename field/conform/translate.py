@@ -7,18 +7,14 @@ from typing import Any
 
 import attrs
 
-from kspec.field.conform.history import TOPIC, AnyRequest, Ask, DeleteGroup, OffsetDelete
-from kspec.field.conform.responses import (
-    AnyResponse,
-    DeleteGroupResponse,
-    Described,
-    OffsetDeleteResponse,
-    UnknownError,
-)
+from kspec.field.conform.history import TOPIC, AnyRequest, Ask
+from kspec.field.conform.responses import AnyResponse, Described, UnknownError
 from kspec.impl.wire import API_KEYS, Message, create, request_type
 from kspec.spec.coordinator.admin import DescribedMember, Description
 from kspec.spec.messages import (
     NO_ASSIGNMENT,
+    DeleteGroup,
+    DeleteGroupResponse,
     Error,
     GroupState,
     Heartbeat,
@@ -31,6 +27,8 @@ from kspec.spec.messages import (
     Offset,
     OffsetCommit,
     OffsetCommitResponse,
+    OffsetDelete,
+    OffsetDeleteResponse,
     OffsetFetch,
     OffsetFetchResponse,
     SyncGroup,

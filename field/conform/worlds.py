@@ -1,9 +1,8 @@
 """The states that a broker may be in, given its responses.
 
-Kafka leaves some things open: which member leads once the leader is gone, which of two protocols
-with equally many votes is selected, and when exactly a timer expires. So the specification is
-followed in every state that is possible, and each response rules some of them out. A broker
-differs if none is left.
+The specification is followed in every state that is possible, wherever Kafka leaves a choice open
+and whenever a timer may expire (`spec.coordinator.followed`), and each response rules some of them
+out. A broker differs if none is left.
 """
 
 from __future__ import annotations
@@ -14,43 +13,19 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from kspec.field.conform.history import TOPIC, Ask, DeleteGroup, OffsetDelete, RecordsRequest
-from kspec.field.conform.responses import (
-    PARTITIONS,
-    AnyResponse,
-    DeleteGroupResponse,
-    Described,
-    OffsetDeleteResponse,
-    comparable,
-)
-from kspec.spec.coordinator import Group, Outcome, first_error, handle, handle_unknown
-from kspec.spec.coordinator.admin import (
-    DescribedMember,
-    after_offset_deletion,
-    describe,
-    refuse_deletion,
-    refuse_deletion_of_one,
-    refuse_offset_deletion,
-)
-from kspec.spec.coordinator.clock import duration, renewed_by, starts
-from kspec.spec.coordinator.membership import replacement_stored, with_new_id
-from kspec.spec.coordinator.rebalance import assignments_stored, join_response, select_protocol
-from kspec.spec.coordinator.requests import handler_of
+from kspec.field.conform.history import TOPIC, Ask, RecordsRequest
+from kspec.field.conform.responses import PARTITIONS, AnyResponse, Described, comparable
+from kspec.spec.coordinator import Group, Outcome
+from kspec.spec.coordinator.admin import DescribedMember, describe
+from kspec.spec.coordinator.clock import renewed_by
+from kspec.spec.coordinator.followed import Followed, possible_answers, possible_outcomes
 from kspec.spec.coordinator.sessions import Timer, armed, fire
-from kspec.spec.coordinator.state import Replacement
 from kspec.spec.core import evolve
 from kspec.spec.messages import (
     NO_MEMBER_ID,
-    Error,
     GroupState,
-    JoinGroup,
     JoinGroupResponse,
     LeaveGroupResponse,
-    Offset,
-    OffsetCommit,
-    OffsetCommitResponse,
-    OffsetFetch,
-    OffsetFetchResponse,
     Settings,
 )
 from kspec.spec.serving.fetch import FetchResponse
@@ -58,20 +33,17 @@ from kspec.spec.serving.partition import NEW, Partition
 from kspec.spec.serving.requests import handle as handle_records
 from kspec.spec.vocabulary import TopicPartition
 
-Write: TypeAlias = int | Replacement
-"""A write to the offsets topic whose completion has an effect: a generation's assignments, or a
-static member's new id."""
-
 SLACK = 0.5
 """How much later than its duration a timer may expire, in seconds."""
 
+EXISTING = tuple(TopicPartition(TOPIC, index) for index in range(PARTITIONS))
+"""The partitions that exist."""
+
 
 @attrs.frozen
-class Clock:
-    """An armed timer, and when it expires, in seconds."""
+class Span:
+    """When a timer expires, in seconds."""
 
-    timer: Timer
-    """The timer."""
     earliest: float
     """When it may expire."""
     latest: float
@@ -79,19 +51,9 @@ class Clock:
 
 
 @attrs.frozen
-class World:
+class World(Followed):
     """A state that the broker may be in."""
 
-    group: Group
-    """The group; Dead if the coordinator does not know it."""
-    offsets: tuple[tuple[TopicPartition, Offset], ...] = ()
-    """The committed offsets."""
-    writes: tuple[Write, ...] = ()
-    """The writes in progress, oldest first."""
-    clocks: tuple[Clock, ...] = ()
-    """The armed timers."""
-    emptied_as: str | None = None
-    """The protocol type with which the group last became empty."""
     partition: Partition = NEW
     """The partition of a history of the profile `records`."""
     names: tuple[tuple[str, str], ...] = ()
@@ -123,6 +85,13 @@ def new_world(settings: Settings) -> World:
     return World(Group(state=GroupState.DEAD, settings=settings))
 
 
+def longest_delay(worlds: Iterable[World], now: float) -> float:
+    """How long it takes until the initial delay has certainly ended, in seconds."""
+    timers: Iterable[tuple[Timer, Span]] = (pair for world in worlds for pair in world.timers)
+    ends = (span.latest - now for timer, span in timers if timer.kind == "initial delay")
+    return max(0.0, *ends, 0.0)
+
+
 # -- what may happen --------------------------------------------------------------------------
 
 
@@ -147,7 +116,11 @@ def possible(worlds: Iterable[World], asks: tuple[Ask, ...], moment: Moment) -> 
         for ask in rest:
             others = tuple(other for other in rest if other is not ask)
             following += [(after, others) for after in answer(world, ask, moment)]
-        if not rest and world.is_settled and all(c.latest >= moment.end for c in world.clocks):
+        if (
+            not rest
+            and world.is_settled
+            and all(span.latest >= moment.end for _, span in world.timers)
+        ):
             settled.add(world)
         for each in following:
             if each not in seen:
@@ -159,226 +132,50 @@ def possible(worlds: Iterable[World], asks: tuple[Ask, ...], moment: Moment) -> 
 def by_itself(world: World, moment: Moment) -> Iterator[World]:
     """What may happen without a request: a write completes, or a timer expires."""
     if world.writes:
-        write, rest = world.writes[0], world.writes[1:]
-        written = evolve(world, writes=rest)
-        for group in orders(world.group):
-            if isinstance(write, Replacement):
-                outcome = replacement_stored(group, write)
-            else:
-                outcome = assignments_stored(group, write)
-            yield from after(written, outcome, moment)
-    for clock in world.clocks:
-        if clock.earliest <= moment.end:
-            yield from expire(world, clock.timer, moment)
+        yield from each_after(world.without_write(), world.completed_writes(), moment)
+    for timer, span in world.timers:
+        if span.earliest <= moment.end:
+            yield from expire(world, timer, moment)
     if world.has_instant_timer:
         yield from expire(world, Timer("initial delay"), moment)
 
 
 def expire(world: World, timer: Timer, moment: Moment) -> Iterator[World]:
     """The worlds after a timer has expired."""
-    stopped = evolve(world, clocks=tuple(c for c in world.clocks if c.timer != timer))
+    stopped = world.without_timer(timer)
     if timer not in armed(world.group):  # the session of a member whose request is parked
         yield stopped
         return
-    for group in orders(world.group):
-        yield from after(stopped, fire(group, timer), moment)
+    fired = possible_outcomes(world.group, lambda group: fire(group, timer))
+    yield from each_after(stopped, fired, moment)
 
 
 def answer(world: World, ask: Ask, moment: Moment) -> Iterator[World]:
     """The worlds after a request has arrived."""
-    request, group = ask.request, world.group
-    match request:
-        case DeleteGroup():
-            error = refuse_deletion(group)
-            deleted = new_world(group.settings)
-            kept = world if error is not Error.NONE else evolve(deleted, names=world.names)
-            yield answered(kept, ask, DeleteGroupResponse(error), world.sent)
-        case OffsetDelete():
-            yield delete_offsets(world, ask, request)
-        case OffsetFetch():
-            yield answered(world, ask, OffsetFetchResponse(offsets=fetch(world, request)))
-        case _ if isinstance(request, RecordsRequest):
-            partition, response = handle_records(world.partition, request, ask.number)
-            yield answered(evolve(world, partition=partition), ask, response)
-        case OffsetCommit():
-            yield from commit(world, ask, request, moment)
-        case _:
-            for outcome in outcomes(group, ask, request):
-                yield from after(world, outcome, moment, ask)
+    request = ask.request
+    if isinstance(request, RecordsRequest):
+        partition, response = handle_records(world.partition, request, ask.number)
+        yield evolve(world, partition=partition, sent=(*world.sent, (ask, response)))
+    else:
+        outcomes = possible_answers(world, ask, request, ask.symbol, EXISTING)
+        yield from each_after(world, outcomes, moment, ask)
 
 
-def answered(
-    world: World, ask: Ask, response: AnyResponse, sent: tuple[Any, ...] | None = None
-) -> World:
-    """The world after another response."""
-    return evolve(world, sent=(*(world.sent if sent is None else sent), (ask, response)))
-
-
-def outcomes(group: Group, ask: Ask, request: Any) -> Iterator[Outcome]:
-    """What the specification does with a request, for each order of members."""
-    if group.state is GroupState.DEAD:
-        yield handle_unknown(ask, request, ask.symbol, group.settings)
-        return
-    for ordered in orders(group):
-        yield handle(ordered, ask, request, ask.symbol)
-    if isinstance(request, JoinGroup) and may_keep_generation(group, ask, request):
-        yield from tied_replacements(group, ask, request)
-
-
-def may_keep_generation(group: Group, ask: Ask, request: JoinGroup) -> bool:
-    """Whether a static member returns to a stable group whose vote is tied.
-
-    Then Kafka's hash order decides whether the selected protocol, and so the generation, is kept.
-    """
-    returns = request.member == NO_MEMBER_ID and group.static_member(request.instance) is not None
-    if not returns or group.state is not GroupState.STABLE:
-        return False
-    if first_error(handler_of(group, ask, request, ask.symbol)) is not None:
-        return False
-    replaced, _ = with_new_id(group, request, ask, ask.symbol)
-    tied = {select_protocol(ordered.members) for ordered in orders(replaced)}
-    return group.protocol in tied and len(tied) > 1
-
-
-def tied_replacements(group: Group, ask: Ask, request: JoinGroup) -> Iterator[Outcome]:
-    """What the specification does if the generation is kept, and if it is not."""
-    replaced, _ = with_new_id(group, request, ask, ask.symbol)
-    for pretended in (select_protocol(replaced.members), "another protocol"):
-        outcome = handle(evolve(group, protocol=pretended), ask, request, ask.symbol)
-        if outcome.group.protocol == pretended:
-            restored = evolve(outcome.group, protocol=group.protocol)
-            outcome = evolve(outcome, group=restored)
-        yield outcome
-
-
-def orders(group: Group) -> Iterator[Group]:
-    """The group with each of its members first: where Kafka picks any, that one is picked."""
-    yield group
-    for index in range(1, len(group.members)):
-        yield evolve(group, members=(*group.members[index:], *group.members[:index]))
-
-
-def after(
-    world: World, outcome: Outcome, moment: Moment, ask: Ask | None = None
+def each_after(
+    world: World, outcomes: Iterable[Outcome], moment: Moment, ask: Ask | None = None
 ) -> Iterator[World]:
-    """The worlds after an outcome; ties of the vote are broken in every way."""
-    for group, responses in ties(world.group, outcome):
-        in_order = evolve(group, members=tuple(sorted(group.members, key=lambda m: m.id)))
-        writes = world.writes
-        began = in_order.unstored is not None and in_order.generation not in writes
-        if outcome.replacement is not None:
-            writes = (*writes, outcome.replacement)
-        if outcome.record is not None and began:
-            writes = (*writes, in_order.generation)
-        sent = (pair for pair in responses if isinstance(pair[0], Ask))
-        changed = evolve(world, group=in_order, writes=writes, sent=(*world.sent, *sent))
-        yield with_clocks(world, changed, moment, ask)
+    """The worlds after each outcome."""
 
+    def start(_: Timer, milliseconds: int) -> Span:
+        length = milliseconds / 1000
+        return Span(moment.begin + length, moment.end + length + SLACK)
 
-def ties(before: Group, outcome: Outcome) -> Iterator[tuple[Group, tuple[tuple[Any, Any], ...]]]:
-    """The outcome with each protocol that has the most votes. Kafka breaks ties by hash order."""
-    group = outcome.group
-    began = group.state is GroupState.COMPLETING_REBALANCE and group.generation > before.generation
-    if not began:
-        yield group, outcome.responses
-        return
-    for name in {select_protocol(ordered.members) for ordered in orders(group)}:
-        selected = evolve(group, protocol=name)
-        responses = []
-        for caller, response in outcome.responses:
-            if isinstance(response, JoinGroupResponse) and response.generation == group.generation:
-                member = selected.member(response.member)
-                assert member is not None, "a generation's responses go to its members"
-                response = join_response(selected, member)
-            responses.append((caller, response))
-        yield selected, tuple(responses)
-
-
-# -- offsets ----------------------------------------------------------------------------------
-
-
-def exists(partition: TopicPartition) -> bool:
-    """Whether the partition exists."""
-    return partition.topic == TOPIC and 0 <= partition.partition < PARTITIONS
-
-
-def commit(world: World, ask: Ask, request: OffsetCommit, moment: Moment) -> Iterator[World]:
-    """The worlds after an OffsetCommit; the coordinator does not see partitions that do not exist.
-
-    Kafka: `KafkaApis.handleOffsetCommitRequest`.
-    """
-    missing = tuple(
-        (tp, Error.UNKNOWN_TOPIC_OR_PARTITION) for tp, _ in request.offsets if not exists(tp)
-    )
-    seen = tuple((tp, offset) for tp, offset in request.offsets if exists(tp))
-    if missing and not seen:
-        yield answered(world, ask, OffsetCommitResponse(missing))
-        return
-    for outcome in outcomes(world.group, ask, evolve(request, offsets=seen)):
-        responses = tuple(
-            (caller, OffsetCommitResponse((*response.partitions, *missing)))
-            if isinstance(response, OffsetCommitResponse)
-            else (caller, response)
-            for caller, response in outcome.responses
-        )
-        committed = dict(world.offsets) | dict(outcome.offsets)
-        written = evolve(world, offsets=tuple(sorted(committed.items(), key=lambda p: p[0])))
-        yield from after(written, evolve(outcome, responses=responses), moment, ask)
-
-
-def fetch(world: World, request: OffsetFetch) -> tuple[tuple[TopicPartition, Offset | None], ...]:
-    """The committed offsets that an OffsetFetch asks for. Kafka: `OffsetMetadataManager`."""
-    committed = dict(world.offsets)
-    wanted = committed if request.partitions is None else request.partitions
-    return tuple((tp, committed.get(tp)) for tp in wanted)
-
-
-def delete_offsets(world: World, ask: Ask, request: OffsetDelete) -> World:
-    """The world after an OffsetDelete.
-
-    The coordinator does not see partitions that do not exist. Kafka:
-    `KafkaApis.handleOffsetDeleteRequest`.
-    """
-    group = world.group
-    error = refuse_offset_deletion(group)
-    if error is not Error.NONE:
-        return answered(world, ask, OffsetDeleteResponse(error))
-    refusal = refuse_deletion_of_one(group, world.emptied_as)
-    results = tuple(
-        (tp, refusal if exists(tp) else Error.UNKNOWN_TOPIC_OR_PARTITION)
-        for tp in request.partitions
-    )
-    deleted = [tp for tp, result in results if result is Error.NONE]
-    kept = tuple(pair for pair in world.offsets if pair[0] not in deleted)
-    if deleted:
-        group = after_offset_deletion(group, has_offsets=bool(kept))
-    changed = evolve(world, offsets=kept, group=group)
-    return answered(changed, ask, OffsetDeleteResponse(Error.NONE, results))
-
-
-# -- timers -----------------------------------------------------------------------------------
-
-
-def with_clocks(before: World, changed: World, moment: Moment, ask: Ask | None) -> World:
-    """The world with its timers: new ones start, and those that have no effect any more stop."""
-    group = changed.group
     request: Any = None if ask is None else ask.request
-    running = {clock.timer: clock for clock in changed.clocks}
-    sessions = {Timer("session", member.id) for member in group.members}
-    renewed = renewed_by(before.group, request)
-    clocks = []
-    for timer in sorted(armed(group) | sessions):
-        if timer == renewed or starts(timer, before.group, group, running):
-            length = duration(timer, before.group, group, request) / 1000
-            clocks.append(Clock(timer, moment.begin + length, moment.end + length + SLACK))
-        elif timer in running:
-            clocks.append(running[timer])
-    is_empty = group.state is GroupState.EMPTY
-    return evolve(
-        changed,
-        clocks=tuple(clocks),
-        emptied_as=group.protocol_type if is_empty else changed.emptied_as,
-    )
+    renewed = renewed_by(world.group, request)
+    for outcome in outcomes:
+        sent = (pair for pair in outcome.responses if isinstance(pair[0], Ask))
+        after = world.after(outcome, start, request, renewed)
+        yield evolve(after, sent=(*world.sent, *sent))
 
 
 # -- comparison -------------------------------------------------------------------------------

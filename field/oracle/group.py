@@ -13,11 +13,10 @@ from typing import Any
 import attrs
 
 from kspec.field.oracle.questions import Oracle, question
-from kspec.spec.coordinator import Group, Outcome, handle, handle_unknown
-from kspec.spec.coordinator.clock import Deadlines, deadlines_after
+from kspec.spec.coordinator import Group, Outcome
+from kspec.spec.coordinator.clock import renewed_by
 from kspec.spec.coordinator.failover import load, unload
-from kspec.spec.coordinator.membership import replacement_stored
-from kspec.spec.coordinator.rebalance import assignments_stored
+from kspec.spec.coordinator.followed import Followed, write_outcome
 from kspec.spec.coordinator.requests import error_response
 from kspec.spec.coordinator.sessions import Timer, armed, fire
 from kspec.spec.coordinator.state import DISCONNECTED
@@ -33,14 +32,15 @@ from kspec.spec.messages import (
     JoinGroupResponse,
     LeaveGroup,
     LeaveGroupResponse,
-    Offset,
     OffsetCommit,
     OffsetCommitResponse,
+    OffsetFetch,
     Request,
     Settings,
     SyncGroup,
     SyncGroupResponse,
 )
+from kspec.spec.messages import OffsetFetchResponse as Fetched
 from kspec.spec.vocabulary import TopicPartition
 
 MOST_HELD = 64 << 20
@@ -159,21 +159,18 @@ class Nothing:
     """No result."""
 
 
-@attrs.define
-class Held:
+@attrs.frozen
+class Held(Followed):
     """A group in the coordinator's memory, and in the offsets topic."""
 
-    group: Group
-    deadlines: Deadlines = attrs.field(factory=dict)
     stored: GroupMetadata | None = None
-    offsets: dict[TopicPartition, Offset] = attrs.field(factory=dict)
+    """The group's latest record."""
     weight: int = 0
     """At least the length of all this, as Python prints it."""
 
-    def recount(self) -> int:
-        """The length, exactly."""
-        self.weight = len(repr((self.group, self.stored, self.offsets)))
-        return self.weight
+    def recounted(self) -> Held:
+        """With its length, exactly."""
+        return attrs.evolve(self, weight=len(repr((self.group, self.stored, self.offsets))))
 
 
 class GroupOracle(Oracle):
@@ -246,16 +243,19 @@ class GroupOracle(Oracle):
         self, group_id: str, partitions: tuple[TopicPartition, ...] | None = None
     ) -> Sending:
         """A client asks for committed offsets; without `partitions`, for all of the group."""
-        known = self.groups.get(group_id)
-        offsets = known.offsets if known else {}
+        outcome = self.held(group_id).handle(self.caller, OffsetFetch(partitions))
+        [(_, fetched)] = outcome.responses
+        assert isinstance(fetched, Fetched), "OffsetFetch is answered at once"
         found = []
-        for tp in sorted(offsets) if partitions is None else partitions:
-            if tp in offsets:
-                o = offsets[tp]
-                found.append(CommittedOffset(*tp, o.offset, o.leader_epoch, o.metadata))
-            else:
-                found.append(CommittedOffset(*tp))
+        for tp, o in fetched.offsets:
+            known = (o.offset, o.leader_epoch, o.metadata) if o else ()
+            found.append(CommittedOffset(tp.topic, tp.partition, *known))
         return self.sending([(self.caller, OffsetFetchResponse(tuple(found)))])
+
+    def held(self, group_id: str) -> Held:
+        """The group; Dead if it is unknown."""
+        unknown = Group(state=GroupState.DEAD, settings=self.settings)
+        return self.groups.get(group_id) or Held(unknown)
 
     def handle(self, group_id: str, request: Request, new_id: str = NO_MEMBER_ID) -> Sending:
         """Handle a request.
@@ -268,15 +268,13 @@ class GroupOracle(Oracle):
             return self.sending([(self.caller, error_response(request, error))])
         weight = 0 if isinstance(request, Heartbeat) else len(repr(request)) + len(group_id)
         self.make_room(weight)
-        held = self.groups.get(group_id)
-        if held is not None:
-            outcome = handle(held.group, self.caller, request, new_id)
-        else:
-            outcome = handle_unknown(self.caller, request, new_id, self.settings)
-            if outcome.group.state is GroupState.DEAD:
-                return self.sending(outcome.responses)
-            held = self.groups[group_id] = Held(Group(settings=self.settings))
-        responses = self.take(group_id, held, outcome, weight, request)
+        held = self.held(group_id)
+        outcome = held.handle(self.caller, request, new_id)
+        if outcome.group.state is GroupState.DEAD:
+            return self.sending(outcome.responses)
+        held = attrs.evolve(held, weight=held.weight + weight)
+        self.total += weight
+        responses = self.take(group_id, held, outcome, request)
         return self.sending([*responses, *self.expire(self.now)])
 
     @property
@@ -297,23 +295,25 @@ class GroupOracle(Oracle):
         responses: list[Any] = []
         while self.due and self.due[0][0] <= until:
             deadline, timer, group_id = heapq.heappop(self.due)
-            held = self.groups.get(group_id)
-            if held is None or held.deadlines.get(timer) != deadline:
+            held = self.held(group_id)
+            if (timer, deadline) not in held.timers:
                 continue  # it was cancelled or restarted
             self.now = max(self.now, deadline)
+            stopped = held.without_timer(timer)
             if timer in armed(held.group):
-                responses += self.take(group_id, held, fire(held.group, timer), fired=timer)
+                responses += self.take(group_id, stopped, fire(held.group, timer), fired=timer)
             else:
-                held.deadlines = {t: d for t, d in held.deadlines.items() if t != timer}
+                self.groups[group_id] = stopped
         self.now = until
         return responses
 
     def disconnect(self, request: int | str) -> Sending:
         """The sender of a request, by its id, no longer waits for the response."""
-        for held in self.groups.values():
+        for group_id, held in self.groups.items():
             for member in held.group.members:
                 if (request,) in (member.awaiting_join, member.awaiting_sync):
-                    held.group = held.group.disconnect((request,))
+                    left = attrs.evolve(held, group=held.group.disconnect((request,)))
+                    self.groups[group_id] = left
         return self.sending([])
 
     def failover(self) -> Sending:
@@ -324,13 +324,13 @@ class GroupOracle(Oracle):
             if held.stored is None and not held.offsets:
                 del self.groups[group_id]
                 continue
-            held.group, held.deadlines = Group(settings=self.settings), {}
-            self.take(group_id, held, Outcome(load(held.stored, self.settings)))
+            group = load(held.stored, self.settings)
+            self.keep(group_id, held, held.loaded(group, lambda _, length: self.now + length))
         return self.sending(responses)
 
     def describe(self, group_id: str) -> Described:
         """A group, as DescribeGroups has it and beyond, and its timers."""
-        held = self.groups.get(group_id) or Held(Group(state=GroupState.DEAD))
+        held = self.held(group_id)
         group, useful = held.group, armed(held.group)
         return Described(
             group.state,
@@ -350,7 +350,7 @@ class GroupOracle(Oracle):
             tuple(sorted(group.pending)),
             tuple(
                 ArmedTimer(*timer, expires)
-                for timer, expires in sorted(held.deadlines.items(), key=lambda each: each[::-1])
+                for timer, expires in sorted(held.timers, key=lambda each: each[::-1])
                 if timer in useful
             ),
         )
@@ -359,7 +359,7 @@ class GroupOracle(Oracle):
         """Start again: no groups, and the time is 0; the broker has these settings."""
         self.settings = settings
         self.groups: dict[str, Held] = {}
-        self.now = self.issued = self.held = 0
+        self.now = self.issued = self.total = 0
         self.due: list[tuple[int, Timer, str]] = []
         self.most_due = 1000
         return Nothing()
@@ -371,31 +371,33 @@ class GroupOracle(Oracle):
         group_id: str,
         held: Held,
         outcome: Outcome,
-        weight: int = 0,
         request: Request | None = None,
         fired: Timer | None = None,
     ) -> tuple[Any, ...]:
-        """The responses of an outcome, whose group, records and timers take effect."""
-        replacement = outcome.replacement
-        if replacement is not None:
-            outcome = outcome.then(lambda group: replacement_stored(group, replacement))
-        after = outcome.group
-        deadlines = deadlines_after(
-            held.group, after, held.deadlines, self.now, request=request, fired=fired
-        )
-        for timer, deadline in deadlines.items():
-            if held.deadlines.get(timer) != deadline:
-                heapq.heappush(self.due, (deadline, timer, group_id))
-        held.group, held.deadlines = after, deadlines
-        held.stored = outcome.record or held.stored
-        held.offsets.update(outcome.offsets)
-        held.weight += weight
-        self.held += weight
+        """The responses of an outcome, whose group, records and timers take effect.
+
+        A timer that expires and starts again takes at least a millisecond, so that the clock goes
+        on.
+        """
+
+        def start(timer: Timer, milliseconds: int) -> int:
+            return self.now + max(timer == fired, milliseconds)
+
+        after = held.after(outcome, start, request, renewed_by(held.group, request))
+        responses = outcome.responses
+        while after.writes:
+            completed = write_outcome(after.group, after.writes[0])
+            after = after.without_write().after(completed, start)
+            responses += completed.responses
+        self.keep(group_id, held, attrs.evolve(after, stored=outcome.record or held.stored))
+        return responses
+
+    def keep(self, group_id: str, before: Held, after: Held) -> None:
+        """Keep a group, and the deadlines of timers that have started."""
+        for timer, deadline in set(after.timers) - set(before.timers):
+            heapq.heappush(self.due, (deadline, timer, group_id))
+        self.groups[group_id] = after
         self.forget_cancelled()
-        if after.unstored is None:
-            return outcome.responses
-        stored = assignments_stored(after, after.generation)
-        return outcome.responses + self.take(group_id, held, stored)
 
     def forget_cancelled(self) -> None:
         """Rebuild the heap of deadlines when it has doubled: most entries may be outdated."""
@@ -403,16 +405,17 @@ class GroupOracle(Oracle):
             self.due = [
                 (deadline, timer, group_id)
                 for group_id, held in self.groups.items()
-                for timer, deadline in held.deadlines.items()
+                for timer, deadline in held.timers
             ]
             heapq.heapify(self.due)
             self.most_due = max(1000, 2 * len(self.due))
 
     def make_room(self, weight: int) -> None:
         """SpecError where the groups hold too much already."""
-        if self.held + weight > MOST_HELD:
-            self.held = sum(held.recount() for held in self.groups.values())
-            if self.held + weight > MOST_HELD:
+        if self.total + weight > MOST_HELD:
+            self.groups = {name: held.recounted() for name, held in self.groups.items()}
+            self.total = sum(held.weight for held in self.groups.values())
+            if self.total + weight > MOST_HELD:
                 raise SpecError(f"the groups hold more than {MOST_HELD >> 20} MiB: reset them")
 
     def sending(self, responses: Any) -> Sending:

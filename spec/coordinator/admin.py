@@ -1,7 +1,6 @@
-"""An administrator's requests about a group: DescribeGroups, DeleteGroups and OffsetDelete.
+"""An administrator's requests about a group: DescribeGroups and DeleteGroups.
 
-Kafka: `GroupMetadataManager.describeGroups`, `GroupCoordinatorShard.deleteGroups` and
-`OffsetMetadataManager.deleteOffsets`.
+Kafka: `GroupMetadataManager.describeGroups` and `GroupCoordinatorShard.deleteGroups`.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ from collections.abc import Hashable
 
 import attrs
 
-from kspec.spec.coordinator.state import Group
-from kspec.spec.messages import NO_ASSIGNMENT, Error, GroupState
-
-CONSUMER = "consumer"
-"""The protocol type of a group of consumers. Kafka: `ConsumerProtocol.PROTOCOL_TYPE`."""
+from kspec.spec.coordinator.state import Caller, Group, Handler, Outcome
+from kspec.spec.core import Check, Checked
+from kspec.spec.messages import NO_ASSIGNMENT, DeleteGroupResponse, Error, GroupState
 
 
 @attrs.frozen
@@ -68,45 +65,17 @@ def describe(group: Group) -> Description:
     return Description(group.state, group.protocol_type or "", protocol or "", members)
 
 
-def refuse_deletion(group: Group) -> Error:
-    """Why the group cannot be deleted; NONE if it can.
+def delete(group: Group, caller: Caller) -> Handler:
+    """An administrator deletes a group; pending members do not keep it.
 
-    Pending members do not keep it. Kafka: `ClassicGroup.validateDeleteGroup`.
+    Kafka: `ClassicGroup.validateDeleteGroup`.
     """
-    if group.state is GroupState.DEAD:
-        return Error.GROUP_ID_NOT_FOUND
-    return Error.NONE if group.state is GroupState.EMPTY else Error.NON_EMPTY_GROUP
+    yield from validate_known(group)
+    yield Check("group is empty", group.state is GroupState.EMPTY, Error.NON_EMPTY_GROUP)
+    deleted = Group(state=GroupState.DEAD, settings=group.settings)
+    return Outcome(deleted, ((caller, DeleteGroupResponse()),))
 
 
-def refuse_offset_deletion(group: Group) -> Error:
-    """Why none of the group's offsets can be deleted; NONE if some may.
-
-    Kafka: `ClassicGroup.validateOffsetDelete`.
-    """
-    if group.state is GroupState.DEAD:
-        return Error.GROUP_ID_NOT_FOUND
-    consumes = group.protocol_type == CONSUMER or group.state is GroupState.EMPTY
-    return Error.NONE if consumes else Error.NON_EMPTY_GROUP
-
-
-def refuse_deletion_of_one(group: Group, emptied_as: str | None = None) -> Error:
-    """Why the offset of a partition that exists cannot be deleted; NONE if it can.
-
-    The subscriptions count that the members had when the generation began: none while a group
-    of consumers that was empty waits for the initial delay. Of a new group, or one of another
-    kind, nothing is known. `emptied_as` is the protocol type with which the group became empty.
-    Kafka: `ClassicGroup.isSubscribedToTopic`. Simplification: subscriptions are opaque here, as
-    they are to Kafka if it cannot read them; then it takes members for subscribed to every topic.
-    """
-    begins_again = group.in_initial_delay and group.generation > 0 and emptied_as == CONSUMER
-    if group.state is GroupState.EMPTY or begins_again:
-        return Error.NONE
-    return Error.GROUP_SUBSCRIBED_TO_TOPIC
-
-
-def after_offset_deletion(group: Group, *, has_offsets: bool) -> Group:
-    """The group after offsets were deleted. Scala deletes an empty group that has no more."""
-    dissolves = group.settings.variant.offset_deletion_dissolves
-    if dissolves and group.state is GroupState.EMPTY and not has_offsets:
-        return Group(state=GroupState.DEAD, settings=group.settings)
-    return group
+def validate_known(group: Group) -> Checked[None]:
+    """The coordinator knows the group."""
+    yield Check("group exists", group.state is not GroupState.DEAD, Error.GROUP_ID_NOT_FOUND)

@@ -1,7 +1,7 @@
 """Time: when the timers of a group expire.
 
-`sessions.armed` lists the timers that would have an effect; here each has a deadline, in
-milliseconds, and `sessions.fire` says what happens then. The session timer of a member whose
+`sessions.armed` lists the timers that would have an effect; here each starts and expires, and
+`sessions.fire` says what happens then. The session timer of a member whose
 request is parked may expire as well: `armed` does not have it, and nothing happens.
 
 Kafka: each `timer.schedule` in `GroupMetadataManager`, and `OffsetMetadataManager`.
@@ -10,8 +10,8 @@ Simplification: writes to the offsets topic succeed.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Container, Mapping
+from typing import TypeAlias, TypeVar
 
 from kspec.spec.coordinator.requests import first_error, handle, handler_of
 from kspec.spec.coordinator.sessions import Timer, armed
@@ -29,32 +29,31 @@ from kspec.spec.messages import (
     SyncGroup,
 )
 
-Deadlines: TypeAlias = Mapping[Timer, int]
-"""When each timer expires."""
+When = TypeVar("When")
+Start: TypeAlias = Callable[[Timer, int], When]
+"""When a timer expires that starts now and takes so many milliseconds."""
 
 
-def deadlines_after(
+def timers_after(
     before: Group,
     after: Group,
-    deadlines: Deadlines,
-    now: int,
-    *,
+    running: Mapping[Timer, When],
+    start: Start[When],
     request: Request | None = None,
-    fired: Timer | None = None,
-) -> dict[Timer, int]:
-    """The deadlines after a step, which a request or a timer that expired has caused.
+    renewed: Timer | None = None,
+) -> dict[Timer, When]:
+    """The timers after a step, which this request may have caused, and when each expires.
 
-    A timer that expires and starts again takes at least a millisecond, so that the clock goes on.
+    New ones start, as does the one that the request has renewed; those that have no effect any
+    more stop.
     """
     sessions = {Timer("session", member.id) for member in after.members}
-    renewed = renewed_by(before, request)
-    kept = {timer: deadline for timer, deadline in deadlines.items() if timer != fired}
     found = {}
     for timer in sorted(armed(after) | sessions):
-        if timer == renewed or starts(timer, before, after, kept):
-            found[timer] = now + max(timer == fired, duration(timer, before, after, request))
-        elif timer in kept:
-            found[timer] = kept[timer]
+        if timer == renewed or starts(timer, before, after, running):
+            found[timer] = start(timer, duration(timer, before, after, request))
+        elif timer in running:
+            found[timer] = running[timer]
     return found
 
 

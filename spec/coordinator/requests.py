@@ -24,6 +24,9 @@ from kspec.spec.coordinator.state import Caller, Group, Handler, Outcome
 from kspec.spec.core import Check, Checked, decide, evolve
 from kspec.spec.messages import (
     NO_MEMBER_ID,
+    AnyRequest,
+    DeleteGroup,
+    DeleteGroupResponse,
     Error,
     GroupState,
     Heartbeat,
@@ -34,6 +37,8 @@ from kspec.spec.messages import (
     LeaveGroupResponse,
     OffsetCommit,
     OffsetCommitResponse,
+    OffsetDelete,
+    OffsetDeleteResponse,
     Request,
     Response,
     Settings,
@@ -49,7 +54,12 @@ def handle(group: Group, caller: Caller, request: Request, new_id: str) -> Outco
     `rebalance.assignments_stored` or `membership.replacement_stored`.
     OffsetFetch changes nothing and is answered from the offsets topic, so it is not handled here.
     """
-    decision = decide(handler_of(group, caller, request, new_id))
+    return outcome_of(handler_of(group, caller, request, new_id), group, caller, request)
+
+
+def outcome_of(handler: Handler, group: Group, caller: Caller, request: AnyRequest) -> Outcome:
+    """The effect of a handler, or its rejection of a request."""
+    decision = decide(handler)
     outcome = decision.effect or reject(group, caller, request, decision.error)
     return evolve(outcome, decision=decision)
 
@@ -161,7 +171,7 @@ def first_error(handler: Handler) -> Error | None:
     return error
 
 
-def reject(group: Group, caller: Caller, request: Request, error: Error) -> Outcome:
+def reject(group: Group, caller: Caller, request: AnyRequest, error: Error) -> Outcome:
     """Answer a request with an error. A member for which there is no room is removed.
 
     Kafka: `classicGroupJoinToClassicGroup`, where `acceptJoiningMember` fails.
@@ -203,7 +213,7 @@ def refuse(request: Request, error: Error, settings: Settings) -> Response:
             return error_response(request, error)
 
 
-def error_response(request: Request, error: Error) -> Response:
+def error_response(request: AnyRequest, error: Error) -> Response:
     """The response to a request that carries only this error.
 
     To a JoinGroup it repeats the member id, except where there is no room, or where the request
@@ -221,5 +231,9 @@ def error_response(request: Request, error: Error) -> Response:
             return LeaveGroupResponse(error)
         case OffsetCommit():
             return OffsetCommitResponse(tuple((p, error) for p, _ in request.offsets))
+        case DeleteGroup():
+            return DeleteGroupResponse(error)
+        case OffsetDelete():
+            return OffsetDeleteResponse(error)
         case _:
             raise TypeError(f"the group does not handle {request!r}")

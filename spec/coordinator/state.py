@@ -226,8 +226,8 @@ class Outcome:
     """The responses that are sent now, to this request and to parked ones."""
     record: GroupMetadata | None = None
     """The group's record, if it is written to the offsets topic."""
-    offsets: tuple[tuple[TopicPartition, Offset], ...] = ()
-    """The committed offsets that are written to the offsets topic."""
+    offsets: tuple[tuple[TopicPartition, Offset | None], ...] = ()
+    """The committed offsets that are written to the offsets topic; None deletes one."""
     replacement: Replacement | None = None
     """The replacement of a static member whose response waits for that write."""
     decision: Decision[Any] | None = attrs.field(default=None, eq=False, repr=False)

@@ -15,6 +15,9 @@ import attrs
 
 T = TypeVar("T")
 
+ALL_HOLD = "all guards hold"
+"""What is said in place of the guard that decides where none fails."""
+
 
 class Check(NamedTuple):
     """A guard of a handler."""
@@ -55,6 +58,11 @@ class Decision(Generic[T]):
     def error(self) -> Any:
         """The error of the check that fails; None if all hold."""
         return None if self.failed is None else self.failed.error
+
+    @property
+    def guard(self) -> str:
+        """The guard that fails, or that all hold."""
+        return ALL_HOLD if self.failed is None else self.failed.guard
 
     @property
     def source(self) -> str:

@@ -7,12 +7,10 @@ from typing import Any
 
 import attrs
 
-from kspec.field.conform.guards import follow
 from kspec.field.conform.responses import comparable
 from kspec.field.recorded.coordinator.partial import Contradiction, errors_in
 from kspec.field.recorded.coordinator.worlds import UNNAMED, Call, World, handled, steps
 from kspec.field.recorded.mapping import Difference, Reason
-from kspec.spec.coordinator.requests import handle_unknown, handler_of
 from kspec.spec.messages import Error, GroupState, JoinGroup, SyncGroup
 
 MOST_REACHED = 200
@@ -79,15 +77,14 @@ def waits_for(call: Call) -> str:
 
 def failing_guard(world: World, call: Call, expectation: Any) -> str | None:
     """The guard of the specification that fails for a request; None if all hold."""
-    group = world.group
-    request: Any = call.request
     if Error.MEMBER_ID_REQUIRED in errors_in(expectation):
         return "a client without a member id is issued one (KIP-394)"
-    if group.state is GroupState.DEAD:
-        outcome = handle_unknown(call, request, call.symbol, group.settings)
+    request: Any = call.request
+    outcome = world.handle(call, request, call.symbol)
+    if world.group.state is GroupState.DEAD:
         return None if outcome.group.state is not GroupState.DEAD else "group exists"
-    checks, _ = follow(handler_of(group, call, request, call.symbol))
-    return next((guard for guard, holds in checks if not holds), None)
+    failed = outcome.decision and outcome.decision.failed
+    return failed.guard if failed else None
 
 
 def fields_that_differ(expected: Any, observed: Any) -> list[Difference]:

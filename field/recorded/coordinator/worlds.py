@@ -15,20 +15,17 @@ where a request goes to another broker, and after every connection of the group 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 import attrs
 
 from kspec.field.conform.history import Ask
-from kspec.field.conform.worlds import Write, orders, outcomes, ties
-from kspec.spec.coordinator import Group, Outcome, handle, handle_unknown
-from kspec.spec.coordinator.clock import duration, starts
+from kspec.spec.coordinator import Group, Outcome
+from kspec.spec.coordinator.clock import Start
 from kspec.spec.coordinator.failover import load, unload
-from kspec.spec.coordinator.membership import replacement_stored
-from kspec.spec.coordinator.rebalance import assignments_stored
+from kspec.spec.coordinator.followed import Followed, possible_answers, possible_outcomes
 from kspec.spec.coordinator.sessions import Timer, armed, fire
-from kspec.spec.coordinator.state import Replacement
 from kspec.spec.core import evolve
 from kspec.spec.messages import (
     NO_MEMBER_ID,
@@ -73,11 +70,9 @@ Answers: TypeAlias = tuple[tuple[Call, Any], ...]
 
 
 @attrs.frozen
-class World:
-    """A state that the coordinator may be in."""
+class World(Followed):
+    """A state that the coordinator may be in; each timer has the time at which it may expire."""
 
-    group: Group
-    """The group; Dead if the coordinator does not know it."""
     has_generation: bool = False
     """Whether a response has shown the generation: the group may be older than the trace."""
     waiting: tuple[Call, ...] = ()
@@ -86,12 +81,8 @@ class World:
     """The responses that were possible to each open request that does not change the group."""
     sent: tuple[tuple[Call, Response], ...] = ()
     """Responses that are sent, and not seen yet."""
-    writes: tuple[Write, ...] = ()
-    """The writes to the offsets topic in progress, oldest first."""
     stored: tuple[GroupMetadata, ...] = ()
     """The latest records of the group in the offsets topic."""
-    timers: tuple[tuple[Timer, float], ...] = ()
-    """The armed timers, and when each may expire."""
     time: float = 0.0
     """The earliest time at which the latest step may have happened."""
 
@@ -145,18 +136,19 @@ def arrive(world: World, call: Call) -> World:
     """The world after a request was seen."""
     if call.changes_group:
         return evolve(world, waiting=(*world.waiting, call))
-    answers = frozenset({answer(world.group, call)})
-    return evolve(world, possible=(*world.possible, (call, answers)))
+    return evolve(world, possible=(*world.possible, (call, frozenset({answer(world, call)}))))
 
 
-def answer(group: Group, call: Call) -> Response:
+def answer(world: Followed, call: Call) -> Response:
     """The response to a request that does not change the group."""
     request: Any = call.request
-    if group.state is GroupState.DEAD:
-        outcome = handle_unknown(call, request, call.symbol, group.settings)
-    else:
-        outcome = handle(group, call, request, call.symbol)
-    return outcome.responses[0][1]
+    return world.handle(call, request, call.symbol).responses[0][1]
+
+
+def with_possible(world: World) -> World:
+    """The world with the responses that are possible now to requests that do not change it."""
+    possible = tuple((c, answers | {answer(world, c)}) for c, answers in world.possible)
+    return evolve(world, possible=possible)
 
 
 def disconnect(world: World, connection: str) -> World:
@@ -185,9 +177,13 @@ def steps(world: World, now: float, known_delay: bool) -> Iterator[World]:
         is_delay = timer.kind == "initial delay"
         if timer in timed and (earliest <= now or (is_delay and not known_delay)):
             begin = max(world.time, min(earliest, now))
-            stopped = evolve(world, timers=tuple(t for t in world.timers if t[0] != timer))
-            for group in orders(world.group):
-                yield from after(stopped, fire(group, timer), begin)
+            yield from expired(world, timer, begin)
+
+
+def expired(world: World, timer: Timer, begin: float) -> Iterator[World]:
+    """The worlds after a timer has expired."""
+    fired = possible_outcomes(world.group, lambda group: fire(group, timer))
+    yield from each_after(world.without_timer(timer), fired, begin)
 
 
 def deleted(world: World) -> World:
@@ -196,78 +192,38 @@ def deleted(world: World) -> World:
     Kafka: `GroupCoordinatorShard.cleanupGroupMetadata`.
     """
     unknown = Group(state=GroupState.DEAD, settings=world.group.settings)
-    return evolve(
-        world,
-        group=unknown,
-        stored=(),
-        timers=(),
-        has_generation=True,
-        possible=tuple((c, a | {answer(unknown, c)}) for c, a in world.possible),
-    )
+    gone = world.after(Outcome(unknown), starting(world.time))
+    return with_possible(evolve(gone, stored=(), has_generation=True))
 
 
 def handled(world: World, call: Call) -> Iterator[World]:
     """The worlds after a request is handled."""
     rest = evolve(world, waiting=tuple(c for c in world.waiting if c != call))
-    for outcome in outcomes(world.group, call, call.request):
-        yield from after(rest, outcome, max(world.time, call.since), call)
+    outcomes = possible_answers(world, call, call.request, call.symbol)
+    yield from each_after(rest, outcomes, max(world.time, call.since), call)
 
 
 def write_completes(world: World, error: Error = Error.NONE) -> Iterator[World]:
     """The worlds after the oldest write has succeeded, or failed."""
-    write, rest = world.writes[0], world.writes[1:]
-    written = evolve(world, writes=rest)
-    for group in orders(world.group):
-        if isinstance(write, Replacement):
-            outcome = replacement_stored(group, write, error)
-        else:
-            outcome = assignments_stored(group, write, error)
-        yield from after(written, outcome, world.time)
+    yield from each_after(world.without_write(), world.completed_writes(error), world.time)
 
 
-def after(
-    world: World,
-    outcome: Outcome,
-    begin: float,
-    call: Call | None = None,
+def each_after(
+    world: World, outcomes: Iterable[Outcome], begin: float, call: Call | None = None
 ) -> Iterator[World]:
-    """The worlds after an outcome; ties of the vote are broken in every way."""
-    for group, responses in ties(world.group, outcome):
-        in_order = evolve(group, members=tuple(sorted(group.members, key=lambda m: m.id)))
-        writes, stored = world.writes, world.stored
-        if outcome.replacement is not None:
-            writes = (*writes, outcome.replacement)
-        if outcome.record is not None:
-            stored = (*stored, outcome.record)[-MOST_STORED:]
-            if in_order.unstored is not None and in_order.generation not in writes:
-                writes = (*writes, in_order.generation)
-        yield evolve(
-            world,
-            group=in_order,
-            writes=writes,
-            stored=stored,
-            sent=(*world.sent, *((c, r) for c, r in responses if isinstance(c, Call))),
-            possible=tuple((c, a | {answer(in_order, c)}) for c, a in world.possible),
-            timers=timers_after(world, in_order, begin, call),
-            time=begin,
-        )
-
-
-def timers_after(
-    world: World, group: Group, begin: float, call: Call | None
-) -> tuple[tuple[Timer, float], ...]:
-    """The timers after a step: new ones start, and those that have no effect any more stop."""
+    """The worlds after each outcome."""
     request: Any = None if call is None else call.request
-    running = dict(world.timers)
-    sessions = {Timer("session", member.id) for member in group.members}
-    found = []
-    for timer in sorted(armed(group) | sessions):
-        if starts(timer, world.group, group, running):
-            length = duration(timer, world.group, group, request)
-            found.append((timer, begin + max(length - SLACK, 0.0)))
-        elif timer in running:
-            found.append((timer, running[timer]))
-    return tuple(found)
+    for outcome in outcomes:
+        after = world.after(outcome, starting(begin), request)
+        stored = world.stored if outcome.record is None else (*world.stored, outcome.record)
+        sent = (pair for pair in outcome.responses if isinstance(pair[0], Call))
+        changed = evolve(after, stored=stored[-MOST_STORED:], sent=(*world.sent, *sent), time=begin)
+        yield with_possible(changed)
+
+
+def starting(begin: float) -> Start[float]:
+    """When a timer may expire that starts at this time."""
+    return lambda _, milliseconds: begin + max(milliseconds - SLACK, 0.0)
 
 
 def fail_over(world: World) -> Iterator[World]:
@@ -278,11 +234,5 @@ def fail_over(world: World) -> Iterator[World]:
         group = load(stored, world.group.settings)
         if stored is None:
             group = evolve(group, state=GroupState.DEAD)
-        blank = evolve(world, group=Group(settings=group.settings), timers=(), writes=())
-        yield evolve(
-            blank,
-            group=group,
-            sent=(*world.sent, *responses),
-            possible=tuple((c, a | {answer(group, c)}) for c, a in world.possible),
-            timers=timers_after(blank, group, world.time, None),
-        )
+        loaded = world.loaded(group, starting(world.time))
+        yield with_possible(evolve(loaded, sent=(*world.sent, *responses)))

@@ -28,8 +28,8 @@ from kspec.spec.coordinator import (
     refuse,
 )
 from kspec.spec.coordinator.failover import load, unload
-from kspec.spec.coordinator.membership import replacement_stored
-from kspec.spec.coordinator.rebalance import assignments_stored
+from kspec.spec.coordinator.followed import Write as Awaited
+from kspec.spec.coordinator.followed import committed_after, write_outcome
 from kspec.spec.coordinator.sessions import Timer, armed, fire
 from kspec.spec.coordinator.state import Replacement
 from kspec.spec.messages import (
@@ -156,7 +156,7 @@ DEFAULT = Settings()
 class Write(NamedTuple):
     """A write in progress that the coordinator awaits."""
 
-    awaited: int | Replacement
+    awaited: Awaited
     """The generation whose assignments are written, or the static member's new id."""
     place: int
     """The index of their record in the log."""
@@ -170,7 +170,7 @@ class Account:
     """None if it is unknown; dead if another broker coordinates it."""
     log: tuple[GroupMetadata | None, ...] = ()
     """The records of the group; None where a write failed."""
-    offsets: frozenset[tuple[TopicPartition, Offset]] = frozenset()
+    offsets: tuple[tuple[TopicPartition, Offset], ...] = ()
     writes: tuple[Write, ...] = ()
     """The writes in progress that the coordinator awaits, oldest first."""
     settings: Settings = DEFAULT
@@ -187,7 +187,8 @@ class Account:
 
     def fetched(self) -> frozenset[tuple[TopicPartition, Offset]] | None:
         """The committed offsets as a fetch returns them; None while unloaded."""
-        return None if self.group is not None and is_unloaded(self.group) else self.offsets
+        unloaded = self.group is not None and is_unloaded(self.group)
+        return None if unloaded else frozenset(self.offsets)
 
     def after(self, call: Call) -> tuple[Account, Answers]:
         """The state after a call, and the responses."""
@@ -218,9 +219,7 @@ class Account:
             log[write.place] = None
         left = attrs.evolve(self, writes=self.writes[1:], log=tuple(log))
         assert left.group is not None
-        if isinstance(write.awaited, Replacement):
-            return left._came(replacement_stored(left.group, write.awaited, error))
-        return left._came(assignments_stored(left.group, write.awaited, error))
+        return left._came(write_outcome(left.group, write.awaited, error))
 
     def _fires(self, timer: Timer) -> bool:
         return self.group is not None and timer in armed(self.group)
@@ -237,7 +236,7 @@ class Account:
             return self, delivered([(caller, refused)])
         outcome = handle(self.group, caller, request, new_id)
         account, answers = self._came(outcome)
-        awaited: int | Replacement | None = outcome.replacement
+        awaited: Awaited | None = outcome.replacement
         if outcome.record is not None and isinstance(request, SyncGroup):
             awaited = request.generation
         if awaited is not None:
@@ -250,7 +249,7 @@ class Account:
             self,
             group=outcome.group,
             log=self.log if outcome.record is None else (*self.log, outcome.record),
-            offsets=frozenset((dict(self.offsets) | dict(outcome.offsets)).items()),
+            offsets=committed_after(self.offsets, outcome),
         )
         return account, delivered(outcome.responses)
 
