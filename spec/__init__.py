@@ -10,6 +10,7 @@ Pure functions, which you may call from your own tests:
 - `coordinator`, `messages`: a group's coordinator, and the requests that it answers
 - `storage`: segments and their indexes, retention, compaction and recovery of a log on disk
 - `consumer`: a consumer's subscription, positions, offset resets and rebalance listener
+- `observed`: what the reports of replicas, the events of consumers and a group's log may show
 - `producer`: a producer's partitions, batches and settings, and the producer state of a broker
 
 Models, which `kspec check` explores:
@@ -61,6 +62,7 @@ MODULES = (
     "log",
     "log_recovery",
     "messages",
+    "observed",
     "offsets_topic",
     "partition",
     "placement",

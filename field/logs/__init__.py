@@ -7,7 +7,7 @@ Reading: `lines` (of any file, in bounded memory), `layout` (time, level and mes
 Telling: `causes` (why a round began, and what to change), `rounds` and `client_rounds`,
 `partitions`, and `timeline` with its `page`.
 
-Checking: `group_life` has the rules of a coordinator's log, `group_log` is their mapping for the
-checker, `gaps` finds where lines are missing; `traces` and `consumer_traces` make recorded traces
-of events, and `validate` gives the verdicts.
+Checking: `group_log` is the mapping of a coordinator's log for the checker, `gaps` finds where
+lines are missing; `traces` and `consumer_traces` make recorded traces of events, and `validate`
+gives the verdicts. What the lines may show stands in `spec.observed`.
 """

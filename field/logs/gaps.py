@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kspec.field.logs.group_life import GroupLife, Line, after, blocked
+from kspec.spec.observed.group_log import SAME_COUNT, GroupLife, Line, after, blocked
 
 ENOUGH = 8
 """So many lines in a row without a gap, or missing at once, decide: with half of all lines missing
@@ -25,7 +25,6 @@ RANKS = {"stabilized": 0, "emptied": 0, "assigned": 1, "preparing": 2}
 PER_GENERATION = len(set(RANKS.values()))
 ENDS = frozenset({"dead", "deleted", "loaded", "unloaded", "converted"})
 """Lines after which a generation may be lower."""
-COUNT = "the generation keeps its members"
 
 
 def mark_gaps(lines: Sequence[Line]) -> tuple[list[Line], list[dict[str, Any]]]:
@@ -60,7 +59,7 @@ def is_wrong(
 ) -> bool:
     """Whether no missing lines excuse this one."""
     here = place(lines[number])
-    if why == COUNT:
+    if why == SAME_COUNT:
         new_life = lines[number]["generation"] < ENOUGH and not at_once(lines, number)
         return run >= ENOUGH or not new_life
     if here is None or before is None:

@@ -1,7 +1,7 @@
 """The mapping `group-log`: a group as the log of one coordinator shows it.
 
-The rules are in `group_life`. An event is a line about the group, as `kspec validate --from
-kafka-log` makes it; a `gap` stands where lines are missing, and nothing is known after it.
+`spec.observed.group_log` has its checks. An event is a line about the group, as `kspec validate
+--from kafka-log` makes it; a `gap` stands where lines are missing, and nothing is known after it.
 """
 
 from __future__ import annotations
@@ -11,22 +11,48 @@ from typing import Any
 
 import attrs
 
-from kspec.field.logs.gaps import COUNT
-from kspec.field.logs.group_life import GROUP_EVENTS, GroupLife, after, blocked, possible
-from kspec.field.recorded.mapping import (
-    BadEvent,
-    Content,
-    Difference,
-    Reason,
-    Schemas,
-    TraceMapping,
-)
+from kspec.field.recorded.mapping import BadEvent, Content, Schemas
+from kspec.field.recorded.observed import ObservedMapping
+from kspec.spec.core import Checked
+from kspec.spec.observed.group_log import GroupLife, Line, blocked, line_follows
 
+GROUP_EVENTS = frozenset(
+    [
+        "member_id_issued",
+        "member_added",
+        "static_member_added",
+        "static_member_replaced",
+        "preparing",
+        "members_removed",
+        "none_rejoined",
+        "leader_elected",
+        "stabilized",
+        "emptied",
+        "assigned",
+        "sync_removed",
+        "member_expired",
+        "pending_expired",
+        "member_left",
+        "pending_left",
+        "fenced",
+        "refused_rejoin",
+        "deleted",
+        "dead",
+        "loaded",
+        "unloaded",
+        "converted",
+        "write_failed",
+        "gap",
+    ]
+)
+"""The events of a trace of `group-log`."""
+CONSUMER_PROTOCOL_EVENTS = frozenset({"epoch_bumped", "member_fenced"})
+"""Events of groups of the new consumer protocol (KIP-848), which `group-log` does not check."""
 NUMBERS = ("generation", "members")
 NEED_GENERATION = ("preparing", "stabilized", "emptied", "assigned")
 
 
-class GroupLog(TraceMapping):
+class GroupLog(ObservedMapping):
     """The lines that a coordinator may log about a group."""
 
     name = "group-log"
@@ -51,22 +77,9 @@ class GroupLog(TraceMapping):
             raise BadEvent(f"{event} has no generation")
         return content
 
-    def successors(self, state: GroupLife, event: Content) -> Iterable[GroupLife]:
+    def observe(self, state: GroupLife, event: Content) -> Checked[GroupLife]:
         """The group after the line, if it may follow."""
-        return [] if blocked(state, event) else [after(state, event)]
-
-    def reason(self, state: GroupLife, event: Content) -> Reason:
-        """The guard that the line does not pass, and how it differs from the group."""
-        guard = blocked(state, event)
-        differences = []
-        expected = state.generation
-        if event["event"] in ("stabilized", "emptied") and expected is not None:
-            expected += 1
-        if None not in (expected, event.get("generation")) and expected != event["generation"]:
-            differences.append(Difference("generation", expected, event["generation"]))
-        if guard == COUNT:
-            differences.append(Difference("members", state.members, event["members"]))
-        return Reason(guard, tuple(differences), tuple(possible(state)))
+        return line_follows(state, event)
 
     def allowed(self, state: GroupLife) -> Sequence[str]:
         """The lines about rounds that may follow."""
@@ -97,3 +110,23 @@ class GroupLog(TraceMapping):
             },
             header={"group": {"type": "string"}, "excused": {"type": "array"}},
         )
+
+
+def possible(life: GroupLife) -> list[str]:
+    """The lines about rebalances that may follow, in words."""
+    generation, members = life.generation, life.members
+    now = "any generation" if generation is None else f"generation {generation}"
+    old = "of any generation" if generation is None else f"with old generation {generation}"
+    following = None if generation is None else generation + 1
+    then = "any generation" if following is None else f"generation {following}"
+    count = "" if members is None else f" with {members} members"
+    lines: list[tuple[str, Line]] = [
+        (f"preparing to rebalance {old}", {"event": "preparing", "generation": generation}),
+        (f"stabilized {then}", {"event": "stabilized", "generation": following}),
+        (f"{then} is now empty", {"event": "emptied", "generation": following}),
+        (
+            f"assignment received for {now}{count}",
+            {"event": "assigned", "generation": generation, "members": members},
+        ),
+    ]
+    return [text for text, line in lines if blocked(life, line) is None]

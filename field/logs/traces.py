@@ -10,7 +10,7 @@ import attrs
 
 from kspec.field.logs.adapter import Event
 from kspec.field.logs.gaps import mark_gaps
-from kspec.field.logs.group_life import CONSUMER_PROTOCOL_EVENTS, GROUP_EVENTS
+from kspec.field.logs.group_log import CONSUMER_PROTOCOL_EVENTS, GROUP_EVENTS
 
 
 @attrs.frozen

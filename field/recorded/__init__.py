@@ -6,7 +6,8 @@ event that none of them explains.
 
 Read `mapping`, `checker` and `models`, in this order.
 
-- `mapping`: what the checker asks of a mapping; `models`, `replica`: mappings; `find`: their names.
+- `mapping`: what the checker asks of a mapping; `find`: the names of mappings.
+- `models`: mappings of models; `observed`: of what `spec.observed` checks, `replica`, `consumer`.
 - `checker`: pure functions of a frontier and an event; `merging`: nodes without a common clock.
 - `reading`: files as headers and events, in bounded memory; `problems`: what could not be read.
 - `observation`: partial observations of states; `schema`: the JSON Schema of a trace.

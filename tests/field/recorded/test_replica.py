@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kspec.field.recorded import from_objects, validate_recordings
-from kspec.field.recorded.replica.rules import RULES
+from kspec.spec.core.text import guards_in_text
+from kspec.spec.observed.replica import HANDLERS
 
 
 def report(node: int, epoch: int, leader: int | None = None, **more: Any) -> dict[str, Any]:
@@ -89,11 +90,7 @@ def test_each_guard_rejects_a_fault(guard: str) -> None:
 
 
 def test_every_guard_has_a_fault() -> None:
-    from kspec.field.recorded.replica.rules import report_in_epoch
-    from kspec.spec.core.text import guards_in_text
-
-    named = [name for rule in RULES.values() for name, _ in rule.guard_names()]
-    named += [name for name, _ in guards_in_text(report_in_epoch)]
+    named = [name for handler in HANDLERS.values() for name, _ in guards_in_text(handler)]
     assert set(named) == set(FAULTS)
 
 

@@ -5,19 +5,13 @@
      "log_end_offset": 17, "high_watermark": 12, "isr": [1, 2]}
     {"event": "truncated", "node": 2, "topic": "t", "partition": 0, "offset": 12}
 
-A report shows a replica at a moment; what it did since the last report is not shown. So a state
-of this mapping is what the reports imply, not every log that is possible: the offsets and epochs
-that replicas had, and the bounds that they set for other replicas and for later leaders. A report
-is rejected if no behaviour of Kafka agrees with it and with the reports before.
+A report shows a replica at a moment. `spec.observed.replica` keeps what the reports imply, and
+rejects a report if no behaviour of Kafka agrees with it and with the reports before.
 
 Reports of several nodes need no common clock: epochs order them. With `"order": "total"` in the
 header, where the order of the lines is known, followers are compared with their leader as well.
 `"unclean": true` says that records may be lost, by an unclean election, a power loss or a lost
-disk; then the guards about committed records do not apply.
-
-The guards hold since Kafka 2.1: before KIP-320, a follower in an old leader epoch fetched from a
-newer leader, and logs could diverge. Kafka: `Partition`, `UnifiedLog` (4.0.0). `state` has what is
-known, `rules` the guards.
+disk; then the checks of committed records do not apply.
 """
 
 from __future__ import annotations
@@ -25,18 +19,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kspec.field.recorded.mapping import (
-    BadEvent,
-    Content,
-    Difference,
-    Reason,
-    Schemas,
-    TraceMapping,
-)
+import attrs
+
+from kspec.field.recorded.mapping import BadEvent, Content, Schemas
 from kspec.field.recorded.observation import plain
-from kspec.field.recorded.replica.rules import RULES, committed_before, least_end_after
-from kspec.field.recorded.replica.state import Epoch, Known, Lineage, Replica, Report, Reports
-from kspec.spec.core import Blocked, SpecError
+from kspec.field.recorded.observed import ObservedMapping
+from kspec.spec.core import Checked, SpecError
+from kspec.spec.leader_epochs import EpochEntry, LeaderEpochs
+from kspec.spec.observed.replica import HANDLERS, Epoch, Known, Report
 
 NUMBERS = {
     "leader": "leader",
@@ -52,7 +42,14 @@ LEAST = {"leader": -1, "leader_epoch": -1, "partition_epoch": -1}
 """The least value of a key; 0 for the others."""
 
 
-class ReplicaMapping(TraceMapping):
+@attrs.frozen(eq=False)
+class Reports:
+    """A state: what is known by partition. Each event has one successor; none are compared."""
+
+    partitions: Mapping[tuple[str, int], Known] = attrs.field(factory=dict)
+
+
+class ReplicaMapping(ObservedMapping):
     """Reports of replicas."""
 
     name = "replica"
@@ -73,8 +70,8 @@ class ReplicaMapping(TraceMapping):
     def read(self, content: Content) -> Report:
         """An event as a report."""
         kind = content.get("event", "state")
-        if not isinstance(kind, str) or kind not in RULES:
-            raise BadEvent(f"unknown event {kind!r:.40}: it is {' or '.join(RULES)}")
+        if not isinstance(kind, str) or kind not in HANDLERS:
+            raise BadEvent(f"unknown event {kind!r:.40}: it is {' or '.join(HANDLERS)}")
         topic, partition = content.get("topic", ""), content.get("partition", 0)
         if not isinstance(topic, str) or type(partition) is not int:
             raise BadEvent('"topic" is not a name, or "partition" not a number')
@@ -96,34 +93,25 @@ class ReplicaMapping(TraceMapping):
             None if leader == -1 else leader,  # a leader epoch may begin without a leader
             None if epoch == -1 else epoch,  # a broker that restarted does not know it yet
             isr=numbers_in(content, "isr"),
-            epochs=lineage_in(content),
+            epochs=epochs_in(content),
             is_ordered=self.is_ordered,
             is_unclean=self.is_unclean,
             **fields,
         )
 
-    def successors(self, state: Reports, event: Report) -> Iterator[Reports]:
-        """What is known after the report, if it agrees with what is known before."""
+    def observe(self, state: Reports, event: Report) -> Checked[Reports]:
+        """What is known after the report."""
         known = state.partitions.get(event.partition, Known())
-        after = RULES[event.kind].attempt(known, (event,))
-        if not isinstance(after, Blocked):
-            yield Reports({**state.partitions, event.partition: after})
+        after = yield from HANDLERS[event.kind](known, event)
+        return Reports({**state.partitions, event.partition: after})
 
     def is_local(self, event: Report) -> bool:
         """What reports imply does not depend on their order, except the order of each node's."""
         return not self.is_ordered
 
-    def reason(self, state: Reports, event: Report) -> Reason:
-        """The guard that the report fails, and the values that would be allowed."""
-        known = state.partitions.get(event.partition, Known())
-        asked = RULES[event.kind].guards(known, (event,))
-        guard = asked[-1][0]
-        return Reason(
-            guard, tuple(limits(known, event, guard)), tuple(self.allowed_by(known, event))
-        )
-
-    def allowed_by(self, known: Known, event: Report) -> Iterator[str]:
+    def instead(self, state: Reports, event: Report) -> Iterator[str]:
         """What the node could report."""
+        known = state.partitions.get(event.partition, Known())
         replica = known.replicas.get(event.node)
         if replica is None:
             return
@@ -133,10 +121,6 @@ class ReplicaMapping(TraceMapping):
             yield f"log_end_offset at least {replica.end} in leader epoch {replica.leader_epoch}"
         if leads and replica.hw is not None:
             yield f"high_watermark at least {replica.hw} in leader epoch {replica.leader_epoch}"
-
-    def allowed(self, state: Reports) -> tuple[str, ...]:
-        """Nothing in particular: any replica may report next."""
-        return ()
 
     def show(self, state: Reports) -> Any:
         """What is known, as JSON."""
@@ -165,7 +149,7 @@ class ReplicaMapping(TraceMapping):
             "offset": "Of a truncation: the new log end offset.",
         }
         event: dict[str, Any] = {
-            "event": {"enum": list(RULES), "default": "state"},
+            "event": {"enum": list(HANDLERS), "default": "state"},
             "node": {"type": "integer", "description": "The broker whose replica it is."},
             "topic": {"type": "string"},
             "partition": whole,
@@ -184,41 +168,6 @@ class ReplicaMapping(TraceMapping):
             }
         }
         return Schemas(cls.name, event, header)
-
-
-def limits(known: Known, event: Report, guard: str) -> Iterator[Difference]:
-    """The value that fails a guard, and what it is compared with."""
-    replica = known.replicas.get(event.node, Replica())
-    number = replica.leader_epoch if event.leader_epoch is None else event.leader_epoch
-    epoch = known.epochs.get(number, Epoch())
-    bounds: dict[str, tuple[str, str, Any]] = {
-        "leader epoch does not decrease": ("leader_epoch", "at least", replica.leader_epoch),
-        "partition epoch does not decrease": (
-            "partition_epoch",
-            "at least",
-            replica.partition_epoch,
-        ),
-        "leader epoch has one leader": ("leader", "only", epoch.leader),
-        "high watermark is within the log": ("hw", "at most", event.end),
-        "leader's log does not shrink": ("end", "at least", replica.end),
-        "leader's high watermark does not decrease": ("hw", "at least", replica.hw),
-        "leader is in its ISR": ("isr", "with", event.node),
-        "leader holds the committed records": ("end", "at least", committed_before(known, number)),
-        "later leaders hold the committed records": (
-            "hw",
-            "at most",
-            least_end_after(known, number, 0),
-        ),
-        "leader holds what followers fetched": ("end", "at least", epoch.replicated),
-        "ISR member holds the committed records": ("end", "at least", epoch.hw),
-        "committed records have one leader epoch": ("epochs", "like", known.lineage),
-        "committed records are kept": ("end", "at least", replica.hw),
-    }
-    if guard in bounds:
-        field, how, value = bounds[guard]
-        key = next((key for key, own in NUMBERS.items() if own == field), field)
-        observed = plain(getattr(event, field))
-        yield Difference(key, f"{how} {plain(value)}", observed)
 
 
 def number_in(content: Content, key: str, least: int) -> int | None:
@@ -241,7 +190,7 @@ def numbers_in(content: Content, key: str) -> tuple[int, ...] | None:
     return tuple(value)
 
 
-def lineage_in(content: Content) -> Lineage | None:
+def epochs_in(content: Content) -> LeaderEpochs | None:
     """The leader-epoch cache of an event, oldest epoch first."""
     value = content.get("epochs")
     if value is None:
@@ -252,4 +201,4 @@ def lineage_in(content: Content) -> Lineage | None:
     )
     if not good:
         raise BadEvent('"epochs" is not a list of epochs, each with its first offset')
-    return tuple((epoch, start) for epoch, start in value)
+    return LeaderEpochs(tuple(EpochEntry(epoch, start) for epoch, start in value))

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from kspec.field.logs.group_life import GroupLife, after, blocked, possible
+from kspec.field.logs.group_log import possible
 from kspec.field.recorded import from_objects, validate_recordings
+from kspec.spec.observed.group_log import GroupLife, after, blocked
 
 
 def line(event: str, generation: int | None = None, **fields: Any) -> dict[str, Any]:
