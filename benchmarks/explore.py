@@ -54,7 +54,7 @@ PATIENCE = 60
 def kspec(size: Bounds, workers: int, *options: str, **environment: str) -> tuple[Ran, Any]:
     """Run `kspec check` as at the prompt, and return its JSON."""
     given = [f"--set={name}={value}" for name, value in size.items()]
-    command = [sys.executable, "-m", "checkers", "check", "replication", *given, *options]
+    command = [sys.executable, "-m", "kspec", "check", "replication", *given, *options]
     run = measured([*command, "--engine=native", f"--workers={workers}", "--json"], **environment)
     return run, json.loads(run.said)
 

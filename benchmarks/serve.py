@@ -238,7 +238,7 @@ def count_records(batches: bytes) -> int:
 @contextmanager
 def embedded() -> Iterator[tuple[str, int]]:
     """`kspec serve` in a process of its own: its address and process id."""
-    command = [sys.executable, "-m", "checkers", "serve", "--port", "0", "--json"]
+    command = [sys.executable, "-m", "kspec", "serve", "--port", "0", "--json"]
     command += ["--set", "group.initial.rebalance.delay.ms=0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:

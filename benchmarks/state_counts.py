@@ -63,7 +63,7 @@ class Peer:
 
     def run_kspec(self, case: Case, workers: int) -> Found:
         """`kspec check` as at the prompt."""
-        check = [sys.executable, "-m", "checkers", "check", self.model, "--property=none", "--json"]
+        check = [sys.executable, "-m", "kspec", "check", self.model, "--property=none", "--json"]
         given = [f"--set={name}={value}" for name, value in case.bounds.items()]
         run = measured([*check, f"--variant={case.variant}", f"--workers={workers}", *given])
         answer = json.loads(run.said)

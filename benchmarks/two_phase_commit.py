@@ -50,7 +50,7 @@ class Measured:
 
 def run_kspec(managers: int, threads: int, engine: str) -> Measured:
     """`kspec check` as at the prompt."""
-    command = [sys.executable, "-m", "checkers", "check", str(MODEL), "--json"]
+    command = [sys.executable, "-m", "kspec", "check", str(MODEL), "--json"]
     given = [f"--set=managers={managers}", f"--engine={engine}", f"--workers={threads}"]
     run = measured([*command, *given])
     answer = json.loads(run.said)

@@ -72,7 +72,7 @@ def test_keys_are_read_from_a_file_or_from_standard_input() -> None:
     command = [
         sys.executable,
         "-m",
-        "checkers",
+        "kspec",
         "partition",
         "c",
         "-",

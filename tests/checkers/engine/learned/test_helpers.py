@@ -283,7 +283,7 @@ def test_what_was_kept_by_another_process_has_the_same_order(
     for seed in ("1", "2", "3"):
         for engine in ("reference", "learned"):
             environment = {**os.environ, "PYTHONHASHSEED": seed, "XDG_CACHE_HOME": str(tmp_path)}
-            command = [sys.executable, "-m", "checkers", "check", str(file), "--json"]
+            command = [sys.executable, "-m", "kspec", "check", str(file), "--json"]
             ended = subprocess.run(
                 [*command, "--engine", engine],
                 capture_output=True, check=True, env=environment, text=True,

@@ -92,7 +92,7 @@ def test_sigterm_ends_a_run_that_learns(engine: str, tmp_path: Path) -> None:
     """A level of this model takes hours: the signal comes in the middle of learning it."""
     file = tmp_path / "explodes.py"
     file.write_text(EXPLODES)
-    command = [sys.executable, "-m", "checkers", "check", str(file), "--engine", engine, "--json"]
+    command = [sys.executable, "-m", "kspec", "check", str(file), "--engine", engine, "--json"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     with process:
         while not (tmp_path / "begun").exists():

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 PROGRAM = Path(__file__).parent / "KafkaSettings.java"
-FILE = Path(__file__).parents[4] / "checkers" / "advice" / "kafka_settings.json"
+FILE = Path(__file__).parents[4] / "field" / "advice" / "kafka_settings.json"
 
 Known: TypeAlias = dict[tuple[str, str], list[str]]
 """By kind and name: type, default and range."""
