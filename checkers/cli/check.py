@@ -213,7 +213,7 @@ def check(
     if as_json:
         say_json(verdict.to_json(seconds))
         return verdict.exit_code
-    print_report(verdict, model or system.model.name, witness=trace)
+    print_report(verdict, model or system.model.name, files, witness=trace)
     if coverage:
         print_coverage(verdict)
     if verbose:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -161,15 +161,24 @@ def all_of(*options: Callable[[F], F]) -> Callable[[F], F]:
     return lambda command: functools.reduce(lambda c, option: option(c), reversed(options), command)
 
 
+def pairs(
+    option: str, given: Iterable[str], form: str = "name=value", *, at_last: bool = False
+) -> list[tuple[str, str]]:
+    """The two parts of each value of an option, which `=` separates: the first one, or the last."""
+    found = []
+    for text in given:
+        name, equals, value = text.rpartition("=") if at_last else text.partition("=")
+        if not equals or not name:
+            raise click.UsageError(f"{option} takes {form}, not {text!r}")
+        found.append((name.strip(), value))
+    return found
+
+
 def parse_settings(settings: Sequence[str], model: Model[Any]) -> dict[str, int]:
     """Bounds of the model, from `name=value` pairs."""
     known = {bound.name: bound for bound in model.bound_ranges()}
     bounds: dict[str, int] = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise click.UsageError(f"--set takes name=value, such as brokers=2, not {setting!r}")
-        name = name.strip()
+    for name, value in pairs("--set", settings, "name=value, such as brokers=2,"):
         look_up(f"bound of {model.name}", name, known)
         if name in bounds:
             raise click.UsageError(f"{name} is set twice")

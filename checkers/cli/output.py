@@ -18,8 +18,9 @@ import tempfile
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 from kspec.spec.core import SpecError
@@ -164,7 +165,8 @@ def finish_output(code: int) -> int:
     return code
 
 
-def console() -> Console:
+@lru_cache(maxsize=1)
+def console(stream: TextIO) -> Console:
     """A console with colours on a terminal, and plain text elsewhere."""
     from rich.console import Console
 
@@ -172,8 +174,7 @@ def console() -> Console:
         def on_broken_pipe(self) -> None:
             discard_output()
 
-    columns = width() if is_terminal() else 160  # a table in a file need not be narrow
-    return Patient(highlight=False, soft_wrap=True, width=columns)
+    return Patient(file=stream, highlight=False, soft_wrap=True)
 
 
 def say_trace(story: Story) -> None:
@@ -188,7 +189,7 @@ def say_line(line: Text) -> None:
     """Print a line with its colours; folded where the terminal is too narrow."""
     from rich.text import Text
 
-    out = console()
+    out = console(sys.stdout)
     if is_terminal() and line.cell_len > width():
         first, *others = line.wrap(out, width() - HANGING)
         out.print(first)

@@ -27,14 +27,12 @@ from kspec.checkers.cli.options import (
     variant_option,
 )
 from kspec.checkers.cli.output import (
-    OutputFile,
-    as_json_text,
     progress_line,
     say,
     say_json,
     say_trace,
 )
-from kspec.checkers.cli.report import title
+from kspec.checkers.cli.report import TraceFiles, title
 from kspec.checkers.engine.options import cores
 from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
 from kspec.checkers.lockstep.refine import (
@@ -51,8 +49,7 @@ from kspec.checkers.lockstep.refine import refine as compare
 from kspec.checkers.lockstep.step import Compared, step_text
 from kspec.checkers.models.named import Named
 from kspec.checkers.registered import SPARK, load
-from kspec.traces.itf import to_itf
-from kspec.traces.story import choice_text, tell
+from kspec.traces.story import choice_text
 from kspec.traces.trace import settings as bounds_of
 
 
@@ -128,18 +125,19 @@ def refine(
     kspec refine replication --subject my_tests/replica.py:ReplicaAdapter
     spark-submit --master spark://host:7077 spark_check/refine.py replication
     """
-    files = [OutputFile(path) if path else None for path in (out_itf, html)]
+    files = TraceFiles(out_itf, html)
     work = Work(Named.of(model, find_system(model, variant, settings)), subject, most)
     system, _, _ = ready(work)
     what = f"{system.model.name}, {system.variant.name}"
     spreading = spread_over(master, workers, f"kspec refine {what}")
     with spreading as spread, progress_line(what) as on_progress:
         found = compare(work, spread, on_progress)
-    write(found, *files)
+    if found.traces:
+        files.write_trace(found.traces[0], what_differs(found, 0), violated=True)
     if as_json:
         say_json(as_record(found))
     else:
-        show(found)
+        show(found, files)
     if found.compared.differences:
         return EXIT_ALWAYS
     return EXIT_INCONCLUSIVE if found.stopped_by else EXIT_OK
@@ -157,27 +155,14 @@ def what_differs(found: Refinement, index: int) -> str:
     return f"{last}: {says}"
 
 
-def write(found: Refinement, itf: OutputFile | None, html: OutputFile | None) -> None:
-    """Write the trace of the first difference, if there is one."""
-    if not found.traces:
-        return
-    trace, says = found.traces[0], what_differs(found, 0)
-    if itf:
-        itf.write(as_json_text(to_itf(trace)))
-    if html:
-        from kspec.traces.page import page
-
-        html.write(page(tell(trace, says, violated=True)))
-
-
-def show(found: Refinement) -> None:
+def show(found: Refinement, files: TraceFiles) -> None:
     """Print the result."""
     system, compared = found.system, found.compared
     say(title(system))
     for index, trace in enumerate(found.traces):
         says = what_differs(found, index)
         say()
-        say_trace(tell(trace, says, violated=True))
+        say_trace(files.story(trace, says, violated=True))
         say()
         say(f"{says} ({len(trace.states)} states).")
     say()

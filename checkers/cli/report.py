@@ -10,9 +10,9 @@ from kspec.checkers.cli.output import (
     OutputFile,
     as_json_text,
     complain,
-    console,
     say,
     say_command,
+    say_table,
     say_trace,
 )
 from kspec.checkers.engine.options import INTERRUPTED, NOT_WRITTEN
@@ -21,6 +21,7 @@ from kspec.spec.core import Blocked, Liveness, SpecError, System
 
 if TYPE_CHECKING:
     from kspec.checkers.engine.search import RuleFailed
+    from kspec.traces.story import Story
     from kspec.traces.trace import Trace
 
 
@@ -32,32 +33,30 @@ def title(system: System[Any]) -> str:
     return f"{system.model.name}, {system.variant.name}" + (f": {bounds}" if bounds else "")
 
 
-def print_report(verdict: Verdict, model: str, *, witness: Trace | None = None) -> None:
+def print_report(
+    verdict: Verdict, model: str, files: TraceFiles, *, witness: Trace | None = None
+) -> None:
     """Print what a run found; `model` is the model as the command line names it."""
-    from kspec.traces.story import tell
-
     say(title(verdict.system))
-    print_counterexamples(verdict)
+    print_counterexamples(verdict, files)
     if witness:
         say()
-        say_trace(tell(witness, "", violated=False))
+        say_trace(files.story(witness, f"{witness.property} is reached", violated=False))
     say()
     for line in conclusions(verdict):
         say(line)
     print_expected_violation(verdict, model)
 
 
-def print_counterexamples(verdict: Verdict) -> None:
+def print_counterexamples(verdict: Verdict, files: TraceFiles) -> None:
     """Print each violation; a trace that shows several of them is drawn once."""
-    from kspec.traces.story import tell
-
     drawn: list[object] = []
     for violation in verdict.violations:
         trace = violation.trace
         if trace and trace.states not in drawn:
             drawn.append(trace.states)
             say()
-            say_trace(tell(trace, violation.says, violated=True))
+            say_trace(files.story(trace, violation.says, violated=True))
             say()
         say(f"{violation.says}" + (f" ({violation.states} states)." if trace else "."))
         if trace and violation.name == DEADLOCK:
@@ -192,18 +191,14 @@ def print_expected_violation(verdict: Verdict, model: str) -> None:
 
 def print_coverage(verdict: Verdict) -> None:
     """Print how often each rule was enabled, and which guards blocked it."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for column in ("rule and guard", "enabled", "new states", "blocked by this guard"):
-        table.add_column(column, justify="left" if column.startswith("rule") else "right")
+    columns = ("rule and guard", "enabled", "new states", "blocked by this guard")
+    rows = []
     for name, count in verdict.rules.items():
         new = "" if count.new is None else f"{count.new:,}"
-        table.add_row(name, f"{count.fired:,}", new, "")
-        for guard, times in count.stopped_by.items():
-            table.add_row(f"    {guard}", "", "", f"{times:,}")
+        rows.append([name, f"{count.fired:,}", new, ""])
+        rows += [[f"    {guard}", "", "", f"{n:,}"] for guard, n in count.stopped_by.items()]
     say()
-    console().print(table)
+    say_table(columns, rows, right=(1, 2, 3))
 
 
 def print_effort_in_detail(verdict: Verdict) -> None:
@@ -229,10 +224,8 @@ def print_effort_in_detail(verdict: Verdict) -> None:
 
 def print_failure(error: RuleFailed, files: TraceFiles, *, drawn: bool) -> None:
     """Print the trace to a state in which the model's own code raises, and the error."""
-    from kspec.traces.story import tell
-
     if drawn:
-        say_trace(tell(error.trace, str(error), violated=True))
+        say_trace(files.story(error.trace, str(error), violated=True))
     files.write_trace(error.trace, str(error), violated=True)
     complain(f"{error}, in state {len(error.trace.states)}")
 
@@ -246,6 +239,7 @@ class TraceFiles:
             raise SpecError(f"--out-itf and --html name the same file: {html}")
         self.itf = OutputFile(out_itf) if out_itf else None
         self.html = OutputFile(html) if html else None
+        self.told: tuple[Trace, Story] | None = None
 
     def write(self, verdict: Verdict, witness: Trace | None = None) -> None:
         """Write the first counterexample, or else the witness that was asked for."""
@@ -263,17 +257,24 @@ class TraceFiles:
             if file:
                 complain(f"{why}; {file.path} was not written")
 
+    def story(self, trace: Trace, says: str, *, violated: bool) -> Story:
+        """The story of a trace, whose pictures are drawn once if it is written and printed."""
+        from kspec.traces.story import tell
+
+        if self.told is None or self.told[0] is not trace:
+            self.told = trace, tell(trace, says, violated=violated)
+        return self.told[1]
+
     def write_trace(self, trace: Trace, says: str, *, violated: bool) -> None:
         """Write one trace to each file."""
         from kspec.traces.itf import to_itf
-        from kspec.traces.story import tell
 
         if self.itf:
             self.itf.write(as_json_text(to_itf(trace)))
         if self.html:
             from kspec.traces.page import page
 
-            self.html.write(page(tell(trace, says, violated=violated)))
+            self.html.write(page(self.story(trace, says, violated=violated)))
 
     def print_names(self) -> bool:
         """Print the names of the files written; whether there are any."""

@@ -81,7 +81,7 @@ def simulate(
     if as_json:
         say_json(verdict.to_json(time.perf_counter() - started))
         return verdict.exit_code
-    print_report(verdict, model)
+    print_report(verdict, model, files)
     if coverage:
         print_coverage(verdict)
     files.print_where(verdict)

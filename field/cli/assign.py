@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from kspec.checkers.cli.options import FILE, json_option
+from kspec.checkers.cli.options import FILE, json_option, pairs
 from kspec.checkers.cli.output import complain, say, say_json, say_table, say_wrapped
 from kspec.checkers.engine.verdict import EXIT_INCONCLUSIVE
 from kspec.spec.assignors import ASSIGNORS, Member, kafka_order
@@ -117,8 +117,8 @@ def group_from(
     if file is None:
         if not topics and not members:
             raise click.UsageError("give a FILE, or --topic and --member")
-        counts = {n: whole(n, count) for n, count in pairs("--topic", topics).items()}
-        subscribed = pairs("--member", members)
+        counts = {n: whole(n, count) for n, count in by_name("--topic", topics).items()}
+        subscribed = by_name("--member", members)
         return parse_topics(counts), {
             name: Member([t for t in names.split(",") if t]) for name, names in subscribed.items()
         }
@@ -130,13 +130,10 @@ def group_from(
     return found.topics, found.members
 
 
-def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
-    """The values of `name=value` options, by name."""
+def by_name(option: str, given: Sequence[str]) -> dict[str, str]:
+    """The values of `name=value` options, by name, in which there may be another `=`."""
     found: dict[str, str] = {}
-    for each in given:
-        name, equals, value = each.rpartition("=")
-        if not equals or not name:
-            raise click.UsageError(f"{option} takes name=value, not {each!r}")
+    for name, value in pairs(option, given, at_last=True):
         if name in found:
             raise SpecError(f"{option} {name!r} is given twice")
         found[name] = value

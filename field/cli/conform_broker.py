@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kspec.checkers.cli.options import FILE, NEW_FILE, json_option
+from kspec.checkers.cli.options import FILE, NEW_FILE, json_option, pairs
 from kspec.checkers.cli.output import OutputFile, as_json_text, say, say_json, say_table
 from kspec.checkers.engine.verdict import EXIT_INCONCLUSIVE, EXIT_REJECTED
 from kspec.checkers.needs import needs
@@ -229,10 +229,9 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, int]:
     from kspec.field.conform.broker import SETTINGS
 
     given = {}
-    for assignment in assignments:
-        name, equals, value = assignment.partition("=")
-        if not equals or not value.isascii() or not value.isdigit():
-            raise click.UsageError(f"--set {assignment}: not NAME=NUMBER")
+    for name, value in pairs("--set", assignments, "NAME=NUMBER"):
+        if not value.isascii() or not value.isdigit():
+            raise click.UsageError(f"--set takes NAME=NUMBER, not {name}={value}")
         look_up("setting", name, SETTINGS)
         given[name] = int(value)
     return given

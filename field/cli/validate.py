@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kspec.checkers.cli.options import FILE, NEW_FILE, json_option, model_argument
+from kspec.checkers.cli.options import FILE, NEW_FILE, json_option, model_argument, pairs
 from kspec.checkers.cli.output import OutputFile, complain, say, say_json
 from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 from kspec.field.cli.timeline import log_options, read_logs, zone_of
@@ -192,12 +192,9 @@ def parsed(settings: tuple[str, ...], model: str, *, is_model: bool) -> dict[str
 
         return dict(parse_settings(settings, find_model(model)))
     found: dict[str, Any] = {}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals:
-            raise click.UsageError(f"--set takes name=value, not {setting!r}")
+    for name, value in pairs("--set", settings):
         is_number = re.fullmatch(r"-?[0-9]{1,18}", value)
-        found[name.strip()] = int(value) if is_number else WORDS.get(value.lower(), value)
+        found[name] = int(value) if is_number else WORDS.get(value.lower(), value)
     return found
 
 

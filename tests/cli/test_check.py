@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import itf_py
 import pytest
 
 from kspec.checkers.cli.main import summaries
 from kspec.checkers.models.find import find_model
+from kspec.traces import story
 from tests.cli.conftest import Kspec, wait_until_it_has_worked
 
 Shell = Callable[[str], subprocess.CompletedProcess[str]]
@@ -394,3 +396,20 @@ def test_rules_that_were_never_enabled_are_listed_after_a_complete_run(kspec: Ks
     assert never not in early.out
     record = json.loads(kspec(*run, "--max-depth", "2", "--json").out)
     assert record["silent_rules"]
+
+
+def test_a_state_that_is_written_and_printed_is_drawn_once(
+    kspec: Kspec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[object] = []
+    draw = story.picture_of
+
+    def counted(*of: Any) -> Any:
+        drawn.append(of)
+        return draw(*of)
+
+    monkeypatch.setattr(story, "picture_of", counted)
+    ran = kspec("check", "die-hard", "--html", "page.html", "--json")
+    assert len(drawn) == 7
+    assert kspec("check", "die-hard", "--html", "page.html").code == ran.code
+    assert len(drawn) == 2 * 7

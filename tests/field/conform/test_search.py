@@ -129,7 +129,7 @@ def test_a_difference_is_saved_replayed_and_expected(
         (["localhost"], 151, "not HOST:PORT"),
         (["localhost:99999"], 151, "not HOST:PORT"),
         (["127.0.0.1:1"], 151, "cannot connect to 127.0.0.1:1"),
-        (["127.0.0.1:1", "--set", "group.max.size"], 2, "not NAME=NUMBER"),
+        (["127.0.0.1:1", "--set", "group.max.size"], 2, "takes NAME=NUMBER"),
         (["127.0.0.1:1", "--set", "group.max.sise=3"], 151, "group.max.size"),
         (["127.0.0.1:1", "--profile", "grup"], 2, "grup"),
         (["127.0.0.1:1", "--expect", "absent.json"], 151, "absent.json"),
