@@ -55,7 +55,7 @@ def test_the_fixtures_work_in_another_project(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         timeout=1800,
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": str(ROOT / "src")},
     )
     assert "6 passed, 1 error" in ran.stdout, ran.stdout
     assert "did you mean num.partitions" in ran.stdout

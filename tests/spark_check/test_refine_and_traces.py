@@ -137,7 +137,7 @@ def test_no_difference_ends_with_0(at_prompt: Callable[..., Ran]) -> None:
 def on_spark(script: str, *arguments: str, folder: Path) -> Any:
     """Run a script with Spark on two cores here, and read what it says."""
     line = [sys.executable, str(ROOT / "spark_check" / script), *arguments, "--json"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
     done = subprocess.run(
         [*line, "--master", "local[2]"],
         capture_output=True,

@@ -83,7 +83,7 @@ def test_the_fixture_checks_other_projects(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         timeout=1800,
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": str(ROOT / "src")},
     )
     assert "2 failed, 2 passed" in ran.stdout, ran.stdout
     assert ran.stdout.count("Blocked by: a partition has one owner in a generation") >= 2

@@ -110,8 +110,8 @@ def test_a_full_disk_does_not_stop_a_run(cache: Path) -> None:
     script.write_text(ON_A_FULL_DISK)
     for _ in range(2):
         ran = subprocess.run(
-            [sys.executable, str(script)], cwd=ROOT, capture_output=True, text=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            [sys.executable, str(script)], cwd=SOURCES, capture_output=True, text=True,
+            env=os.environ | {"PYTHONPATH": str(SOURCES)},
         )  # fmt: skip
         assert (ran.returncode, ran.stdout, ran.stderr) == (0, "42 True\n", "")
     assert not list(cache.rglob("double.ready"))
@@ -131,8 +131,8 @@ def test_a_damaged_cache_file_is_ignored(cache: Path, damaged: bytes) -> None:
     script.write_text(ON_A_FULL_DISK.replace("(200, 200)", "(-1, -1)"))
     for _ in range(2):
         ran = subprocess.run(
-            [sys.executable, str(script)], cwd=ROOT, capture_output=True, text=True,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            [sys.executable, str(script)], cwd=SOURCES, capture_output=True, text=True,
+            env=os.environ | {"PYTHONPATH": str(SOURCES)},
         )  # fmt: skip
         assert (ran.returncode, ran.stdout, ran.stderr) == (0, "42 False\n", "")
         kept = [p for p in cache.rglob("double.double*") if p.suffix in (".nbi", ".nbc")]
