@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from itertools import takewhile
 
 from kspec.spec.core import Step, evolve, rule
-from kspec.spec.log_recovery.state import (
-    Memory,
-    SegmentFiles,
-    Segments,
-    StoredBatch,
-    StoredLog,
-    holding,
-)
+from kspec.spec.log_recovery.state import Memory, Segments, StoredLog, holding
 
 
 @rule(by="broker")
@@ -49,27 +42,11 @@ def recovered(segments: Segments, recovery_point: int) -> Segments:
     first = holding(segments, recovery_point)
     kept = list(segments[:first])
     for segment in segments[first:]:
-        read = read_again(segment)
+        read = segment.rebuild(takewhile(lambda batch: batch.is_valid, segment.batches))
         kept.append(read)
         if len(read.batches) < len(segment.batches):
             break
     return tuple(kept)
-
-
-def read_again(segment: SegmentFiles) -> SegmentFiles:
-    """The segment up to its first invalid batch, with a new index."""
-    read = SegmentFiles(segment.base_offset)
-    for batch in valid_from_start(segment):
-        read = read.append(batch)
-    return evolve(read, flushed=min(segment.flushed, len(read.batches)))
-
-
-def valid_from_start(segment: SegmentFiles) -> Iterable[StoredBatch]:
-    """The batches before the first invalid one."""
-    for batch in segment.batches:
-        if not batch.is_valid:
-            return
-        yield batch
 
 
 RULES = (broker_starts_after_shutdown, broker_recovers_log)

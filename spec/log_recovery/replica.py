@@ -5,7 +5,6 @@ from __future__ import annotations
 from kspec.spec.core import Step, evolve, limit, rule
 from kspec.spec.log_recovery.state import (
     SegmentFiles,
-    Segments,
     StoredBatch,
     StoredLog,
     batch_offsets,
@@ -30,26 +29,16 @@ def replica_appends(s: StoredLog, epoch: int, records: int) -> Step[StoredLog]:
     `LeaderEpochFileCache.assign`.
     """
     memory = yield from running(s)
-    yield "leader epoch is not below that of the last batch", epoch >= last_epoch(s.segments)
+    last = max((batch.epoch for batch in batches(s.segments)), default=-1)
+    yield "leader epoch is not below that of the last batch", epoch >= last
     yield limit("log has room"), s.end + records <= s.bounds.offsets
     batch = StoredBatch(s.end, s.end + records - 1, epoch)
     cache = memory.epochs.assign(epoch, s.end)
-    known = s if cache == memory.epochs else evolve(s, epoch_file=cache)
-    rolled = with_room(known)
-    appended = rolled.with_active(rolled.segments[-1].append(batch))
-    return appended.with_memory(epochs=cache)
-
-
-def last_epoch(segments: Segments) -> int:
-    """The leader epoch of the last batch; -1 of an empty log."""
-    return max((batch.epoch for batch in batches(segments)), default=-1)
-
-
-def with_room(s: StoredLog) -> StoredLog:
-    """The log with an active segment that is not full. Kafka: `UnifiedLog.maybeRoll`."""
-    if len(s.segments[-1].batches) < s.bounds.segment_batches:
-        return s
-    return evolve(s, segments=(*s.segments, SegmentFiles(s.end)))
+    if cache != memory.epochs:
+        s = evolve(s, epoch_file=cache)
+    if len(s.segments[-1].batches) >= s.bounds.segment_batches:
+        s = evolve(s, segments=(*s.segments, SegmentFiles(s.end)))
+    return s.with_active(s.segments[-1].append(batch)).with_memory(epochs=cache)
 
 
 @rule(by="replica", offset=batch_offsets)

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import attrs
 
-from kspec.spec.core import Guarded, bound, constant, evolve, replaced, tally
+from kspec.spec.core import Guarded, bound, constant, evolve, present, replaced, tally
 from kspec.spec.leader_epochs import LeaderEpochs
 from kspec.spec.storage.indexes import OffsetPosition, offset_lookup
 
@@ -78,6 +78,13 @@ class SegmentFiles:
     def keep(self, count: int) -> SegmentFiles:
         """The segment with its first batches only, and an index that is as long as before."""
         return evolve(self, batches=self.batches[:count], flushed=min(self.flushed, count))
+
+    def rebuild(self, batches: Iterable[StoredBatch]) -> SegmentFiles:
+        """The segment with these batches of it only, and a new index."""
+        read = SegmentFiles(self.base_offset)
+        for batch in batches:
+            read = read.append(batch)
+        return evolve(read, flushed=min(self.flushed, len(read.batches)))
 
     def flush(self) -> SegmentFiles:
         """The segment, of which a power loss takes nothing."""
@@ -167,9 +174,7 @@ def initial(bounds: Bounds) -> list[StoredLog]:
 
 def running(s: StoredLog) -> Guarded[Memory]:
     """The guard that the broker runs, and what it has in memory."""
-    yield "broker is running", s.memory is not None
-    assert s.memory is not None, "the guard holds"
-    return s.memory
+    return (yield from present("broker is running", s.memory))
 
 
 def batches(segments: Iterable[SegmentFiles]) -> list[StoredBatch]:

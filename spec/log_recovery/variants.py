@@ -6,7 +6,6 @@ from kspec.spec.core import Step, Variant, Violated, evolve, limit, rule
 from kspec.spec.log_recovery import machine, recovery, replica
 from kspec.spec.log_recovery.state import (
     Memory,
-    SegmentFiles,
     Segments,
     StoredLog,
     batch_offsets,
@@ -295,11 +294,8 @@ def broker_cuts_log_at_recovery_point(s: StoredLog) -> Step[StoredLog]:
 def cut_at(segments: Segments, offset: int) -> Segments:
     """The segments without the batches from an offset on."""
     first = holding(segments, offset)
-    kept = [batch for batch in segments[first].batches if batch.base_offset < offset]
-    read = SegmentFiles(segments[first].base_offset)
-    for batch in kept:
-        read = read.append(batch)
-    return (*segments[:first], read.flush())
+    kept = (batch for batch in segments[first].batches if batch.base_offset < offset)
+    return (*segments[:first], segments[first].rebuild(kept).flush())
 
 
 CUT_AT_RECOVERY_POINT = KAFKA_2_8.derive(

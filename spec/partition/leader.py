@@ -45,13 +45,13 @@ def with_advanced_hw(s: Cluster, leader: int, *, since_3_7: bool = False) -> Clu
     hw = leader_hw(replica.hw, [replica.log.end, *ends])
     if hw == replica.hw or (since_3_7 and len(state.isr) < min_isr):
         return s
+    acknowledged, seen = s.ghosts.acknowledged, s.ghosts.readable
     if s.bounds.acks == ALL and len(state.maximal_isr) >= min_isr:
         passed = replica.log.records[replica.hw : hw]
-        s = with_acks(s, *(record.id for record in passed if record.epoch >= state.since))
-    seen = s.ghosts.readable
-    new = replica.log.records[len(seen) : hw]
-    s = evolve(s, ghosts=evolve(s.ghosts, readable=appended(seen, *(r.id for r in new))))
-    return s.with_replica(leader, hw=hw)
+        acknowledged |= {record.id for record in passed if record.epoch >= state.since}
+    new = (record.id for record in replica.log.records[len(seen) : hw])
+    ghosts = evolve(s.ghosts, acknowledged=acknowledged, readable=appended(seen, *new))
+    return evolve(s, ghosts=ghosts).with_replica(leader, hw=hw)
 
 
 def with_acks(s: Cluster, *ids: int) -> Cluster:

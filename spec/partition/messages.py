@@ -13,15 +13,19 @@ the leader's queue is handled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 from kspec.spec.core import Guarded, Step, evolve, present, replaced, rule
 from kspec.spec.leader_epochs import EpochEnd, truncation_for
 from kspec.spec.log import Log
 from kspec.spec.partition.alter_partition import with_proposed_isr
 from kspec.spec.partition.failures import broker_crashes, broker_loses_disk, broker_loses_power
-from kspec.spec.partition.leader import can_write_isr, with_advanced_hw, with_written_isr
+from kspec.spec.partition.leader import (
+    WithIsr,
+    can_write_isr,
+    with_advanced_hw,
+    with_written_isr,
+)
 from kspec.spec.partition.state import (
     NO_BROKER,
     NO_EPOCH,
@@ -145,10 +149,6 @@ def follower_handles_epoch_end(s: Cluster, follower: Broker) -> Step[Cluster]:
 # -- leader ---------------------------------------------------------------------------------------
 
 
-Write: TypeAlias = Callable[[Cluster, int, frozenset[Broker]], Cluster]
-"""How a leader changes the ISR."""
-
-
 def accepted(s: Cluster, leader: int, follower: int) -> Guarded[Request]:
     """The request that a leader does not answer with an error: one of its own leader epoch.
 
@@ -180,7 +180,7 @@ def joins_by_write(s: Cluster, request: Request) -> bool:
     return is_in_sync(s, request) and can_write_isr(s, request.leader)
 
 
-def with_counted(s: Cluster, request: Request, joins: bool, write: Write) -> Cluster:
+def with_counted(s: Cluster, request: Request, joins: bool, with_isr: WithIsr) -> Cluster:
     """The leader notes the fetch offset, expands the ISR if it may, and advances the HW.
 
     Kafka: `Partition.updateFollowerFetchState` (`updateReplicaLogReadResult` in 2.1.0).
@@ -190,7 +190,7 @@ def with_counted(s: Cluster, request: Request, joins: bool, write: Write) -> Clu
     ends = replaced(state.ends, request.follower, request.offset)
     s = s.with_leadership(request.leader, ends=ends)
     if joins:
-        s = write(s, request.leader, state.isr | {request.follower})
+        s = with_isr(s, request.leader, state.isr | {request.follower})
     return with_advanced_hw(s, request.leader)
 
 

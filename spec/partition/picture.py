@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kspec.spec.core import Taken
 from kspec.spec.core.picture import Arrow, Band, Cell, Lane, Mark, Picture
 from kspec.spec.partition.state import NO_BROKER, NO_EPOCH, UNKNOWN, Cluster, Replica, brokers
-from kspec.spec.replication.picture import CONTROLLER, braces, name_of, or_none
+from kspec.spec.replication.picture import CONTROLLER, braces, name_of, or_none, record_cell
 
 PRODUCERS, CONSUMERS = "producers", "consumers"
 ACKNOWLEDGED = "✓"
@@ -109,13 +109,17 @@ def broker_lane(s: Cluster, broker: int) -> Lane:
     """A broker: what it believes, what it knows as a leader, and its log."""
     replica = s.replicas[broker]
     name, room = name_of(broker), max(s.bounds.records, replica.log.end)
+    signs = dict.fromkeys(s.ghosts.acknowledged, ACKNOWLEDGED)
     state = doing(s, broker)
     return Lane(
         name,
         role="cut off" if replica.is_up and broker in s.fenced else "",
         band=Band(state, BANDS[state]),
         facts=dict(broker_facts(s, broker)),
-        cells=[log_cell(s, replica, offset, name) for offset in range(room)],
+        cells=[
+            record_cell(replica.log, offset, f"offset {offset} on {name}", signs)
+            for offset in range(room)
+        ],
         marks=[Mark("HW", replica.hw), Mark("LEO", replica.log.end)],
         place=name,
     )
@@ -159,20 +163,6 @@ def isr_text(replica: Replica) -> str:
     assert state is not None, "a leader"
     proposed = "" if state.pending is None else f"→{braces(state.pending)}"
     return braces(state.isr) + proposed
-
-
-def log_cell(s: Cluster, replica: Replica, offset: int, name: str) -> Cell:
-    """The record at one offset, or an empty cell."""
-    record, place = replica.log.at(offset), f"offset {offset} on {name}"
-    if record is None:
-        return Cell("", place=place, title=f"offset {offset}: no record")
-    return Cell(
-        text=f"r{record.id} e{record.epoch}",
-        colour=record.epoch,
-        place=place,
-        title=f"offset {offset}: record {record.id}, written in epoch {record.epoch}",
-        sign=ACKNOWLEDGED if record.id in s.ghosts.acknowledged else "",
-    )
 
 
 # -- arrows -----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kspec.spec.core import Taken
 from kspec.spec.core.picture import Arrow, Cell, Lane, Mark, Picture
@@ -59,15 +59,14 @@ def broker_lane(s: Cluster, broker: int) -> Lane:
         name_of(broker),
         role="leader" if leads else "follower" if view.leader != NO_LEADER else "",
         facts=facts,
-        cells=[cell(log, offset, broker) for offset in range(room)],
+        cells=[record_cell(log, offset, copy_at(offset, broker)) for offset in range(room)],
         marks=[Mark("HW", view.hw), Mark("LEO", log.end)],
         place=name_of(broker),
     )
 
 
-def cell(log: Log, offset: int, broker: int) -> Cell:
-    """The record at one offset, or an empty cell."""
-    place = copy_at(offset, broker)
+def record_cell(log: Log, offset: int, place: str, signs: Mapping[int, str] = {}) -> Cell:
+    """The record at one offset with the sign for its id, or an empty cell."""
     record = log.at(offset)
     if record is None:
         return Cell("", place=place, title=f"offset {offset}: no record")
@@ -76,6 +75,7 @@ def cell(log: Log, offset: int, broker: int) -> Cell:
         colour=record.epoch,
         place=place,
         title=f"offset {offset}: record {record.id}, written in epoch {record.epoch}",
+        sign=signs.get(record.id, ""),
     )
 
 

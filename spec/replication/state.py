@@ -95,19 +95,13 @@ class Cluster:
 
     def follows_epoch(self, follower: int, leader: int) -> bool:
         """Whether both agree on who leads, and in which leader epoch: what KIP-320 fences on."""
-        return (
-            self.presumes_leadership(leader)
-            and self.follows(follower, leader)
-            and self.views[follower].epoch == self.views[leader].epoch
-        )
+        own, theirs = self.views[follower], self.views[leader]
+        return own.leader == theirs.leader == leader and own.epoch == theirs.epoch
 
     def is_current_leader(self, broker: int) -> bool:
         """Whether the broker leads in the controller's current epoch, and knows that it does."""
-        return (
-            self.quorum.leader == broker
-            and self.presumes_leadership(broker)
-            and self.views[broker].epoch == self.quorum.epoch
-        )
+        view, now = self.views[broker], self.quorum
+        return view.leader == now.leader == broker and view.epoch == now.epoch
 
     # -- updates ------------------------------------------------------------------------------
 

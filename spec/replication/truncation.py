@@ -25,15 +25,12 @@ def end_of_last_epoch(s: Cluster, leader: int, follower: int) -> int:
     later epoch, the high watermark decides as before. Simplification: in Kafka it decides also
     where the epoch is older than the leader's first one.
     """
-    last = s.logs[follower].last
+    last, theirs = s.logs[follower].last, s.logs[leader]
     if last is None:
         return 0
-    newest = s.logs[leader].last
-    if newest is None:
-        return s.views[follower].hw
-    if newest.epoch == last.epoch:
-        return s.logs[leader].end
-    later = (o for o, record in enumerate(s.logs[leader].records) if record.epoch > last.epoch)
+    if theirs.last is not None and theirs.last.epoch == last.epoch:
+        return theirs.end
+    later = (o for o, record in enumerate(theirs.records) if record.epoch > last.epoch)
     return next(later, s.views[follower].hw)
 
 
@@ -44,9 +41,6 @@ def end_of_agreement(s: Cluster, leader: int, follower: int) -> int:
     the follower asks again until both know the epoch (`spec.leader_epochs.truncation_for`).
     Simplification: the follower finds the offset in one step.
     """
-    agreed = (
-        o
-        for o in reversed(range(s.logs[follower].end))
-        if s.logs[follower].agrees_at(o, s.logs[leader])
-    )
-    return next(agreed, -1) + 1
+    own, theirs = s.logs[follower], s.logs[leader]
+    agreed = (o + 1 for o in reversed(range(own.end)) if own.agrees_at(o, theirs))
+    return next(agreed, 0)
