@@ -9,13 +9,11 @@ when the history began.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
 import attrs
-from crc32c import crc32c
 
 from kspec.field.conform.connection import Address
 from kspec.field.conform.history import OLDER, Ask
@@ -32,6 +30,19 @@ from kspec.spec.serving.list_offsets import (
 from kspec.spec.serving.partition import PARTITION
 from kspec.spec.serving.produce import Produce, ProduceResponse
 from kspec.spec.serving.requests import RESPONSES, Response
+from kspec.spec.storage.batches import NO_PRODUCER
+from kspec.spec.storage.checksum import crc32c
+from kspec.spec.storage.record_batch import (
+    COVERED_FROM,
+    HEADER,
+    NO_SEQUENCE,
+    Record,
+    RecordBatch,
+    read_batch,
+    size_of_batch,
+    write_batch,
+)
+from kspec.spec.storage.varint import Malformed
 from kspec.spec.vocabulary import TopicPartition
 
 MOST_BYTES = 1_000
@@ -148,39 +159,45 @@ def to_response(ask: Ask, message: Message, place: Place) -> Response:
 
 # -- record batches ---------------------------------------------------------------------------
 
-HEADER = struct.Struct(">qiibIhiqqqhii")
-"""Base offset, length, leader epoch, format, checksum, attributes, last offset delta, base and
-latest time, producer id and epoch, base sequence number, and number of records."""
-COVERED = 21
-"""Where the bytes that the checksum covers begin."""
+MAGIC, CHECKSUM, COUNT = 16, slice(17, 21), slice(57, 61)
+"""Where a batch has its format, its checksum, and its number of records."""
 
 
 def batch_of(ask: Ask, request: Produce, place: Place) -> bytes:
-    """The batch of a request, with its flaw. Kafka: `DefaultRecordBatch`, `DefaultRecord`."""
+    """The batch of a request, with its flaw."""
     if request.flaw == "none":
         return b""
-    times = [place.began + time for time in request.times]
     value = value_of(ask.number).encode()
     if request.flaw == "too large":
         value = value.ljust(MOST_BYTES, b"x")
-    records = b""
-    for index, time in enumerate(times):
-        body = b"\0" + varint(time - times[0]) + varint(index) + varint(-1)
-        body += varint(len(value)) + value + varint(0)
-        records += varint(len(body)) + body
-    size = len(times)
-    producer = (-1, -1, -1)
-    if request.epoch >= 0:
-        producer = place.producer_id, request.epoch, request.sequence
-    count = size + (request.flaw == "count")
-    attributes = 0x20 if request.flaw == "control" else 0
-    length = HEADER.size - 12 + len(records)
-    magic = 1 if request.flaw == "old format" else 2
-    parts = [0, length, -1, magic, 0, attributes, size - 1, times[0], max(times), *producer, count]
-    covered = (HEADER.pack(*parts) + records)[COVERED:]
-    parts[4] = crc32c(covered) ^ (request.flaw == "checksum")
-    batch = HEADER.pack(*parts) + records
-    return batch * 2 if request.flaw == "two" else batch
+    first, latest, size = request.times[0], max(request.times), len(request.times)
+    data = bytearray(
+        write_batch(
+            RecordBatch(
+                base_offset=0,
+                last_offset_delta=size - 1,
+                records=tuple(
+                    Record(index, value=value, timestamp_delta=time - first)
+                    for index, time in enumerate(request.times)
+                ),
+                is_control=request.flaw == "control",
+                base_timestamp=place.began + first,
+                max_timestamp=place.began + latest,
+                producer_id=place.producer_id if request.epoch >= 0 else NO_PRODUCER,
+                producer_epoch=max(request.epoch, -1),
+                base_sequence=request.sequence if request.epoch >= 0 else NO_SEQUENCE,
+            )
+        )
+    )
+    match request.flaw:
+        case "old format":
+            data[MAGIC] = 1
+        case "checksum":
+            data[CHECKSUM.stop - 1] ^= 1
+        case "count":
+            data[COUNT] = (size + 1).to_bytes(4)
+            data[CHECKSUM] = crc32c(bytes(data[COVERED_FROM:])).to_bytes(4)
+    return bytes(data) * (2 if request.flaw == "two" else 1)
 
 
 def records_of(data: bytes) -> Iterator[tuple[int, int, int, str]]:
@@ -188,49 +205,16 @@ def records_of(data: bytes) -> Iterator[tuple[int, int, int, str]]:
 
     Kafka cuts a response off after so many bytes, so that its last batch may be incomplete.
     """
-    while len(data) >= HEADER.size:
-        base, length, epoch, magic, checksum, attributes, _, base_time = HEADER.unpack_from(data)[
-            :8
-        ]
-        count, end = HEADER.unpack_from(data)[12], 12 + length
-        if end > len(data):
-            return
-        if magic != 2 or attributes & 0x27 or crc32c(data[COVERED:end]) != checksum:
+    while len(data) >= HEADER.size and (size := size_of_batch(data)) <= len(data):
+        try:
+            batch = read_batch(data[:size])
+        except Malformed:
+            batch = None
+        if batch is None or batch.codec or batch.is_control:
+            base, _, epoch = HEADER.unpack_from(data)[:3]
             yield base, epoch, -1, "a batch that cannot be read"
             return
-        position = HEADER.size
-        for _ in range(count):
-            try:
-                size, position = read_varint(data, position)
-                time, at = read_varint(data, position + 1)
-                offset, at = read_varint(data, at)
-                _, at = read_varint(data, at)  # there are no keys
-                size_of_value, at = read_varint(data, at)
-            except IndexError:
-                yield base, epoch, -1, "a record that cannot be read"
-                return
-            value = data[at : at + max(0, size_of_value)].decode("latin-1")
-            yield base + offset, epoch, base_time + time, value
-            position += size
-        data = data[end:]
-
-
-def varint(value: int) -> bytes:
-    """A signed integer in zigzag encoding."""
-    left, encoded = (value << 1) ^ (value >> 63), b""
-    while left > 0x7F:
-        encoded += bytes([left & 0x7F | 0x80])
-        left >>= 7
-    return encoded + bytes([left])
-
-
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """A signed integer in zigzag encoding, and where it ends; IndexError if it is not complete."""
-    value = 0
-    for shift in range(0, 70, 7):
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            break
-    return (value >> 1) ^ -(value & 1), position
+        for record in batch.records:
+            value = (record.value or b"").decode("latin-1")
+            yield batch.offset(record), batch.leader_epoch, batch.timestamp(record), value
+        data = data[size:]
