@@ -102,18 +102,18 @@ VERDICTS = (0, 12, 13)
 """The exit codes of commands that run."""
 
 NEEDS = {
-    "assign range group.yaml": "kspec[yaml]",
-    "check counter --checkpoint folder": "kspec[checkpoint]",
-    "check counter --engine spark": "kspec[spark]",
-    "conform kafka-python": "kspec[conform]",
-    "conform broker localhost:1": "kspec[broker]",
-    "lag --bootstrap-server localhost:1": "kspec[clients]",
-    "log t-0": "kspec[storage]",
-    "offsets dir": "kspec[storage]",
-    "prove": "kspec[prove]",
-    "serve": "kspec[broker]",
-    "traces counter --out folder": "kspec[checkpoint]",
-    "validate replica trace.parquet": "kspec[checkpoint]",
+    "assign range group.yaml": "[yaml]",
+    "check counter --checkpoint folder": "[checkpoint]",
+    "check counter --engine spark": "[spark]",
+    "conform kafka-python": "[conform]",
+    "conform broker localhost:1": "[broker]",
+    "lag --bootstrap-server localhost:1": "[clients]",
+    "log t-0": "[storage]",
+    "offsets dir": "[storage]",
+    "prove": "[prove]",
+    "serve": "[broker]",
+    "traces counter --out folder": "[checkpoint]",
+    "validate replica trace.parquet": "[checkpoint]",
 }
 """What needs an extra, and which."""
 
