@@ -8,7 +8,7 @@ coordinator: any hashable value here, bytes in Kafka. Field names follow Kafka's
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -238,6 +238,16 @@ class Settings:
     """
     variant: CoordinatorVariant = JAVA
     """Which of Kafka's coordinators it is."""
+
+
+GROUP_SETTINGS: Mapping[str, str] = {
+    "group.initial.rebalance.delay.ms": "initial_rebalance_delay",
+    "group.min.session.timeout.ms": "min_session_timeout",
+    "group.max.session.timeout.ms": "max_session_timeout",
+    "group.max.size": "max_size",
+    "offset.metadata.max.bytes": "max_metadata",
+}
+"""The broker's settings under Kafka's names, and their fields in `Settings`."""
 
 
 # -- requests ---------------------------------------------------------------------------------

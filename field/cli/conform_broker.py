@@ -226,13 +226,13 @@ def settings_of(settings: Settings, coordinator: str) -> Settings:
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, int]:
     """The settings that are given, by Kafka's names."""
-    from kspec.field.conform.broker import SETTINGS
+    from kspec.spec.messages import GROUP_SETTINGS
 
     given = {}
     for name, value in pairs("--set", assignments, "NAME=NUMBER"):
         if not value.isascii() or not value.isdigit():
             raise click.UsageError(f"--set takes NAME=NUMBER, not {name}={value}")
-        look_up("setting", name, SETTINGS)
+        look_up("setting", name, GROUP_SETTINGS)
         given[name] = int(value)
     return given
 

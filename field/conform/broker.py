@@ -16,7 +16,7 @@ from kspec.field.conform.security import Security
 from kspec.field.conform.translate import APIS, MOST_VERSIONS
 from kspec.impl.wire import API_KEYS, VERSIONS, Message, create, request_type
 from kspec.spec.core import SpecError
-from kspec.spec.messages import Settings
+from kspec.spec.messages import GROUP_SETTINGS, Settings
 
 NEEDED = ("metadata", "find_coordinator", "join_group")
 """The APIs without which nothing can be compared."""
@@ -25,16 +25,6 @@ USEFUL = (
     "init_producer_id",
 )  # fmt: skip
 """The APIs that are used where the broker offers them."""
-
-SETTINGS = {
-    "group.initial.rebalance.delay.ms": "initial_rebalance_delay",
-    "group.min.session.timeout.ms": "min_session_timeout",
-    "group.max.session.timeout.ms": "max_session_timeout",
-    "group.max.size": "max_size",
-    "offset.metadata.max.bytes": "max_metadata",
-}
-"""The settings of a broker that the specification takes into account."""
-
 
 NEEDED_FOR_RECORDS = ("create_topics", "produce", "list_offsets", "fetch")
 """The APIs without which records cannot be compared."""
@@ -123,7 +113,9 @@ class Broker:
         if "describe_configs" in self.versions:
             with contextlib.suppress(Lost):
                 found = self.described_settings()
-        known: dict[str, Any] = {SETTINGS[n]: value for n, value in {**found, **given}.items()}
+        known: dict[str, Any] = {
+            GROUP_SETTINGS[n]: value for n, value in {**found, **given}.items()
+        }
         return Settings(**known)
 
     def described_settings(self) -> dict[str, int]:
@@ -134,14 +126,14 @@ class Broker:
         resource = {
             "resource_type": 4,
             "resource_name": str(nodes[0].node_id),
-            "configuration_keys": list(SETTINGS),
+            "configuration_keys": list(GROUP_SETTINGS),
         }
         response = self.admin.call(self.request("describe_configs", resources=[resource]))
         return {
             config.name: int(config.value)
             for result in response.results
             for config in result.configs
-            if config.name in SETTINGS and config.value and config.value.isdigit()
+            if config.name in GROUP_SETTINGS and config.value and config.value.isdigit()
         }
 
     def coordinator(self, group: str) -> Address:

@@ -12,6 +12,7 @@ from typing import Any
 from kspec.field.shapes import Notation, choice
 from kspec.spec.leader_epochs import EpochEnd, EpochEntry
 from kspec.spec.messages import (
+    GROUP_SETTINGS,
     JAVA,
     SCALA,
     CoordinatorVariant,
@@ -89,12 +90,8 @@ NAMES: Mapping[Any, Mapping[str, str | None]] = {
         "expires": None,
     },
     Settings: {
-        "initial_rebalance_delay": "group.initial.rebalance.delay.ms",
-        "min_session_timeout": "group.min.session.timeout.ms",
-        "max_session_timeout": "group.max.session.timeout.ms",
+        **{field: name for name, field in GROUP_SETTINGS.items()},
         "new_member_timeout": "newMemberTimeoutMs",
-        "max_size": "group.max.size",
-        "max_metadata": "offset.metadata.max.bytes",
     },
     ProducerSettings: {
         "in_flight": "max.in.flight.requests.per.connection",

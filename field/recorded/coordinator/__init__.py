@@ -73,7 +73,7 @@ from kspec.field.recorded.sequence import (
     sequence_of,
 )
 from kspec.spec.core import SpecError, look_up
-from kspec.spec.messages import JAVA, SCALA, Settings
+from kspec.spec.messages import GROUP_SETTINGS, JAVA, SCALA, Settings
 
 MOST_WORLDS = 2_000
 """In how many states a coordinator may be before the trace is given up as undecided."""
@@ -84,12 +84,7 @@ MOST_CALLS = 1_000
 Numbered: TypeAlias = tuple[int | None, AnyEvent]
 """An event and its sequence."""
 
-SETTINGS: Mapping[str, str] = {
-    "group.initial.rebalance.delay.ms": "initial_rebalance_delay",
-    "group.min.session.timeout.ms": "min_session_timeout",
-    "group.max.session.timeout.ms": "max_session_timeout",
-    "group.max.size": "max_size",
-}
+SETTINGS = {key: name for key, name in GROUP_SETTINGS.items() if name != "max_metadata"}
 """The settings that a header may have, and their names in the specification."""
 
 UNKNOWN_SETTINGS = {"min_session_timeout": 0, "max_session_timeout": 2**31 - 1}
@@ -109,57 +104,48 @@ Worlds: TypeAlias = tuple[World, ...] | Lost
 
 
 @attrs.frozen
+class SeenGroup:
+    """What the events so far show of a group."""
+
+    worlds: Worlds = ()
+    """The states that it may be in; empty if it is new, or if events were missing before it."""
+    facts: Facts = attrs.field(factory=Facts)
+    """What is known of it even if events are missing."""
+    place: Place = attrs.field(factory=Place)
+    """Where it is coordinated."""
+
+    @property
+    def listed(self) -> tuple[World, ...]:
+        """The states that it may be in; empty if they are lost."""
+        return () if isinstance(self.worlds, Lost) else self.worlds
+
+
+@attrs.frozen
 class Seen:
     """What the events so far show."""
 
-    groups: tuple[tuple[str, Worlds], ...] = ()
-    """The states that each group may be in."""
-    facts: tuple[tuple[str, Facts], ...] = ()
-    """What is known of each group even if events are missing."""
+    groups: tuple[tuple[str, SeenGroup], ...] = ()
+    """The groups."""
     calls: tuple[tuple[CallId, str, Call, Known], ...] = ()
     """The open calls, with their groups, and what was known of the member when they began."""
     progress: Progress = attrs.field(factory=lambda: Progress(is_whole=False))
     """Whether events are missing."""
     requests: int = 0
     """How many requests there were."""
-    places: tuple[tuple[str, Place], ...] = ()
-    """Where each group is coordinated."""
 
-    def place(self, group: str) -> Place:
-        """Where a group is coordinated."""
-        return dict(self.places).get(group, Place())
-
-    def with_place(self, group: str, place: Place) -> Seen:
-        """With a group that is coordinated elsewhere, or by other connections."""
-        others = tuple(pair for pair in self.places if pair[0] != group)
-        return attrs.evolve(self, places=(*others, (group, place)))
-
-    def worlds(self, group: str) -> Worlds:
-        """The states that a group may be in; empty if it is new."""
-        return dict(self.groups).get(group, ())
-
-    def listed(self, group: str) -> tuple[World, ...]:
-        """The states that a group may be in; empty if they are lost."""
-        worlds = self.worlds(group)
-        return () if isinstance(worlds, Lost) else worlds
-
-    def facts_of(self, group: str) -> Facts:
+    def group(self, name: str) -> SeenGroup:
         """What is known of a group."""
-        return dict(self.facts).get(group, Facts())
+        return dict(self.groups).get(name) or SeenGroup()
 
-    def with_facts(self, group: str, facts: Facts) -> Seen:
+    def with_group(self, name: str, **changes: Any) -> Seen:
         """With more knowledge of a group."""
-        others = tuple(pair for pair in self.facts if pair[0] != group)
-        return attrs.evolve(self, facts=(*others, (group, facts)))
+        changed = attrs.evolve(self.group(name), **changes)
+        others = tuple(pair for pair in self.groups if pair[0] != name)
+        return attrs.evolve(self, groups=(*others, (name, changed)))
 
     def call(self, wanted: CallId) -> tuple[str, Call, Known] | None:
         """An open call, its group, and what was known when it began."""
         return next((call[1:] for call in self.calls if call[0] == wanted), None)
-
-    def with_worlds(self, group: str, worlds: Worlds) -> Seen:
-        """With other states of a group."""
-        others = tuple(pair for pair in self.groups if pair[0] != group)
-        return attrs.evolve(self, groups=(*others, (group, worlds)))
 
 
 class CoordinatorMapping(TraceMapping):
@@ -224,29 +210,34 @@ class CoordinatorMapping(TraceMapping):
         number = state.requests + 1
         since = 0.0 if event.time is None else float(event.time)
         call = Call(number, event.request, event.version, event.id.connection, since)
+        seen = state.group(group)
         if state.progress.is_whole:
-            worlds = state.worlds(group)
-            if not isinstance(worlds, Lost):
-                known = state.facts_of(group).members
-                named = named_in(event.request)
-                if named - known.keys() and any(has_unnamed(world) for world in worlds):
-                    worlds = Lost.UNSEEN
-                else:
-                    if state.place(group).may_have_moved(event.broker):
-                        moved = (after for world in worlds for after in fail_over(world))
-                        worlds = tuple(dict.fromkeys((*worlds, *moved)))
-                    worlds = tuple(arrive(w, call) for w in worlds or new_worlds(self.settings))
-            place = state.place(group)
-            connections = (place.connections or frozenset()) | {event.id.connection}
-            state = state.with_worlds(group, worlds)
-            state = state.with_place(group, attrs.evolve(place, connections=connections))
-        facts = asked(state.facts_of(group), event.request)
+            connections = (seen.place.connections or frozenset()) | {event.id.connection}
+            place = attrs.evolve(seen.place, connections=connections)
+            state = state.with_group(
+                group, worlds=self.arrived(seen, call, event.broker), place=place
+            )
+        state = state.with_group(group, facts=asked(seen.facts, event.request))
         others = tuple(c for c in state.calls if c[0] != event.id)
         if len(others) >= MOST_CALLS:
             others = others[1:]
             state = attrs.evolve(state, progress=attrs.evolve(state.progress, is_whole=False))
-        calls = (*others, (event.id, group, call, facts.of(event.request)))
-        return attrs.evolve(state.with_facts(group, facts), calls=calls, requests=number)
+        known = state.group(group).facts.of(event.request)
+        calls = (*others, (event.id, group, call, known))
+        return attrs.evolve(state, calls=calls, requests=number)
+
+    def arrived(self, seen: SeenGroup, call: Call, broker: str | None) -> Worlds:
+        """The states that a group may be in after a request, which may go to another broker."""
+        worlds = seen.worlds
+        if isinstance(worlds, Lost):
+            return worlds
+        named = named_in(call.request)
+        if named - seen.facts.members.keys() and any(has_unnamed(world) for world in worlds):
+            return Lost.UNSEEN
+        if seen.place.may_have_moved(broker):
+            moved = (after for world in worlds for after in fail_over(world))
+            worlds = tuple(dict.fromkeys((*worlds, *moved)))
+        return tuple(arrive(world, call) for world in worlds or new_worlds(self.settings))
 
     def answered(self, state: Seen, event: Answered) -> Iterator[Seen]:
         """A response was seen; one whose request is missing shows nothing."""
@@ -257,22 +248,21 @@ class CoordinatorMapping(TraceMapping):
             return
         group, call, before = found
         observed = read_response(call.request, event.fields)
-        facts = state.facts_of(group)
-        if contradiction(facts, before, call.request, observed) is not None:
+        seen = state.group(group)
+        if contradiction(seen.facts, before, call.request, observed) is not None:
             return
-        calls = tuple(c for c in state.calls if c[0] != event.id)
-        after = state.with_facts(group, answered(facts, call.request, observed))
+        after = state.with_group(group, facts=answered(seen.facts, call.request, observed))
         if state.progress.is_whole:
-            worlds = state.worlds(group)
+            worlds = seen.worlds
             if not isinstance(worlds, Lost):
                 worlds = self.explained(worlds, call, observed, event.time)
                 if not worlds:
                     return
-            after = after.with_worlds(group, worlds)
+            place = seen.place
             if event.broker is not None and not errors_in(observed) & FAILOVER:
-                place = attrs.evolve(state.place(group), broker=event.broker)
-                after = after.with_place(group, place)
-        yield attrs.evolve(after, calls=calls)
+                place = attrs.evolve(place, broker=event.broker)
+            after = after.with_group(group, worlds=worlds, place=place)
+        yield attrs.evolve(after, calls=tuple(c for c in state.calls if c[0] != event.id))
 
     def lacks_request(self, state: Seen, event: Answered) -> bool:
         """Whether a response has no request although no event is missing."""
@@ -295,15 +285,15 @@ class CoordinatorMapping(TraceMapping):
         """A connection was closed: no more responses are seen on it."""
         closed = [c for c in state.calls if c[0].connection == event.connection]
         if state.progress.is_whole:
-            for group in dict.fromkeys(call[1] for call in closed):
-                worlds = state.worlds(group)
-                if not isinstance(worlds, Lost):
-                    changed = tuple(disconnect(world, event.connection) for world in worlds)
-                    state = state.with_worlds(group, changed)
-            for group, place in state.places:
+            asking = {call[1] for call in closed}
+            for group, seen in state.groups:
+                worlds, place = seen.worlds, seen.place
+                if group in asking and not isinstance(worlds, Lost):
+                    worlds = tuple(disconnect(world, event.connection) for world in worlds)
                 if place.connections and event.connection in place.connections:
                     rest = place.connections - {event.connection}
-                    state = state.with_place(group, attrs.evolve(place, connections=rest))
+                    place = attrs.evolve(place, connections=rest)
+                state = state.with_group(group, worlds=worlds, place=place)
         return attrs.evolve(state, calls=tuple(c for c in state.calls if c not in closed))
 
     # -- reasons ---------------------------------------------------------------------------
@@ -322,11 +312,12 @@ class CoordinatorMapping(TraceMapping):
         group, call, before = found
         observed = read_response(call.request, content.fields)
         reasons = []
-        if state.progress.after(sequence).is_whole and state.listed(group):
+        seen = state.group(group)
+        if state.progress.after(sequence).is_whole and seen.listed:
             now = inf if content.time is None else float(content.time)
-            worlds, known = state.listed(group), self.knows_delay
-            reasons = [nearest_reason(worlds, call, observed, now, known_delay=known)]
-        fact = contradiction(state.facts_of(group), before, call.request, observed)
+            known = self.knows_delay
+            reasons = [nearest_reason(seen.listed, call, observed, now, known_delay=known)]
+        fact = contradiction(seen.facts, before, call.request, observed)
         if fact is not None:
             reasons.append(of_fact(fact))
         return min(reasons, key=lambda reason: reason.distance, default=Reason())
@@ -335,7 +326,7 @@ class CoordinatorMapping(TraceMapping):
         """The responses that may come next."""
         found: dict[str, None] = {}
         for _, group, call, _ in state.calls:
-            for world in state.listed(group):
+            for world in state.group(group).listed:
                 for expected in expectations(world, call):
                     found[f"{type(call.request).__name__} of {who(call)}: {show(expected)}"] = None
         return tuple(found)
@@ -343,8 +334,9 @@ class CoordinatorMapping(TraceMapping):
     def show(self, state: Seen) -> Any:
         """The states of the groups."""
         return {
-            group: [show_group(world) for world in state.listed(group)[:3]]
-            for group, _ in state.groups
+            group: [show_group(world) for world in seen.listed[:3]]
+            for group, seen in state.groups
+            if seen.worlds
         }
 
     def describe(self) -> Mapping[str, Any]:
@@ -395,7 +387,7 @@ class CoordinatorMapping(TraceMapping):
 
     def undecided(self, state: Seen) -> str:
         """Why a trace that is accepted so far is undecided."""
-        lost = [group for group, worlds in state.groups if worlds is Lost.TOO_MANY]
+        lost = [group for group, seen in state.groups if seen.worlds is Lost.TOO_MANY]
         if not lost:
             return ""
         return f"group {lost[0]} may be in more than {MOST_WORLDS:,} states"

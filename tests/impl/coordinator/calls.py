@@ -23,13 +23,11 @@ from kspec.spec.coordinator import (
     Group,
     GroupMember,
     Outcome,
-    handle,
-    handle_unknown,
     refuse,
 )
 from kspec.spec.coordinator.failover import load, unload
+from kspec.spec.coordinator.followed import Followed, committed_after, write_outcome
 from kspec.spec.coordinator.followed import Write as Awaited
-from kspec.spec.coordinator.followed import committed_after, write_outcome
 from kspec.spec.coordinator.sessions import Timer, armed, fire
 from kspec.spec.coordinator.state import Replacement
 from kspec.spec.messages import (
@@ -226,15 +224,13 @@ class Account:
 
     def _handle(self, call: Handle) -> tuple[Account, Answers]:
         caller, request, new_id = call
-        if self.group is None:
-            outcome = handle_unknown(caller, request, new_id, self.settings)
-            account, answers = self._came(outcome)
-            still_unknown = outcome.group.state is GroupState.DEAD
-            return (self if still_unknown else account), answers
-        if is_unloaded(self.group):
+        if self.group is not None and is_unloaded(self.group):
             refused = refuse(request, Error.NOT_COORDINATOR, self.settings)
             return self, delivered([(caller, refused)])
-        outcome = handle(self.group, caller, request, new_id)
+        unknown = Group(state=GroupState.DEAD, settings=self.settings)
+        outcome = Followed(self.group or unknown).handle(caller, request, new_id)
+        if outcome.group.state is GroupState.DEAD:
+            return self, delivered(outcome.responses)
         account, answers = self._came(outcome)
         awaited: Awaited | None = outcome.replacement
         if outcome.record is not None and isinstance(request, SyncGroup):
