@@ -11,40 +11,12 @@ from typing import Any
 
 import attrs
 
-from kspec.field.recorded.mapping import BadEvent, Content, Schemas
+from kspec.field.recorded.mapping import BadEvent, Content, read_schemas
 from kspec.field.recorded.observed import ObservedMapping
 from kspec.spec.core import Checked
 from kspec.spec.observed.group_log import GroupLife, Line, blocked, line_follows
 
-GROUP_EVENTS = frozenset(
-    [
-        "member_id_issued",
-        "member_added",
-        "static_member_added",
-        "static_member_replaced",
-        "preparing",
-        "members_removed",
-        "none_rejoined",
-        "leader_elected",
-        "stabilized",
-        "emptied",
-        "assigned",
-        "sync_removed",
-        "member_expired",
-        "pending_expired",
-        "member_left",
-        "pending_left",
-        "fenced",
-        "refused_rejoin",
-        "deleted",
-        "dead",
-        "loaded",
-        "unloaded",
-        "converted",
-        "write_failed",
-        "gap",
-    ]
-)
+GROUP_EVENTS = frozenset(read_schemas("group-log").event["event"]["enum"])
 """The events of a trace of `group-log`."""
 CONSUMER_PROTOCOL_EVENTS = frozenset({"epoch_bumped", "member_fenced"})
 """Events of groups of the new consumer protocol (KIP-848), which `group-log` does not check."""
@@ -92,24 +64,6 @@ class GroupLog(ObservedMapping):
     def describe(self) -> dict[str, Any]:
         """The group, and where missing lines excuse what no line explains."""
         return self.about
-
-    @classmethod
-    def schema(cls) -> Schemas:
-        """The keys of events; each wording adds its own fields."""
-        number = {"type": "integer", "minimum": 0}
-        return Schemas(
-            cls.name,
-            event={
-                "event": {"enum": sorted(GROUP_EVENTS)},
-                "group": {"type": "string"},
-                "member": {"type": "string"},
-                "generation": number,
-                "members": number,
-                "state": {"type": "string"},
-                "reason": {"type": "string"},
-            },
-            header={"group": {"type": "string"}, "excused": {"type": "array"}},
-        )
 
 
 def possible(life: GroupLife) -> list[str]:

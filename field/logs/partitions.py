@@ -9,25 +9,6 @@ import attrs
 
 from kspec.field.logs.adapter import Event
 
-EVENTS = frozenset(
-    [
-        "leader_started",
-        "follower_started",
-        "leader_kept",
-        "isr_shrinking",
-        "isr_expanding",
-        "isr_updated",
-        "isr_refused",
-        "truncating",
-        "truncated",
-        "offset_reset",
-        "high_watermark_lowered",
-        "fetcher_fenced",
-        "controller_changed",
-        "unclean_election",
-        "log_loaded",
-    ]
-)
 CLUSTER_EVENTS = frozenset(
     [
         "broker_started",
@@ -130,7 +111,7 @@ def partitions_of(events: Iterable[Event]) -> list[Partition]:
         if "side" in event or "topic" not in event or "partition" not in event:
             continue
         key = event["topic"], event["partition"]
-        if event["event"] in EVENTS and isinstance(key[1], int):
+        if isinstance(key[1], int) and event["event"] != "log_deleted":
             found.setdefault(key, Partition(*key)).read(event)
     return [found[key] for key in sorted(found)]
 

@@ -99,29 +99,12 @@ class ConsumerMapping(ObservedMapping):
     @classmethod
     def schema(cls) -> Schemas:
         """The keys of its events and header."""
-        text = {"type": "string"}
-        offsets = {"type": "object", "additionalProperties": {"type": ["integer", "null"]}}
-        event = {
-            "event": {"enum": list(KINDS)},
-            "sequence": SEQUENCE,
-            "consumer": {**text, "description": "A name of the consumer; else its member id."},
-            "group": text,
-            "member_id": text,
-            "instance": {**text, "description": "The group.instance.id of a static member."},
-            "generation": {"type": "integer"},
-            "partitions": {
-                "type": "array",
-                "items": {"type": ["array", "string"]},
-                "description": "Each a topic and a number.",
-            },
-            "offsets": {**offsets, "description": "Offsets by partition: the next, or committed."},
-            "from": {**offsets, "description": "The first offset that was polled, by partition."},
-            "overlaps_rebalance": {
-                "type": "boolean",
-                "description": "Whether partitions were assigned or taken away during the poll.",
-            },
-        }
-        return Schemas(cls.name, event, {"group": text, "observed": OBSERVED})
+        known = super().schema()
+        return attrs.evolve(
+            known,
+            event={**known.event, "sequence": SEQUENCE},
+            header={**known.header, "observed": OBSERVED},
+        )
 
 
 def read_event(content: Content, group: str) -> Event | None:

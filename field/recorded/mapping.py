@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from importlib.resources import files
 from typing import Any, TypeAlias
 
 import attrs
@@ -77,6 +79,12 @@ class Schemas:
     header: Mapping[str, Any] = attrs.field(factory=dict)
     definitions: Mapping[str, Any] = attrs.field(factory=dict)
     """What the others refer to as `#/$defs/…`."""
+
+
+def read_schemas(name: str) -> Schemas:
+    """The schemas of a mapping, or of the keys of every `trace`: `schemas/NAME.json`."""
+    file = files("kspec.field.recorded").joinpath("schemas", f"{name}.json")
+    return Schemas(name, **json.loads(file.read_text(encoding="utf-8")))
 
 
 class TraceMapping(ABC):

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from kspec.field.recorded.mapping import Difference, Reason, TraceMapping
+from kspec.field.recorded.mapping import Difference, Reason, Schemas, TraceMapping, read_schemas
 from kspec.field.recorded.observation import plain
 from kspec.spec.core import Checked, decide
 from kspec.spec.observed.contradiction import Contradiction
@@ -35,6 +35,11 @@ class ObservedMapping(TraceMapping):
             return Reason()
         differences = () if failed.error is None else tuple(difference(failed.error))
         return Reason(failed.guard, differences, tuple(self.instead(state, event)))
+
+    @classmethod
+    def schema(cls) -> Schemas:
+        """The keys of its events and its header."""
+        return read_schemas(cls.name)
 
 
 def difference(found: Contradiction) -> Iterable[Difference]:

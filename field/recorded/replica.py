@@ -21,7 +21,7 @@ from typing import Any
 
 import attrs
 
-from kspec.field.recorded.mapping import BadEvent, Content, Schemas
+from kspec.field.recorded.mapping import BadEvent, Content
 from kspec.field.recorded.observation import plain
 from kspec.field.recorded.observed import ObservedMapping
 from kspec.spec.core import Checked, SpecError
@@ -135,39 +135,6 @@ class ReplicaMapping(ObservedMapping):
     def describe(self) -> Mapping[str, Any]:
         """What the header says."""
         return {"settings": {"ordered": self.is_ordered, "unclean": self.is_unclean}}
-
-    @classmethod
-    def schema(cls) -> Schemas:
-        """The keys of its events."""
-        whole = {"type": "integer"}
-        docs = {
-            "leader": "The leader that the node knows; -1 for none.",
-            "leader_epoch": "The newest leader epoch that the node knows; -1 for none.",
-            "partition_epoch": "The newest partition epoch that the node knows.",
-            "log_end_offset": "The log end offset (LEO) of its replica.",
-            "high_watermark": "The high watermark (HW) of its replica.",
-            "offset": "Of a truncation: the new log end offset.",
-        }
-        event: dict[str, Any] = {
-            "event": {"enum": list(HANDLERS), "default": "state"},
-            "node": {"type": "integer", "description": "The broker whose replica it is."},
-            "topic": {"type": "string"},
-            "partition": whole,
-            **{key: {**whole, "description": text} for key, text in docs.items()},
-            "isr": {"type": "array", "items": whole, "description": "The in-sync replicas."},
-            "epochs": {
-                "type": "array",
-                "items": {"type": "array", "prefixItems": [whole, whole], "items": False},
-                "description": "The leader-epoch cache: epochs, each with its first offset.",
-            },
-        }
-        header = {
-            "unclean": {
-                "type": "boolean",
-                "description": "Records may be lost: unclean election, power loss, lost disk.",
-            }
-        }
-        return Schemas(cls.name, event, header)
 
 
 def number_in(content: Content, key: str, least: int) -> int | None:

@@ -11,54 +11,9 @@ from typing import Any
 from kspec.checkers.models.find import find_model
 from kspec.checkers.registered import load, registered
 from kspec.field.recorded.find import MAPPINGS, VERSION
-from kspec.field.recorded.mapping import Schemas
+from kspec.field.recorded.mapping import Schemas, read_schemas
 from kspec.spec.core import Model
 from kspec.traces.schema import Definitions, Schema, state_schema
-
-COMMON: dict[str, Schema] = {
-    "time_ms": {"type": "number", "description": "The clock of the node."},
-    "node": {
-        "type": ["string", "integer"],
-        "description": "Who recorded it. The order of events is known within a node only.",
-    },
-    "sends": {
-        "type": ["string", "integer", "array"],
-        "description": "The ids of messages that it sends.",
-    },
-    "receives": {
-        "type": ["string", "integer", "array"],
-        "description": "The ids of messages that it receives.",
-    },
-    "source": {
-        "type": "object",
-        "description": "Where an adapter found it.",
-        "properties": {"file": {"type": "string"}, "line": {"type": "integer"}},
-    },
-}
-"""The keys that every event may have."""
-
-HEADER: dict[str, Schema] = {
-    "kspec_trace": {"const": VERSION, "description": "The version of recorded traces."},
-    "mapping": {"type": "string", "description": "A model, or a mapping such as replica."},
-    "complete": {
-        "type": "boolean",
-        "description": "Whether the trace is whole: then it must end where a behaviour may end.",
-    },
-    "order": {
-        "enum": ["node", "total"],
-        "description": "total: the lines are in order although several nodes wrote them.",
-    },
-    "nodes": {
-        "type": "array",
-        "items": {"type": ["string", "integer"]},
-        "description": "All nodes, where some have no event among the first thousand.",
-    },
-    "clock_skew_ms": {
-        "type": "number",
-        "description": "By how much the clocks of nodes differ at most.",
-    },
-}
-"""The keys that every header may have."""
 
 
 def event_schema(name: str) -> Schema:
@@ -67,14 +22,15 @@ def event_schema(name: str) -> Schema:
         known: Schemas = load(MAPPINGS, name).schema()
     else:
         known = model_schemas(find_model(name))
+    every = read_schemas("trace")
     event = {
         "type": "object",
-        "properties": {**COMMON, **known.event},
+        "properties": {**every.event, **known.event},
         "not": {"required": ["kspec_trace"]},
     }
     first = {
         "type": "object",
-        "properties": {**HEADER, **known.header},
+        "properties": {**every.header, **known.header},
         "required": ["kspec_trace", "mapping"],
     }
     return {

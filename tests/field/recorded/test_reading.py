@@ -9,9 +9,14 @@ from typing import Any
 
 import pytest
 
+from kspec.field.logs.adapter import BROKER_LINES
 from kspec.field.recorded import from_lines, validate_files, validate_recordings
+from kspec.field.recorded.find import VERSION
+from kspec.field.recorded.mapping import read_schemas
 from kspec.field.recorded.reading import MOST_LINE, lines_of
 from kspec.spec.core import SpecError
+from kspec.spec.observed.consumer import KINDS
+from kspec.spec.observed.replica import HANDLERS
 from tests.field.recorded.walks import system_of, trace, walk, whole
 
 
@@ -138,3 +143,11 @@ def test_a_header_is_data_and_names_no_code(tmp_path: Path) -> None:
     line = json.dumps({"kspec_trace": 1, "mapping": str(tmp_path / "model.py")}).encode()
     with pytest.raises(SpecError, match="no model or mapping"):
         validate_recordings([from_lines("file", [(1, line)])], {})
+
+
+def test_each_schema_names_the_events_that_its_mapping_checks() -> None:
+    assert read_schemas("trace").header["kspec_trace"]["const"] == VERSION
+    assert read_schemas("replica").event["event"]["enum"] == list(HANDLERS)
+    assert read_schemas("consumer").event["event"]["enum"] == list(KINDS)
+    told = {one.event for one in BROKER_LINES.wordings} | {"deleted", "gap"}
+    assert set(read_schemas("group-log").event["event"]["enum"]) <= told
