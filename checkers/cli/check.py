@@ -17,7 +17,10 @@ from kspec.checkers.cli.options import (
     as_size,
     checking,
     find_system,
+    flag,
     json_option,
+    number_option,
+    option,
     optional_model_argument,
     parse_settings,
     property_option,
@@ -47,80 +50,57 @@ from kspec.spec.core import Always, Liveness, SpecError, System
 
 @click.command()
 @all_of(optional_model_argument, variant_option, set_option, property_option)
-@click.option(
+@option(
     "--engine",
-    type=click.Choice(ENGINES),
-    default="auto",
-    show_default=True,
-    help="`reference` runs the rules in every state; `learned` runs each rule once for all that "
+    "`reference` runs the rules in every state; `learned` runs each rule once for all that "
     "it reads, and then uses compiled tables; `kernel` is hand-written code for some models; "
     "`native` is the kernel, or else `learned`; `auto` is the fastest.",
+    type=click.Choice(ENGINES),
+    default="auto",
 )
-@click.option(
+@option(
     "--master",
+    "Spark master: local[2], spark://HOST:PORT, yarn, k8s://…; all local cores by default.",
     metavar="URL",
-    help="Spark master: local[2], spark://HOST:PORT, yarn, k8s://…; all local cores by default.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(1, 256),
-    metavar="N",
-    help="Worker processes; all cores by default.",
-)
-@click.option(
-    "--max-states", type=click.IntRange(min=1), metavar="N", help="Stop after N distinct states."
-)
-@click.option("--max-depth", type=click.IntRange(min=1), metavar="N", help="Stop at depth N.")
+@number_option("--workers", "Worker processes; all cores by default.", low=1, high=256)
+@number_option("--max-states", "Stop after N distinct states.", low=1)
+@number_option("--max-depth", "Stop at depth N.", low=1)
 @click.option(
     "--max-memory",
     callback=as_size,
     metavar="SIZE",
     help="Stop before using more memory than this: 500M, 8G; by default 80% of the machine's.",
 )
-@click.option(
-    "--keep-going",
-    is_flag=True,
-    help="Explore the whole graph and report the shortest violation of every property.",
+@flag(
+    "--keep-going", "Explore the whole graph and report the shortest violation of every property."
 )
-@click.option(
+@option(
     "--checkpoint",
+    "Save each level in this new folder, so that --resume can continue the run.",
     type=NEW_FILE,
     metavar="DIR",
-    help="Save each level in this new folder, so that --resume can continue the run.",
 )
-@click.option(
+@option(
     "--resume",
+    "Continue the run saved in this folder. MODEL, --variant, --set and --property default "
+    "to those of the saved run.",
     type=FILE,
     metavar="DIR",
-    help="Continue the run saved in this folder. MODEL, --variant, --set and --property default "
-    "to those of the saved run.",
 )
-@click.option(
+@option(
     "--witness",
+    "Show a shortest trace to a state that satisfies P, a reachability property.",
     metavar="P",
-    help="Show a shortest trace to a state that satisfies P, a reachability property.",
 )
-@click.option(
-    "--symmetry",
-    is_flag=True,
-    help="Explore one representative of each set of states that differ only by names.",
-)
-@click.option(
-    "--coverage",
-    is_flag=True,
-    help="Count how often each rule was enabled, and which guards blocked it.",
-)
-@click.option(
+@flag("--symmetry", "Explore one representative of each set of states that differ only by names.")
+@flag("--coverage", "Count how often each rule was enabled, and which guards blocked it.")
+@flag(
     "--verbose",
-    is_flag=True,
-    help="Print the time of each phase and, with the learned engine, the rules that are slow to "
+    "Print the time of each phase and, with the learned engine, the rules that are slow to "
     "learn, with the reason.",
 )
-@click.option(
-    "--check-learning",
-    is_flag=True,
-    help="Compare every answer of the learned engine with the rule itself.",
-)
+@flag("--check-learning", "Compare every answer of the learned engine with the rule itself.")
 @all_of(story_options, json_option)
 def check(
     model: str | None,

@@ -16,8 +16,10 @@ from rich.text import Text
 from kspec.checkers.cli.options import (
     FILE,
     all_of,
+    flag,
     json_option,
     model_argument,
+    number_option,
     parse_settings,
     set_option,
     variant_option,
@@ -50,15 +52,16 @@ if TYPE_CHECKING:
     shell_complete=complete_story,
     help="Begin with the steps, variant and bounds of this ITF file or story.",
 )
-@click.option("--terminal", is_flag=True, help="Explore in this terminal, by typed commands.")
-@click.option(
+@flag("--terminal", "Explore in this terminal, by typed commands.")
+@number_option(
     "--port",
-    type=click.IntRange(0, 65_535),
+    "The port of the page; any free one by default.",
+    low=0,
+    high=65_535,
+    show_default=False,
     default=0,
-    metavar="N",
-    help="The port of the page; any free one by default.",
 )
-@click.option("--no-browser", is_flag=True, help="Print the address instead of opening a browser.")
+@flag("--no-browser", "Print the address instead of opening a browser.")
 @json_option
 def explore(
     model: str,

@@ -11,13 +11,16 @@ from typing import Any
 import click
 
 from kspec.checkers.cli.options import (
-    NEW_FILE,
     all_of,
     find_system,
     json_option,
     model_argument,
+    number_option,
+    option,
+    repeated,
     set_option,
     variant_option,
+    writes,
 )
 from kspec.checkers.cli.output import OutputFile, progress_line, say, say_json, say_table
 from kspec.checkers.cli.report import title
@@ -43,36 +46,26 @@ MOST_ROWS = 60
 
 @click.command()
 @all_of(model_argument, variant_option, set_option)
-@click.option(
+@option(
     "--by",
     "fields",
-    metavar="FIELD[,FIELD…]",
-    help="Fold the graph: one box for all states with the same values of these fields, such as "
+    "Fold the graph: one box for all states with the same values of these fields, such as "
     "group.state or quorum.leader,quorum.isr. A number is a place in a sequence: views.0.hw.",
+    metavar="FIELD[,FIELD…]",
 )
-@click.option(
+@repeated(
     "--property",
     "properties",
-    metavar="P",
-    multiple=True,
-    help="Mark the states in which P fails, and say what every shortest counterexample passes "
+    "Mark the states in which P fails, and say what every shortest counterexample passes "
     "through; for a reachability property, every shortest witness. Repeatable.",
+    metavar="P",
 )
-@click.option(
+@writes(
     "--out",
-    type=NEW_FILE,
-    metavar="FILE",
-    help="Write FILE.svg (a picture), FILE.dot (for Graphviz) or FILE.graphml (for Gephi, yEd or "
+    "Write FILE.svg (a picture), FILE.dot (for Graphviz) or FILE.graphml (for Gephi, yEd or "
     "networkx).",
 )
-@click.option(
-    "--max-states",
-    type=click.IntRange(min=1),
-    default=MAX_STATES,
-    show_default=True,
-    metavar="N",
-    help="Refuse a larger graph.",
-)
+@number_option("--max-states", "Refuse a larger graph.", low=1, default=MAX_STATES)
 @json_option
 def graph(
     model: str,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from kspec.checkers.cli.options import json_option
+from kspec.checkers.cli.options import flag, json_option, option
 from kspec.checkers.cli.output import say, say_json, say_wrapped
 from kspec.checkers.engine.verdict import DEADLOCK
 from kspec.checkers.models.find import find_model, registered_models
@@ -36,9 +36,9 @@ REACHABLE = "reachable", "reachability property"
 
 @click.command()
 @click.argument("names", metavar="[MODEL]…", nargs=-1)
-@click.option("--variant", "only", metavar="V", help="Describe only this variant of MODEL.")
-@click.option("--rules", is_flag=True, help="List the rules of each variant with their guards.")
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of MODEL's traces.")
+@option("--variant", "only", "Describe only this variant of MODEL.", metavar="V")
+@flag("--rules", "List the rules of each variant with their guards.")
+@flag("--schema", "Print the JSON Schema of MODEL's traces.")
 @json_option
 def models(
     names: tuple[str, ...], only: str | None, rules: bool, schema: bool, as_json: bool

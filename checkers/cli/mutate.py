@@ -13,9 +13,12 @@ import click
 
 from kspec.checkers.cli.options import (
     all_of,
+    flag,
     json_option,
     model_argument,
+    number_option,
     parse_settings,
+    repeated,
     set_option,
     variant_option,
 )
@@ -30,11 +33,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @all_of(model_argument, variant_option, set_option)
-@click.option(
-    "--rule", "rules", metavar="R", multiple=True, help="Only mutants of this rule. Repeatable."
-)
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Processes; all cores.")
-@click.option("--all", "everything", is_flag=True, help="List killed mutants, too.")
+@repeated("--rule", "rules", "Only mutants of this rule. Repeatable.", metavar="R")
+@number_option("--workers", "Processes; all cores.", low=1)
+@flag("--all", "everything", "List killed mutants, too.")
 @json_option
 def mutate(
     model: str,

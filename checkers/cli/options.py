@@ -86,6 +86,44 @@ def completing(names: Callable[[Model[Any]], Sequence[str]]) -> Callable[..., li
 # -- options and arguments ------------------------------------------------------------------------
 
 
+def option(*names_and_help: str, **settings: Any) -> Callable[[F], F]:
+    """An option with its names and, last, its help, which shows its default."""
+    *names, says = names_and_help
+    settings.setdefault("show_default", "default" in settings)
+    return click.option(*names, help=says, **settings)
+
+
+def flag(*names_and_help: str) -> Callable[[F], F]:
+    """An option without a value."""
+    return option(*names_and_help, is_flag=True)
+
+
+def number_option(
+    *names_and_help: str,
+    low: int | None = None,
+    high: int | None = None,
+    metavar: str | None = "N",
+    **settings: Any,
+) -> Callable[[F], F]:
+    """A whole number in a range."""
+    return option(*names_and_help, type=click.IntRange(low, high), metavar=metavar, **settings)
+
+
+def reads(*names_and_help: str, **settings: Any) -> Callable[[F], F]:
+    """A file to read."""
+    return option(*names_and_help, type=FILE, metavar="FILE", **settings)
+
+
+def writes(*names_and_help: str, **settings: Any) -> Callable[[F], F]:
+    """A file to write."""
+    return option(*names_and_help, type=NEW_FILE, metavar="FILE", **settings)
+
+
+def repeated(*names_and_help: str, metavar: str) -> Callable[[F], F]:
+    """An option that may be given several times."""
+    return option(*names_and_help, metavar=metavar, multiple=True)
+
+
 def model_argument(command: F) -> F:
     """`MODEL`."""
     return click.argument("model", metavar="MODEL", shell_complete=complete_model)(command)
@@ -135,25 +173,15 @@ def property_option(command: F) -> F:
 
 def story_options(command: F) -> F:
     """`--out-itf` and `--html`."""
-    command = click.option(
-        "--html",
-        type=NEW_FILE,
-        metavar="FILE",
-        help="Write the counterexample as an HTML page to step through.",
-    )(command)
-    return click.option(
-        "--out-itf",
-        type=NEW_FILE,
-        metavar="FILE",
-        help="Write the counterexample as an ITF file, for `kspec show` and other tools.",
+    command = writes("--html", "Write the counterexample as an HTML page to step through.")(command)
+    return writes(
+        "--out-itf", "Write the counterexample as an ITF file, for `kspec show` and other tools."
     )(command)
 
 
 def json_option(command: F) -> F:
     """`--json`."""
-    return click.option(
-        "--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."
-    )(command)
+    return flag("--json", "as_json", "Print one JSON object and nothing else.")(command)
 
 
 def all_of(*options: Callable[[F], F]) -> Callable[[F], F]:

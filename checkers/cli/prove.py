@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kspec.checkers.cli.options import json_option
+from kspec.checkers.cli.options import flag, json_option, option
 from kspec.checkers.cli.output import say, say_json, say_wrapped
 from kspec.checkers.engine.verdict import (
     EXIT_ALWAYS,
@@ -29,14 +29,13 @@ EXIT_CODES = {HOLDS: EXIT_OK, VIOLATED: EXIT_ALWAYS, INCONCLUSIVE: EXIT_INCONCLU
 
 @click.command()
 @click.argument("references", metavar="[LEMMA]…", nargs=-1)
-@click.option("--list", "only_list", is_flag=True, help="List the lemmas without proving them.")
-@click.option(
+@flag("--list", "only_list", "List the lemmas without proving them.")
+@option(
     "--timeout",
+    "Time limit of the solver for each statement.",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
-    show_default=True,
     metavar="SECONDS",
-    help="Time limit of the solver for each statement.",
 )
 @json_option
 def prove(references: tuple[str, ...], only_list: bool, timeout: float, as_json: bool) -> int:

@@ -22,6 +22,8 @@ from kspec.checkers.cli.options import (
     find_system,
     json_option,
     model_argument,
+    number_option,
+    option,
     set_option,
     story_options,
     variant_option,
@@ -83,24 +85,16 @@ def spread_over(
 
 @click.command()
 @all_of(model_argument, variant_option, set_option)
-@click.option(
+@option(
     "--subject",
-    default=KERNEL,
-    show_default=True,
-    metavar="S",
-    help="What to compare with the rules: the model's kernel, or a lockstep adapter as "
+    "What to compare with the rules: the model's kernel, or a lockstep adapter as "
     "module:attribute or file.py:attribute.",
+    default=KERNEL,
+    metavar="S",
 )
-@click.option(
-    "--most",
-    type=click.IntRange(min=1),
-    default=FEW,
-    show_default=True,
-    metavar="N",
-    help="How many differences to show.",
-)
-@click.option("--workers", type=click.IntRange(1, 256), metavar="N", help="Processes; all cores.")
-@click.option("--master", metavar="URL", help="Compare on this Spark master, such as local[4].")
+@number_option("--most", "How many differences to show.", low=1, default=FEW)
+@number_option("--workers", "Processes; all cores.", low=1, high=256)
+@option("--master", "Compare on this Spark master, such as local[4].", metavar="URL")
 @all_of(story_options, json_option)
 def refine(
     model: str,

@@ -11,7 +11,14 @@ import attrs
 import click
 from click.shell_completion import CompletionItem
 
-from kspec.checkers.cli.options import FILE, NEW_FILE, json_option, parse_settings, set_option
+from kspec.checkers.cli.options import (
+    FILE,
+    json_option,
+    option,
+    parse_settings,
+    set_option,
+    writes,
+)
 from kspec.checkers.cli.output import OutputFile, complain, say, say_json, say_trace
 from kspec.checkers.engine.verdict import DEADLOCK, DEADLOCK_SAYS, EXIT_REJECTED, fails
 from kspec.checkers.models.find import find_model, registered_models
@@ -42,23 +49,18 @@ class UnknownSystem(BadTrace):
 
 @click.command()
 @click.argument("file", type=FILE, metavar="TRACE", shell_complete=complete_story)
-@click.option(
+@option(
     "--model",
+    "Replay the trace under this model of your own. Its code is executed.",
     metavar="MODEL",
-    help="Replay the trace under this model of your own. Its code is executed.",
 )
-@click.option(
+@option(
     "--variant",
+    "Replay the trace under another variant, to see which guard blocks it.",
     metavar="V",
-    help="Replay the trace under another variant, to see which guard blocks it.",
 )
 @set_option
-@click.option(
-    "--html",
-    type=NEW_FILE,
-    metavar="FILE",
-    help="Write the trace as an HTML page to step through.",
-)
+@writes("--html", "Write the trace as an HTML page to step through.")
 @json_option
 def show(
     file: Path,

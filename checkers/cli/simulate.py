@@ -10,8 +10,11 @@ import click
 from kspec.checkers.cli.options import (
     all_of,
     find_system,
+    flag,
     json_option,
     model_argument,
+    number_option,
+    option,
     property_option,
     set_option,
     story_options,
@@ -24,20 +27,12 @@ from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 
 @click.command()
 @all_of(model_argument, variant_option, set_option, property_option)
-@click.option(
-    "--walks", type=click.IntRange(min=1), default=1000, show_default=True, help="Number of walks."
+@number_option("--walks", "Number of walks.", low=1, metavar=None, default=1000)
+@number_option(
+    "--max-depth", "Maximum number of states in a walk.", low=1, metavar=None, default=100
 )
-@click.option(
-    "--max-depth",
-    type=click.IntRange(min=1),
-    default=100,
-    show_default=True,
-    help="Maximum number of states in a walk.",
-)
-@click.option(
-    "--seed", type=int, default=0, show_default=True, help="The same seed, the same walks."
-)
-@click.option("--coverage", is_flag=True, help="How often each rule was taken.")
+@option("--seed", "The same seed, the same walks.", type=int, default=0)
+@flag("--coverage", "How often each rule was taken.")
 @all_of(story_options, json_option)
 def simulate(
     model: str,

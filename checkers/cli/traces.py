@@ -17,8 +17,11 @@ from kspec.checkers.cli.options import (
     NewFile,
     all_of,
     find_system,
+    flag,
     json_option,
     model_argument,
+    number_option,
+    option,
     set_option,
     variant_option,
 )
@@ -40,52 +43,29 @@ LIMIT = 1_000_000
 
 @click.command()
 @all_of(model_argument, variant_option, set_option)
-@click.option("--to-states", is_flag=True, help="A shortest trace to every state.")
-@click.option(
+@flag("--to-states", "A shortest trace to every state.")
+@flag(
     "--over-steps",
-    is_flag=True,
-    help="Traces that together take every step, with the fewest steps in all. The default.",
+    "Traces that together take every step, with the fewest steps in all. The default.",
 )
-@click.option(
+@number_option(
     "--all-up-to",
-    type=click.IntRange(min=0),
-    metavar="N",
-    help="All traces of N steps, and those that end earlier. They are counted first.",
+    "All traces of N steps, and those that end earlier. They are counted first.",
+    low=0,
 )
-@click.option(
-    "--longest",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="With --over-steps: no trace has more steps.",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=LIMIT,
-    show_default=True,
-    metavar="N",
-    help="With --all-up-to: refuse more traces than this.",
-)
-@click.option(
+@number_option("--longest", "With --over-steps: no trace has more steps.", low=1)
+@number_option("--limit", "With --all-up-to: refuse more traces than this.", low=1, default=LIMIT)
+@option(
     "--out",
+    "Write the tables to this new folder, or all to one JSON document.",
     type=NewFile(path_type=str, readable=False),
     metavar="DIR|FILE.json",
-    help="Write the tables to this new folder, or all to one JSON document.",
 )
-@click.option("--itf", is_flag=True, help="Write each trace as an ITF document, too.")
-@click.option(
-    "--max-states",
-    type=click.IntRange(min=1),
-    default=MAX_STATES,
-    show_default=True,
-    metavar="N",
-    help="Refuse a larger graph.",
-)
-@click.option(
-    "--by-rules", is_flag=True, help="Run the rules themselves, without a kernel or learned rules."
-)
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of FILE.json.")
-@click.option("--master", metavar="URL", help="Write on this Spark master, such as local[4].")
+@flag("--itf", "Write each trace as an ITF document, too.")
+@number_option("--max-states", "Refuse a larger graph.", low=1, default=MAX_STATES)
+@flag("--by-rules", "Run the rules themselves, without a kernel or learned rules.")
+@flag("--schema", "Print the JSON Schema of FILE.json.")
+@option("--master", "Write on this Spark master, such as local[4].", metavar="URL")
 @json_option
 def traces(
     model: str,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kspec.checkers.cli.options import FILE, F, json_option, story_options
+from kspec.checkers.cli.options import FILE, F, json_option, option, reads, repeated, story_options
 from kspec.checkers.cli.output import (
     OutputFile,
     complain,
@@ -42,13 +42,11 @@ from kspec.traces.trace import Trace
 
 def of_kind(kind: str) -> Callable[[F], F]:
     """An option that names a file whose settings are of one kind."""
-    return click.option(
+    return reads(
         f"--{kind}",
         f"{kind}_files",
-        type=FILE,
-        metavar="FILE",
+        f"Read FILE as settings of a {kind}. Repeatable.",
         multiple=True,
-        help=f"Read FILE as settings of a {kind}. Repeatable.",
     )
 
 
@@ -58,32 +56,30 @@ def of_kind(kind: str) -> Callable[[F], F]:
 @of_kind("topic")
 @of_kind("producer")
 @of_kind("consumer")
-@click.option(
+@repeated(
     "--set",
     "options",
+    "Override a setting, such as acks=all or replication.factor=3. Repeatable.",
     metavar="KEY=VALUE",
-    multiple=True,
-    help="Override a setting, such as acks=all or replication.factor=3. Repeatable.",
 )
-@click.option(
+@option(
     "--kafka",
+    "The release whose defaults and protocol apply, such as 2.8.",
     default=lambda: releases()[-1],
     show_default="the newest known",
     metavar="VERSION",
-    help="The release whose defaults and protocol apply, such as 2.8.",
 )
-@click.option(
+@repeated(
     "--budget",
     "budgets",
+    f"A failure that may happen: {', '.join(BUDGETS)}; all by default. Repeatable.",
     metavar="B",
-    multiple=True,
-    help=f"A failure that may happen: {', '.join(BUDGETS)}; all by default. Repeatable.",
 )
-@click.option(
+@option(
     "--ms-per-record",
+    "The time that the consumer needs for a record, in milliseconds.",
     type=click.FloatRange(0, 86_400_000, min_open=True),
     metavar="N",
-    help="The time that the consumer needs for a record, in milliseconds.",
 )
 @json_option
 @story_options

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from kspec.checkers.cli.options import FILE, json_option, pairs
+from kspec.checkers.cli.options import FILE, json_option, option, pairs, reads, repeated
 from kspec.checkers.cli.output import complain, say, say_json, say_table, say_wrapped
 from kspec.checkers.engine.verdict import EXIT_INCONCLUSIVE
 from kspec.spec.assignors import ASSIGNORS, Member, kafka_order
@@ -30,32 +30,16 @@ MOST_ROUNDS = 20
 @click.command()
 @click.argument("strategy")
 @click.argument("file", type=FILE, metavar="[FILE]", required=False)
-@click.option(
-    "--topic",
-    "topics",
-    metavar="NAME=N",
-    multiple=True,
-    help="A topic with N partitions, instead of FILE.",
+@repeated("--topic", "topics", "A topic with N partitions, instead of FILE.", metavar="NAME=N")
+@repeated(
+    "--member", "members", "A member with its subscription, instead of FILE.", metavar="ID=TOPIC,…"
 )
-@click.option(
-    "--member",
-    "members",
-    metavar="ID=TOPIC,…",
-    multiple=True,
-    help="A member with its subscription, instead of FILE.",
-)
-@click.option(
-    "--after",
-    type=FILE,
-    metavar="FILE",
-    help="The group at the next rebalance; members that stay own what they were assigned.",
-)
-@click.option(
+@reads("--after", "The group at the next rebalance; members that stay own what they were assigned.")
+@option(
     "--order",
+    "Order of the members: that of Kafka's hash map after they joined as given, or as given.",
     type=click.Choice(["kafka", "given"]),
     default="kafka",
-    show_default=True,
-    help="Order of the members: that of Kafka's hash map after they joined as given, or as given.",
 )
 @json_option
 def assign(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kspec.checkers.cli.options import json_option
+from kspec.checkers.cli.options import flag, json_option, number_option, option, repeated
 from kspec.checkers.cli.output import say, say_json, say_table, say_wrapped
 from kspec.checkers.engine.verdict import EXIT_ALWAYS
 from kspec.checkers.needs import needs
@@ -19,33 +19,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("reference", metavar="TARGET")
-@click.option(
-    "--strategy",
-    "strategies",
-    metavar="S",
-    multiple=True,
-    help="Test only this strategy. Repeatable.",
+@repeated("--strategy", "strategies", "Test only this strategy. Repeatable.", metavar="S")
+@number_option(
+    "--max-examples", "Groups and histories to try for each strategy.", low=1, default=300
 )
-@click.option(
-    "--max-examples",
-    type=click.IntRange(min=1),
-    default=300,
-    show_default=True,
-    metavar="N",
-    help="Groups and histories to try for each strategy.",
-)
-@click.option(
-    "--seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Seed of the search; the same seed tries the same groups.",
-)
-@click.option(
-    "--any-order",
-    is_flag=True,
-    help="Ignore the order in which a member's partitions are listed.",
-)
+@option("--seed", "Seed of the search; the same seed tries the same groups.", type=int, default=0)
+@flag("--any-order", "Ignore the order in which a member's partitions are listed.")
 @json_option
 def conform(
     reference: str,

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kspec.checkers.cli.options import FILE, NEW_FILE, json_option, pairs
+from kspec.checkers.cli.options import (
+    flag,
+    json_option,
+    number_option,
+    option,
+    pairs,
+    reads,
+    repeated,
+    writes,
+)
 from kspec.checkers.cli.output import OutputFile, as_json_text, say, say_json, say_table
 from kspec.checkers.engine.verdict import EXIT_INCONCLUSIVE, EXIT_REJECTED
 from kspec.checkers.needs import needs
@@ -29,88 +38,43 @@ COORDINATORS = ("java", "scala")
 
 @click.command("broker")
 @click.argument("addresses", metavar="HOST:PORT", nargs=1)
-@click.option(
+@option(
     "--profile",
     "profiles",
+    "The requests in histories; group and offsets by default. Repeatable.",
     type=click.Choice(PROFILES),
     multiple=True,
-    help="The requests in histories; group and offsets by default. Repeatable.",
 )
-@click.option(
-    "--histories",
-    type=click.IntRange(min=1),
-    default=200,
-    show_default=True,
-    metavar="N",
-    help="Number of histories.",
-)
-@click.option(
-    "--steps",
-    type=click.IntRange(min=1, max=1000),
-    default=40,
-    show_default=True,
-    metavar="N",
-    help="Number of steps in each.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the histories.")
-@click.option(
+@number_option("--histories", "Number of histories.", low=1, default=200)
+@number_option("--steps", "Number of steps in each.", low=1, high=1000, default=40)
+@option("--seed", "Seed of the histories.", type=int, default=0)
+@option(
     "--coordinator",
+    "Kafka's coordinator to compare with; scala was the default up to Kafka 3.9.",
     type=click.Choice(COORDINATORS),
     default="java",
-    show_default=True,
-    help="Kafka's coordinator to compare with; scala was the default up to Kafka 3.9.",
 )
-@click.option(
+@repeated(
     "--set",
     "assignments",
+    "A setting of the broker, instead of what DescribeConfigs reports. Repeatable.",
     metavar="NAME=VALUE",
-    multiple=True,
-    help="A setting of the broker, instead of what DescribeConfigs reports. Repeatable.",
 )
-@click.option(
-    "--command-config",
-    type=FILE,
-    metavar="FILE",
-    help="Properties of a Kafka client: security.protocol, sasl.* and ssl.*.",
-)
-@click.option(
+@reads("--command-config", "Properties of a Kafka client: security.protocol, sasl.* and ssl.*.")
+@option(
     "--prefix",
+    "Prefix of the names of groups and of the topic; kspec- and a random word by default.",
     metavar="NAME",
-    help="Prefix of the names of groups and of the topic; kspec- and a random word by default.",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(min=1, max=200),
-    default=4,
-    show_default=True,
-    metavar="N",
-    help="Number of histories to play at the same time.",
+@number_option(
+    "--workers", "Number of histories to play at the same time.", low=1, high=200, default=4
 )
-@click.option(
-    "--max-differences",
-    type=click.IntRange(min=1),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Stop after N differences.",
-)
-@click.option(
-    "--expect",
-    type=FILE,
-    metavar="FILE",
-    help="Accept the differences in this file, written by --save.",
-)
-@click.option(
-    "--replay",
-    type=FILE,
-    metavar="FILE",
-    help="Play only the histories in this file, written by --save.",
-)
-@click.option("--save", type=NEW_FILE, metavar="FILE", help="Write the differences to this file.")
-@click.option("--junit", type=NEW_FILE, metavar="FILE", help="Write a JUnit XML report.")
-@click.option(
-    "--coverage", is_flag=True, help="Show how often each guard was seen enabled and blocked."
-)
+@number_option("--max-differences", "Stop after N differences.", low=1, default=10)
+@reads("--expect", "Accept the differences in this file, written by --save.")
+@reads("--replay", "Play only the histories in this file, written by --save.")
+@writes("--save", "Write the differences to this file.")
+@writes("--junit", "Write a JUnit XML report.")
+@flag("--coverage", "Show how often each guard was seen enabled and blocked.")
 @json_option
 def conform_broker(
     addresses: str,

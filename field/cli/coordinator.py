@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import click
 
-from kspec.checkers.cli.options import FILE, json_option, names_from
+from kspec.checkers.cli.options import json_option, names_from, number_option, option, reads
 from kspec.checkers.cli.output import say, say_table
 from kspec.field.groups.leaders import OFFSETS_TOPIC, Leaders, parse_leaders
 from kspec.spec.core import SpecError, look_up
@@ -36,31 +36,26 @@ class Placed:
 
 @click.command()
 @click.argument("groups", metavar="GROUP…", nargs=-1)
-@click.option(
+@reads(
     "--file",
     "file",
-    type=FILE,
-    metavar="FILE",
-    help="A list of groups, one on each line; `-`, here or as GROUP, is standard input.",
+    "A list of groups, one on each line; `-`, here or as GROUP, is standard input.",
 )
-@click.option(
+@number_option(
     "--partitions",
-    type=click.IntRange(1, 2**31 - 1),
-    metavar="N",
-    help=f"Partitions of {OFFSETS_TOPIC}; by default {OFFSETS_PARTITIONS}, or those of --leaders.",
+    f"Partitions of {OFFSETS_TOPIC}; by default {OFFSETS_PARTITIONS}, or those of --leaders.",
+    low=1,
+    high=2**31 - 1,
 )
-@click.option(
+@reads(
     "--leaders",
-    type=FILE,
-    metavar="FILE",
-    help="Their leaders: the output of kafka-topics --describe, or JSON, partition to broker.",
+    "Their leaders: the output of kafka-topics --describe, or JSON, partition to broker.",
 )
-@click.option(
+@option(
     "--rule",
+    "Kafka's rule, or one that is often mistaken for it: " + ", ".join(list(RULES)[1:]) + ".",
     default="kafka",
-    show_default=True,
     metavar="RULE",
-    help="Kafka's rule, or one that is often mistaken for it: " + ", ".join(list(RULES)[1:]) + ".",
 )
 @json_option
 def coordinator(

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import click
 
-from kspec.checkers.cli.options import FILE, json_option
+from kspec.checkers.cli.options import FILE, json_option, option, reads
 from kspec.checkers.cli.output import say, say_json, say_table
 from kspec.field.cli.operating import (
     DURATION,
@@ -45,30 +45,20 @@ class Forecast:
 
 @click.command()
 @click.argument("file", metavar="[FILE]", type=FILE, required=False)
-@click.option(
+@option(
     "--bootstrap-server",
     "address",
+    "Ask a running cluster, without TLS and SASL, in place of FILE. Needs the extra clients.",
     metavar="HOST:PORT",
-    help="Ask a running cluster, without TLS and SASL, in place of FILE. Needs the extra clients.",
 )
 @starts_option
 @group_option
-@click.option(
-    "--earlier",
-    type=FILE,
-    metavar="FILE",
-    help="An earlier description of the groups, for the rates since then. Needs --elapsed.",
+@reads(
+    "--earlier", "An earlier description of the groups, for the rates since then. Needs --elapsed."
 )
-@click.option(
-    "--elapsed",
-    type=DURATION,
-    metavar="D",
-    help="The time from --earlier to FILE, such as 10m.",
-)
-@click.option(
-    "--produced", type=RATE, metavar="R", help="Records produced to each partition: 50/s."
-)
-@click.option("--consumed", type=RATE, metavar="R", help="Records that the group reads from each.")
+@option("--elapsed", "The time from --earlier to FILE, such as 10m.", type=DURATION, metavar="D")
+@option("--produced", "Records produced to each partition: 50/s.", type=RATE, metavar="R")
+@option("--consumed", "Records that the group reads from each.", type=RATE, metavar="R")
 @retention_options
 @json_option
 def lag(

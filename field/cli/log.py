@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kspec.checkers.cli.options import FILE, NEW_FILE, json_option
+from kspec.checkers.cli.options import FILE, json_option, writes
 from kspec.checkers.cli.output import OutputFile, counted, say, say_json, say_table
 from kspec.checkers.engine.verdict import EXIT_REJECTED
 from kspec.checkers.needs import needs
@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folders", metavar="DIR…", nargs=-1, required=True, type=FILE)
-@click.option(
-    "--html",
-    type=NEW_FILE,
-    metavar="FILE",
-    help="Write a page with segments, leader epochs, holes and problems.",
-)
+@writes("--html", "Write a page with segments, leader epochs, holes and problems.")
 @json_option
 def log(folders: tuple[Path, ...], html: Path | None, as_json: bool) -> int:
     """Check the segments of partitions: checksums, offsets, indexes, checkpoints, transactions.

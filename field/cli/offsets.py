@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kspec.checkers.cli.options import FILE, json_option
+from kspec.checkers.cli.options import FILE, json_option, number_option, option
 from kspec.checkers.cli.output import counted, say, say_json, say_table
 from kspec.checkers.engine.verdict import EXIT_REJECTED
 from kspec.checkers.needs import needs
@@ -25,25 +25,24 @@ MOST_MS = 253_402_300_799_999
 
 @click.command()
 @click.argument("paths", metavar="DIR|FILE…", nargs=-1, required=True, type=FILE)
-@click.option("--group", "only", metavar="G", help="Show this group with its members and offsets.")
-@click.option(
+@option("--group", "only", "Show this group with its members and offsets.", metavar="G")
+@number_option(
     "--retention-minutes",
-    metavar="N",
-    type=click.IntRange(1, 2**31 - 1),
+    "`offsets.retention.minutes` of the brokers.",
+    low=1,
+    high=2**31 - 1,
     default=7 * 24 * 60,
-    show_default=True,
-    help="`offsets.retention.minutes` of the brokers.",
 )
-@click.option(
+@option(
     "--now",
+    "The time at which to judge expiry: 2026-03-01T12:00Z, or milliseconds. Default: now.",
     metavar="TIME",
-    help="The time at which to judge expiry: 2026-03-01T12:00Z, or milliseconds. Default: now.",
 )
-@click.option(
+@number_option(
     "--partitions",
-    metavar="N",
-    type=click.IntRange(1, 2**31 - 1),
-    help="`offsets.topic.num.partitions`. Default: 50, or fewer if the folders show it.",
+    "`offsets.topic.num.partitions`. Default: 50, or fewer if the folders show it.",
+    low=1,
+    high=2**31 - 1,
 )
 @json_option
 def offsets(

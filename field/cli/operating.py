@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kspec.checkers.cli.options import FILE
+from kspec.checkers.cli.options import FILE, number_option, option, reads, repeated
 from kspec.field.groups.describe import parse_describe
 from kspec.field.groups.groups import Group, chosen, from_json, with_starts
 from kspec.field.groups.offsets import parse_offsets
@@ -53,44 +53,37 @@ def file_argument(command: F) -> F:
 
 def group_option(command: F) -> F:
     """`--group`."""
-    return click.option(
+    return repeated(
         "--group",
         "names",
+        "Only this group, or the name of the group if the file has none. Repeatable.",
         metavar="G",
-        multiple=True,
-        help="Only this group, or the name of the group if the file has none. Repeatable.",
     )(command)
 
 
 def starts_option(command: F) -> F:
     """`--starts`."""
-    return click.option(
-        "--starts",
-        type=FILE,
-        metavar="FILE",
-        help="Log start offsets: the output of kafka-get-offsets --time earliest (or -2).",
+    return reads(
+        "--starts", "Log start offsets: the output of kafka-get-offsets --time earliest (or -2)."
     )(command)
 
 
 def retention_options(command: F) -> F:
     """`--retention`, `--retention-bytes` and `--record-bytes`."""
-    time = click.option(
+    time = option(
         "--retention",
+        "The topic's retention.ms, such as 7d; -1 for no limit.",
         type=RETENTION,
         metavar="D",
-        help="The topic's retention.ms, such as 7d; -1 for no limit.",
     )
-    size = click.option(
+    size = number_option(
         "--retention-bytes",
-        type=click.IntRange(-1, 2**63 - 1),
-        metavar="N",
-        help="The topic's retention.bytes; -1 for no limit. Needs --record-bytes.",
+        "The topic's retention.bytes; -1 for no limit. Needs --record-bytes.",
+        low=-1,
+        high=2**63 - 1,
     )
-    record = click.option(
-        "--record-bytes",
-        type=click.IntRange(1, 2**31 - 1),
-        metavar="N",
-        help="The mean size of a record on disk.",
+    record = number_option(
+        "--record-bytes", "The mean size of a record on disk.", low=1, high=2**31 - 1
     )
     return time(size(record(command)))
 

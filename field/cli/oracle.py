@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from kspec.checkers.cli.options import flag
 from kspec.checkers.cli.output import complain, discard_output, say_json, say_raw, say_table
 from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 from kspec.field.oracle.questions import (
@@ -21,9 +22,9 @@ from kspec.traces.source import numbered_lines
 
 @click.command()
 @click.argument("name", metavar="[NAME]", required=False)
-@click.option("--list", "listed", is_flag=True, help="List the oracles.")
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of requests and answers.")
-@click.option("--strict", is_flag=True, help="End at the first invalid request.")
+@flag("--list", "listed", "List the oracles.")
+@flag("--schema", "Print the JSON Schema of requests and answers.")
+@flag("--strict", "End at the first invalid request.")
 def oracle(name: str | None, listed: bool, schema: bool, strict: bool) -> int:
     """Answer requests on standard input, one line of JSON each, as the specification does.
 

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import click
 
-from kspec.checkers.cli.options import FILE, json_option, names_from
+from kspec.checkers.cli.options import json_option, names_from, option, reads
 from kspec.checkers.cli.output import say, say_table
 from kspec.spec.core import SpecError
 from kspec.spec.placement import key_partition, murmur2
@@ -55,24 +55,17 @@ COUNT = click.IntRange(1, 2**31 - 1)
 
 @click.command()
 @click.argument("keys", metavar="KEY…", nargs=-1)
-@click.option(
-    "--file",
-    "file",
-    type=FILE,
-    metavar="FILE",
-    help="A list of keys, one on each line; `-`, here or as KEY, is standard input.",
+@reads(
+    "--file", "file", "A list of keys, one on each line; `-`, here or as KEY, is standard input."
 )
-@click.option(
-    "--partitions", type=COUNT, required=True, metavar="N", help="The topic's partitions."
-)
-@click.option("--after", type=COUNT, metavar="M", help="Compare with M partitions.")
-@click.option(
+@option("--partitions", "The topic's partitions.", type=COUNT, required=True, metavar="N")
+@option("--after", "Compare with M partitions.", type=COUNT, metavar="M")
+@option(
     "--type",
     "kind",
+    "How the producer serializes keys; hex: the bytes themselves.",
     type=click.Choice(list(SERIALIZERS)),
     default="string",
-    show_default=True,
-    help="How the producer serializes keys; hex: the bytes themselves.",
 )
 @json_option
 def partition(

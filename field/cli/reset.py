@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kspec.checkers.cli.options import FILE, json_option
+from kspec.checkers.cli.options import flag, json_option, option, reads, repeated
 from kspec.checkers.cli.output import say, say_json, say_raw, say_table
 from kspec.field.cli.operating import (
     DATETIME,
@@ -48,46 +48,38 @@ from kspec.traces.text import printable
 
 @click.command()
 @file_argument
-@click.option("--to-earliest", is_flag=True, help="To the log start. Needs --starts.")
-@click.option("--to-latest", is_flag=True, help="To the end of the log.")
-@click.option("--to-current", is_flag=True, help="To the committed offset, or else the end.")
-@click.option("--to-offset", type=int, metavar="N", help="To this offset, within the log.")
-@click.option("--shift-by", type=int, metavar="N", help="Move by N offsets, within the log.")
-@click.option(
+@flag("--to-earliest", "To the log start. Needs --starts.")
+@flag("--to-latest", "To the end of the log.")
+@flag("--to-current", "To the committed offset, or else the end.")
+@option("--to-offset", "To this offset, within the log.", type=int, metavar="N")
+@option("--shift-by", "Move by N offsets, within the log.", type=int, metavar="N")
+@option(
     "--to-datetime",
+    "To the first record since 2024-05-01T12:00:00.000 (UTC, or with +05:30). Needs --found.",
     type=DATETIME,
     metavar="T",
-    help="To the first record since 2024-05-01T12:00:00.000 (UTC, or with +05:30). Needs --found.",
 )
-@click.option(
+@option(
     "--by-duration",
+    "To the first record of the last 7d or PT36H. Needs --found.",
     type=DURATION,
     metavar="D",
-    help="To the first record of the last 7d or PT36H. Needs --found.",
 )
-@click.option("--from-file", type=FILE, metavar="FILE", help="To the offsets of a CSV.")
+@reads("--from-file", "To the offsets of a CSV.")
 @starts_option
-@click.option(
+@reads(
     "--ends",
-    type=FILE,
-    metavar="FILE",
-    help="Log ends (kafka-get-offsets --time latest): adds partitions of --topic that FILE lacks.",
+    "Log ends (kafka-get-offsets --time latest): adds partitions of --topic that FILE lacks.",
 )
-@click.option(
-    "--found",
-    type=FILE,
-    metavar="FILE",
-    help="The output of kafka-get-offsets for the time of --to-datetime or --by-duration.",
-)
+@reads("--found", "The output of kafka-get-offsets for the time of --to-datetime or --by-duration.")
 @group_option
-@click.option(
+@repeated(
     "--topic",
     "topics",
+    "Only this topic, or orders:0,2. Repeatable. By default, all partitions with a commit.",
     metavar="T",
-    multiple=True,
-    help="Only this topic, or orders:0,2. Repeatable. By default, all partitions with a commit.",
 )
-@click.option("--export", is_flag=True, help="Print the CSV for --from-file and nothing else.")
+@flag("--export", "Print the CSV for --from-file and nothing else.")
 @json_option
 def reset(
     file: Path,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kspec.checkers.cli.options import NEW_FILE, json_option
+from kspec.checkers.cli.options import flag, json_option, number_option, option, repeated, writes
 from kspec.checkers.cli.output import say
 from kspec.checkers.needs import needs
 from kspec.spec.core import SpecError
@@ -26,60 +26,25 @@ _LONGEST_COMMAND = 65_536
 
 
 @click.command()
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65_535),
-    default=9092,
-    show_default=True,
-    metavar="N",
-    help="The port to listen on; 0 for any free one.",
+@number_option(
+    "--port", "The port to listen on; 0 for any free one.", low=0, high=65_535, default=9092
 )
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    metavar="ADDRESS",
-    help="The address to listen on.",
-)
-@click.option(
-    "--any-host",
-    is_flag=True,
-    help="Allow an address that other machines can reach: there is no authentication.",
-)
-@click.option(
-    "--topic",
-    "topics",
-    multiple=True,
-    metavar="NAME:PARTITIONS",
-    help="Create this topic. Repeatable.",
-)
-@click.option(
+@option("--host", "The address to listen on.", default="127.0.0.1", metavar="ADDRESS")
+@flag("--any-host", "Allow an address that other machines can reach: there is no authentication.")
+@repeated("--topic", "topics", "Create this topic. Repeatable.", metavar="NAME:PARTITIONS")
+@repeated(
     "--set",
     "settings",
-    multiple=True,
+    "Change a setting, such as group.initial.rebalance.delay.ms. Repeatable.",
     metavar="NAME=VALUE",
-    help="Change a setting, such as group.initial.rebalance.delay.ms. Repeatable.",
 )
-@click.option(
-    "--virtual-clock",
-    is_flag=True,
-    help="Let the coordinator's time pass only with the command advance.",
-)
-@click.option(
-    "--control",
-    is_flag=True,
-    help="Read commands that inject faults from standard input, one line of JSON each.",
-)
-@click.option(
-    "--record",
-    type=NEW_FILE,
-    metavar="FILE",
-    help="Record the requests and responses of groups, for kspec validate coordinator.",
-)
-@click.option(
+@flag("--virtual-clock", "Let the coordinator's time pass only with the command advance.")
+@flag("--control", "Read commands that inject faults from standard input, one line of JSON each.")
+@writes("--record", "Record the requests and responses of groups, for kspec validate coordinator.")
+@option(
     "--forward",
+    "Act as a proxy for this broker or cluster, instead of a broker. Needs --record.",
     metavar="HOST:PORT",
-    help="Act as a proxy for this broker or cluster, instead of a broker. Needs --record.",
 )
 @json_option
 def serve(

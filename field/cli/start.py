@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kspec.checkers.cli.options import json_option
+from kspec.checkers.cli.options import json_option, option
 from kspec.checkers.cli.output import say, say_json, say_table
 from kspec.field.cli.operating import (
     DURATION,
@@ -48,46 +48,42 @@ def parse_policy(text: str) -> Policy | ByDuration:
 @file_argument
 @starts_option
 @group_option
-@click.option(
+@option(
     "--after",
     "times",
+    "When it starts again, such as 3d. Repeatable. By default, when the answer changes.",
     type=DURATION,
     metavar="D",
     multiple=True,
-    help="When it starts again, such as 3d. Repeatable. By default, when the answer changes.",
 )
-@click.option(
+@option(
     "--auto-offset-reset",
     "policy",
+    "The consumers' setting: earliest, latest, none, or by_duration:PT1H (Kafka 4.0).",
     type=Parsed("policy", parse_policy),
     default="latest",
-    show_default=True,
     metavar="P",
-    help="The consumers' setting: earliest, latest, none, or by_duration:PT1H (Kafka 4.0).",
 )
-@click.option(
+@option(
     "--offsets-retention",
+    "The brokers' offsets.retention.minutes.",
     type=DURATION,
     default="7d",
-    show_default=True,
     metavar="D",
-    help="The brokers' offsets.retention.minutes.",
 )
-@click.option(
+@option(
     "--stopped-for",
+    "How long the group has had no members.",
     type=DURATION,
     default="0s",
-    show_default=True,
     metavar="D",
-    help="How long the group has had no members.",
 )
-@click.option(
+@option(
     "--produced",
+    "Records produced to each partition. At 0/s, those in the log count as written now.",
     type=RATE,
     default="0/s",
-    show_default=True,
     metavar="R",
-    help="Records produced to each partition. At 0/s, those in the log count as written now.",
 )
 @retention_options
 @json_option

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
 
-from kspec.checkers.cli.options import FILE, NEW_FILE, all_of, json_option
+from kspec.checkers.cli.options import FILE, all_of, json_option, option, repeated, writes
 from kspec.checkers.cli.output import OutputFile, say, say_json
 from kspec.spec.core import SpecError
 
@@ -17,18 +17,16 @@ if TYPE_CHECKING:
     from kspec.field.logs.adapter import Reading
 
 log_options = all_of(
-    click.option(
+    repeated(
         "--broker",
         "brokers",
+        "A log of the broker ID, if neither its lines nor its folder name it. Repeatable.",
         metavar="ID=FILE",
-        multiple=True,
-        help="A log of the broker ID, if neither its lines nor its folder name it. Repeatable.",
     ),
-    click.option(
+    option(
         "--zone",
+        "The time zone of the logs, such as Europe/Berlin, where lines have none (default UTC).",
         metavar="ZONE",
-        help="The time zone of the logs, such as Europe/Berlin, where lines have none "
-        "(default UTC).",
     ),
 )
 """The options of commands that read logs."""
@@ -37,8 +35,8 @@ log_options = all_of(
 @click.command()
 @click.argument("files", metavar="FILE…", nargs=-1, type=FILE)
 @log_options
-@click.option("--group", "groups", metavar="G", multiple=True, help="Only this group. Repeatable.")
-@click.option("--html", type=NEW_FILE, metavar="FILE", help="Write the timeline as an HTML page.")
+@repeated("--group", "groups", "Only this group. Repeatable.", metavar="G")
+@writes("--html", "Write the timeline as an HTML page.")
 @json_option
 def timeline(
     files: tuple[Path, ...],

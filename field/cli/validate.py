@@ -9,7 +9,17 @@ from typing import Any
 
 import click
 
-from kspec.checkers.cli.options import FILE, NEW_FILE, json_option, model_argument, pairs
+from kspec.checkers.cli.options import (
+    FILE,
+    flag,
+    json_option,
+    model_argument,
+    number_option,
+    option,
+    pairs,
+    repeated,
+    writes,
+)
 from kspec.checkers.cli.output import OutputFile, complain, say, say_json
 from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 from kspec.field.cli.timeline import log_options, read_logs, zone_of
@@ -20,55 +30,39 @@ from kspec.spec.core import SpecError
 @click.command()
 @model_argument
 @click.argument("files", metavar="[FILE]…", nargs=-1, type=FILE)
-@click.option("--variant", metavar="V", help="A variant of the model, instead of the header's.")
-@click.option(
+@option("--variant", "A variant of the model, instead of the header's.", metavar="V")
+@repeated(
     "--set",
     "settings",
+    "Set a bound of the model, or a setting of the mapping. Repeatable.",
     metavar="NAME=VALUE",
-    multiple=True,
-    help="Set a bound of the model, or a setting of the mapping. Repeatable.",
 )
-@click.option(
-    "--hidden",
-    metavar="RULE",
-    multiple=True,
-    help="A rule that the trace does not show, or `all`. Repeatable.",
-)
-@click.option(
-    "--most-hidden",
-    type=click.IntRange(1),
-    metavar="N",
-    help="At most N hidden steps between two events (default 1).",
-)
-@click.option("--merge", is_flag=True, help="The files are one trace, each written by a node.")
-@click.option(
+@repeated("--hidden", "A rule that the trace does not show, or `all`. Repeatable.", metavar="RULE")
+@number_option("--most-hidden", "At most N hidden steps between two events (default 1).", low=1)
+@flag("--merge", "The files are one trace, each written by a node.")
+@option(
     "--clock-skew",
+    "Clocks of nodes differ by at most MS milliseconds.",
     type=click.FloatRange(0),
     metavar="MS",
-    help="Clocks of nodes differ by at most MS milliseconds.",
 )
-@click.option(
-    "--complete", is_flag=True, help="The trace is whole: it must end where a behaviour may end."
-)
-@click.option(
+@flag("--complete", "The trace is whole: it must end where a behaviour may end.")
+@number_option(
     "--max-states",
-    type=click.IntRange(1),
+    "Keep at most N states that explain a trace at the same time.",
+    low=1,
     default=10_000,
-    show_default=True,
-    metavar="N",
-    help="Keep at most N states that explain a trace at the same time.",
 )
-@click.option(
+@option(
     "--from",
     "kind",
+    "The FILEs are logs, and no MODEL is needed: kafka-log, kafka-request-log or consumer-log.",
     type=click.Choice(["kafka-log", "kafka-request-log", "consumer-log"]),
     metavar="KIND",
-    help="The FILEs are logs, and no MODEL is needed: kafka-log, kafka-request-log or "
-    "consumer-log.",
 )
 @log_options
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of MODEL's traces.")
-@click.option("--html", type=NEW_FILE, metavar="FILE", help="Write the verdicts as an HTML page.")
+@flag("--schema", "Print the JSON Schema of MODEL's traces.")
+@writes("--html", "Write the verdicts as an HTML page.")
 @json_option
 def validate(
     model: str,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from kspec.checkers.cli.options import FILE, NEW_FILE
+from kspec.checkers.cli.options import flag, number_option, reads, writes
 from kspec.checkers.cli.output import OutputFile, say, say_json, say_raw
 from kspec.checkers.engine.verdict import EXIT_REJECTED
 from kspec.field.oracle.questions import as_line
@@ -20,30 +20,13 @@ MOST_SHOWN = 20
 
 @click.command()
 @click.argument("name")
-@click.option(
-    "--count",
-    type=click.IntRange(1, MOST),
-    default=1000,
-    show_default=True,
-    metavar="N",
-    help="Number of vectors, or of histories of `group`.",
+@number_option(
+    "--count", "Number of vectors, or of histories of `group`.", low=1, high=MOST, default=1000
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Seed of all random choices.",
-)
-@click.option("--out", type=NEW_FILE, metavar="FILE", help="Write to this file.")
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of the file.")
-@click.option(
-    "--check",
-    type=FILE,
-    metavar="FILE",
-    help="Compare the results in a file of vectors with the specification.",
-)
+@number_option("--seed", "Seed of all random choices.", low=0, high=2**32 - 1, default=1)
+@writes("--out", "Write to this file.")
+@flag("--schema", "Print the JSON Schema of the file.")
+@reads("--check", "Compare the results in a file of vectors with the specification.")
 def vectors(
     name: str, count: int, seed: int, out: Path | None, schema: bool, check: Path | None
 ) -> int:
