@@ -58,7 +58,7 @@ def kspec(
 def shell(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
     """Run a line in a real shell, with `kspec` standing for this interpreter's."""
     wrapper = tmp_path / "kspec"
-    wrapper.write_text(f'#!/bin/sh\nexec {sys.executable} -m checkers "$@"\n')
+    wrapper.write_text(f'#!/bin/sh\nexec {sys.executable} -m kspec "$@"\n')
     wrapper.chmod(0o755)
 
     def run_it(line: str) -> subprocess.CompletedProcess[str]:

@@ -71,7 +71,7 @@ def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
 def kspec(*arguments: str) -> dict[str, Any]:
     """What `kspec check` answers."""
     done = subprocess.run(
-        [sys.executable, "-m", "checkers", "check", *arguments, "--json"],
+        [sys.executable, "-m", "kspec", "check", *arguments, "--json"],
         capture_output=True,
         text=True,
         check=False,
