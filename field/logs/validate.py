@@ -3,48 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 from kspec.field.logs.adapter import MOST_EVENTS, Event, Reading
 from kspec.field.logs.consumer_traces import consumer_traces
-from kspec.field.logs.traces import (
-    Trace,
-    group_traces,
-    replica_traces,
-    request_traces,
-)
+from kspec.field.logs.traces import Trace, group_traces, replica_traces, request_traces
 from kspec.field.recorded.checker import Limits
 from kspec.field.recorded.files import validate_recordings
 from kspec.field.recorded.reading import from_objects
 from kspec.field.recorded.verdict import Validation
 from kspec.spec.core import SpecError
 
-KINDS: Mapping[str, Mapping[str, Callable[..., Iterable[Trace]]]] = {
-    "kafka-log": {"group-log": group_traces, "replica": replica_traces},
-    "kafka-request-log": {"coordinator": request_traces},
-    "consumer-log": {"consumer": consumer_traces},
-}
-"""The kinds of logs, with the mappings that their traces are checked against."""
+Maker: TypeAlias = Callable[[Sequence[Event]], Iterable[Trace]]
 
 
-def traces_of(
-    kind: str,
-    events: Sequence[Event],
-    mapping: str | None,
-    *,
-    lines_missing: bool,
-    unclean: bool = False,
-) -> Iterator[Trace]:
-    """The traces in logs of a kind; those of one mapping only if it is named."""
-    for name, make in KINDS[kind].items():
-        if mapping not in (None, name):
-            continue
-        if make is group_traces:
-            yield from group_traces(events, lines_missing=lines_missing)
-        elif make is replica_traces:
-            yield from replica_traces(events, unclean=unclean)
-        else:
-            yield from make(events)
+def makers(kind: str, *, lines_missing: bool, unclean: bool) -> Mapping[str, Maker]:
+    """How traces are made of the logs of a kind, by the mapping that they are checked against."""
+    if kind == "kafka-request-log":
+        return {"coordinator": request_traces}
+    if kind == "consumer-log":
+        return {"consumer": consumer_traces}
+    return {
+        "group-log": partial(group_traces, lines_missing=lines_missing),
+        "replica": partial(replica_traces, unclean=unclean),
+    }
 
 
 def validate_logs(
@@ -66,16 +49,14 @@ def validate_logs(
     others = {key: value for key, value in options.items() if key not in ("mapping", "settings")}
     others |= {"settings": settings} if settings else {}
     mapping = options.get("mapping")
-    how = {"lines_missing": lines == "some", "unclean": unclean == "true"}
-    traces = list(traces_of(kind, reading.events, mapping, **how))
+    made = makers(kind, lines_missing=lines == "some", unclean=unclean == "true")
+    traces = [t for n, make in made.items() if mapping in (None, n) for t in make(reading.events)]
     if not traces:
-        mappings = " or ".join(KINDS[kind])
-        raise SpecError(f"no line makes a trace of {mappings}: is it a {kind}?")
-    found = []
-    for trace in traces:
-        recording = from_objects(trace.name, trace.objects())
-        found.append(validate_recordings([recording], others, limits))
-    return found
+        raise SpecError(f"no line makes a trace of {' or '.join(made)}: is it a {kind}?")
+    return [
+        validate_recordings([from_objects(trace.name, trace.objects())], others, limits)
+        for trace in traces
+    ]
 
 
 def excuses(validation: Validation) -> Iterator[str]:

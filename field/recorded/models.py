@@ -116,17 +116,10 @@ class ModelMapping(TraceMapping):
         if rule is None and name in self.others:
             return ()
         if rule is None:
-            try:
-                look_up(f"rule of {self.system.variant.name}", name, self.rules)
-            except SpecError as error:
-                raise BadEvent(str(error)) from None
-        assert rule is not None
+            rule = known(f"rule of {self.system.variant.name}", name, self.rules)
         if not choices.keys() <= rule.choices.keys():
-            try:
-                for chosen in choices:
-                    look_up(f"choice of {rule.name}", chosen, rule.choices)
-            except SpecError as error:
-                raise BadEvent(str(error)) from None
+            for chosen in choices:
+                known(f"choice of {rule.name}", chosen, rule.choices)
         return (rule,)
 
     def successors(self, state: Any, event: Observed) -> Iterator[Any]:
@@ -287,11 +280,15 @@ def refuse_unknown(state: Any, observed: Mapping[str, Any]) -> None:
     """BadEvent if the observation has a variable that no state has."""
     names = dict.fromkeys(names_of(type(state)) or ("state",))
     for name in observed:
-        if name not in names:
-            try:
-                look_up("variable", name, names)
-            except SpecError as error:
-                raise BadEvent(str(error)) from None
+        known("variable", name, names)
+
+
+def known(kind: str, name: str, names: Mapping[str, Any]) -> Any:
+    """What an event names; BadEvent if there is nothing of that name."""
+    try:
+        return look_up(kind, name, names)
+    except SpecError as error:
+        raise BadEvent(str(error)) from None
 
 
 def cannot_choose(state: Any, event: Observed) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -86,24 +87,21 @@ def recording(
     """A trace of numbered objects, of which the first may be the header."""
     problems = Problems() if problems is None else problems
     rest = iter(found)
-    first = next(rest, None)
+    first = list(islice(rest, 1))
     header: Header = {}
-    if first is not None and "kspec_trace" in first[1]:
-        header, first = first[1], None
-    elif first is not None:
-        problems.add("missing version", name, first[0], 'no header {"kspec_trace": 1, …}')
-    return Recording(name, header, numbered(name, first, rest, problems), problems)
+    if first and "kspec_trace" in first[0][1]:
+        header = first.pop()[1]
+    elif first:
+        problems.add("missing version", name, first[0][0], 'no header {"kspec_trace": 1, …}')
+    return Recording(name, header, numbered(name, chain(first, rest), problems), problems)
 
 
 def numbered(
-    name: str,
-    first: tuple[int, Mapping[str, Any]] | None,
-    rest: Iterator[tuple[int, Mapping[str, Any]]],
-    problems: Problems,
+    name: str, contents: Iterable[tuple[int, Mapping[str, Any]]], problems: Problems
 ) -> Iterator[Event]:
     """The events with their numbers; clocks that go backwards are counted."""
     clocks: dict[str, float] = {}
-    for number, (line, content) in enumerate(chain_first(first, rest), 1):
+    for number, (line, content) in enumerate(contents, 1):
         source = content.get("source")
         file, at = name, line
         if isinstance(source, dict):
@@ -125,15 +123,6 @@ def numbered(
 
 MOST_CLOCKS = 10_000
 """Of how many nodes the clocks are followed."""
-
-
-def chain_first(
-    first: tuple[int, Mapping[str, Any]] | None, rest: Iterator[tuple[int, Mapping[str, Any]]]
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """The first object, if there is one, and the rest."""
-    if first is not None:
-        yield first
-    yield from rest
 
 
 # -- NDJSON ----------------------------------------------------------------------------------
