@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from kspec.spec.core import Step, evolve, limit, replaced, rule
+from kspec.spec.core import Step, evolve, limit, present, replaced, rule
 from kspec.spec.offsets_topic.expiry import GroupStatus, expired, group_expires
-from kspec.spec.offsets_topic.records import LogEntry, next_entry
+from kspec.spec.offsets_topic.records import next_entry
 from kspec.spec.offsets_topic.state import (
     Loading,
     OffsetsTopic,
@@ -28,29 +28,27 @@ def coordinator_expires_offsets(s: OffsetsTopic) -> Step[OffsetsTopic]:
     """
     group = yield from group_exists(s)
     deleted = expired(group, s.commits(), s.clock, s.bounds.retention)
-    with_group = group_expires(group, s.commits(), deleted)
+    return (yield from without_offsets(s, group, deleted))
+
+
+def without_offsets(
+    s: OffsetsTopic, group: GroupStatus, deleted: Collection[TopicPartition]
+) -> Step[OffsetsTopic]:
+    """Write tombstones for these offsets, and for a group that then has none."""
+    commits = s.commits()
+    with_group = group_expires(group, commits, deleted)
     yield "an offset or the group has expired", bool(deleted) or with_group
     yield limit("enough writes remain"), s.has_room(len(deleted) + with_group)
-    return delete_offsets(s, group, deleted)
-
-
-def delete_offsets(
-    s: OffsetsTopic, group: GroupStatus, deleted: Collection[TopicPartition]
-) -> OffsetsTopic:
-    """Write tombstones for these offsets, and for a group that then has none."""
-    with_group = group_expires(group, s.commits(), deleted)
-    retention, commits = s.bounds.retention, s.commits()
+    kept_until = {
+        p: s.bounds.retention + (commits[p].time if group.since is None else group.since)
+        for p in deleted
+    }
     noted = s.with_premature(
         in_use=[p for p in deleted if group.has_members and not group.is_stable_without(p.topic)],
-        early=[p for p in deleted if s.clock < unused_since(group, commits[p]) + retention],
+        early=[p for p in deleted if s.clock < kept_until[p]],
     )
     written = noted.with_written(*map(tombstone, deleted))
     return written.with_written(tombstone(None)).with_group(None) if with_group else written
-
-
-def unused_since(group: GroupStatus, commit: LogEntry) -> int:
-    """Since when no member is known to use the offset: the group is Empty, or it was committed."""
-    return commit.time if group.since is None else group.since
 
 
 # -- failover ---------------------------------------------------------------------------------
@@ -82,14 +80,13 @@ def coordinator_loads_record(s: OffsetsTopic) -> Step[OffsetsTopic]:
     Kafka: `CoordinatorLoaderImpl`, `GroupCoordinatorShard.replay`.
     """
     loading = yield from is_loading(s)
-    entry = next_entry(s.log, loading.position)
-    yield "a record remains to be loaded", entry is not None
-    assert entry is not None, "the guard holds"
+    first = next_entry(s.log, loading.position)
+    entry = yield from present("a record remains to be loaded", first)
     kept = None if entry.is_tombstone else entry
     read = evolve(loading, position=entry.offset + 1)
     if entry.record.partition is None:
         return evolve(s, coordinator=evolve(read, group=kept))
-    place = slot(s, entry.record.partition) - 1
+    place = slot(entry.record.partition) - 1
     return evolve(s, coordinator=evolve(read, commits=replaced(read.commits, place, kept)))
 
 

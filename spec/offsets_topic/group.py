@@ -41,20 +41,15 @@ def group_completes_join(s: OffsetsTopic, subscription: tuple[str, ...]) -> Step
     return s.with_group(completing)
 
 
-def completes_rebalance(s: OffsetsTopic) -> Step[GroupStatus]:
-    """The guard that the group is in CompletingRebalance, and the group."""
-    yield "group is in CompletingRebalance", s.is_in(GroupState.COMPLETING_REBALANCE)
-    assert s.group is not None, "the guard holds"
-    return s.group
-
-
 @rule(by="group")
 def leader_assigns(s: OffsetsTopic) -> Step[OffsetsTopic]:
     """The leader's assignment arrives: the group is written with it, and becomes Stable.
 
     Kafka: `GroupMetadataManager.classicGroupSync`.
     """
-    group = yield from completes_rebalance(s)
+    yield "group is in CompletingRebalance", s.is_in(GroupState.COMPLETING_REBALANCE)
+    group = s.group
+    assert group is not None, "the guard holds"
     yield limit("a write remains"), s.has_room()
     written = s.with_written(metadata(sorted(group.subscribed)))
     return written.with_group(evolve(group, state=GroupState.STABLE))

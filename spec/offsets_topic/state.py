@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from kspec.spec.core import Step, appended, bound, constant, evolve, replaced
+from kspec.spec.core import Step, appended, bound, constant, evolve, present, replaced
 from kspec.spec.messages import GroupMetadata, GroupState, Offset, OffsetsTopicRecord, StoredMember
 from kspec.spec.offsets_topic.expiry import CONSUMER, GroupStatus, status_of
 from kspec.spec.offsets_topic.records import Latest, LogEntry, OffsetsLog
@@ -18,13 +18,17 @@ from kspec.spec.vocabulary import TopicPartition
 
 GROUP = "g"
 """The one group of this model."""
+TOPICS = ("a", "b", "c")
+"""The topics, as far as the bounds allow them, of one partition each."""
+PARTITIONS = tuple(TopicPartition(topic, 0) for topic in TOPICS)
+"""Their partitions."""
 
 
 @attrs.frozen
 class Bounds:
     """How much of the system is explored."""
 
-    topics: int = bound(2, 1, 3, "topics, of one partition each")
+    topics: int = bound(2, 1, len(TOPICS), "topics, of one partition each")
     writes: int = bound(3, 1, 8, "records that are ever written to the offsets topic")
     last_moment: int = bound(1, 0, 4, "the last moment of the clock, which begins at 0")
     retention: int = bound(1, 1, 4, "how long an offset is kept (offsets.retention.minutes)")
@@ -126,7 +130,7 @@ class OffsetsTopic:
         for record in records:
             entry = LogEntry(s.end, record, time=s.clock)
             kept = None if entry.is_tombstone else entry
-            place = slot(s, record.partition)
+            place = slot(record.partition)
             s = evolve(
                 s,
                 log=appended(s.log, entry),
@@ -144,9 +148,9 @@ class OffsetsTopic:
         return evolve(self, premature=evolve(self.premature, **noted))
 
 
-def slot(s: OffsetsTopic, partition: TopicPartition | None) -> int:
+def slot(partition: TopicPartition | None) -> int:
     """The index of a key in `written`, where the group comes first."""
-    return 0 if partition is None else 1 + partitions(s).index(partition)
+    return 0 if partition is None else 1 + PARTITIONS.index(partition)
 
 
 def initial(bounds: Bounds) -> list[OffsetsTopic]:
@@ -158,7 +162,7 @@ def initial(bounds: Bounds) -> list[OffsetsTopic]:
             end=0,
             coordinator=Loaded(commits=nothing),
             clock=0,
-            topics=frozenset(topic_names(bounds)),
+            topics=frozenset(TOPICS[: bounds.topics]),
             written=(None, *nothing),
             premature=PrematureDeletions(),
             bounds=bounds,
@@ -171,10 +175,7 @@ def initial(bounds: Bounds) -> list[OffsetsTopic]:
 
 def group_exists(s: OffsetsTopic) -> Step[GroupStatus]:
     """The guard that the coordinator has the group in memory, and the group."""
-    group = s.group
-    yield "group exists", group is not None
-    assert group is not None, "the guard holds"
-    return group
+    return (yield from present("group exists", s.group))
 
 
 # -- records --------------------------------------------------------------------------------------
@@ -214,25 +215,20 @@ def as_written(s: OffsetsTopic, latest: Latest) -> tuple[LogEntry | None, ...]:
 # -- choices --------------------------------------------------------------------------------------
 
 
-def topic_names(bounds: Bounds) -> list[str]:
-    """The names of the topics."""
-    return [chr(ord("a") + index) for index in range(bounds.topics)]
-
-
-def topics(s: OffsetsTopic) -> list[str]:
+def topics(s: OffsetsTopic) -> tuple[str, ...]:
     """Every topic, whether or not it still exists."""
-    return topic_names(s.bounds)
+    return TOPICS[: s.bounds.topics]
 
 
-def partitions(s: OffsetsTopic) -> list[TopicPartition]:
+def partitions(s: OffsetsTopic) -> tuple[TopicPartition, ...]:
     """Every partition."""
-    return [TopicPartition(topic, 0) for topic in topics(s)]
+    return PARTITIONS[: s.bounds.topics]
 
 
 def subscriptions(s: OffsetsTopic) -> Iterator[tuple[str, ...]]:
     """What the members may subscribe to: the first topic, the first two, and so on."""
     for count in range(1, s.bounds.topics + 1):
-        yield tuple(topics(s)[:count])
+        yield TOPICS[:count]
 
 
 def ends(s: OffsetsTopic) -> range:

@@ -37,10 +37,7 @@ def coordinator_expires_offsets_by_commit_time(s: OffsetsTopic) -> Step[OffsetsT
     known = yield from group_exists(s)
     old = s.clock - s.bounds.retention
     deleted = [partition for partition, entry in s.commits().items() if entry.time <= old]
-    with_group = group_expires(known, s.commits(), deleted)
-    yield "an offset or the group has expired", bool(deleted) or with_group
-    yield limit("enough writes remain"), s.has_room(len(deleted) + with_group)
-    return coordinator.delete_offsets(s, known, deleted)
+    return (yield from coordinator.without_offsets(s, known, deleted))
 
 
 BEFORE_KIP_211 = KIP_211.derive(
@@ -66,10 +63,7 @@ def coordinator_expires_offsets_in_any_state(s: OffsetsTopic) -> Step[OffsetsTop
     known = yield from group_exists(s)
     taken_for = evolve(known, state=GroupState.STABLE) if known.has_members else known
     deleted = expired(taken_for, s.commits(), s.clock, s.bounds.retention)
-    with_group = group_expires(known, s.commits(), deleted)
-    yield "an offset or the group has expired", bool(deleted) or with_group
-    yield limit("enough writes remain"), s.has_room(len(deleted) + with_group)
-    return coordinator.delete_offsets(s, known, deleted)
+    return (yield from coordinator.without_offsets(s, known, deleted))
 
 
 KAFKA_13636 = KIP_211.derive(
