@@ -6,18 +6,19 @@ application's thread polls; the heartbeat thread runs beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 from kspec.spec.coordinator import first_error
 from kspec.spec.coordinator.sessions import heartbeat
 from kspec.spec.coordinator.state import Handler
-from kspec.spec.core import Step, budget, rule
+from kspec.spec.core import Guarded, Step, budget, rule
 from kspec.spec.group.assignment import Assign, cooperative_assignment, range_assignment
 from kspec.spec.group.state import (
     NAMES,
     REBALANCE_TIMEOUT,
     SESSION_TIMEOUT,
+    Consumer,
     Owns,
     Phase,
     World,
@@ -36,6 +37,7 @@ from kspec.spec.messages import (
     SyncGroupResponse,
 )
 
+R = TypeVar("R", JoinGroupResponse, SyncGroupResponse)
 NewJoin: TypeAlias = Callable[[World, int, str], JoinGroup]
 """How a consumer builds its JoinGroup, given the member id that it uses."""
 
@@ -59,44 +61,27 @@ Kafka: `resetStateOnResponseError` and `markCoordinatorUnknown`.
 
 
 def rejoin_after(s: World, consumer: int, error: Error) -> World:
-    """The consumer joins again at its next poll, without what the error invalidates."""
+    """The consumer joins again at its next poll, without what the error invalidates.
+
+    If another consumer has its instance id, the error is fatal, and it does nothing any more.
+    """
+    c = s.consumers[consumer]
     if error is Error.FENCED_INSTANCE_ID:
-        return fail_fenced(s, consumer)
-    changes = dict(ON_ERROR[error])
-    changes["heartbeat_error_is_stale"] = is_stale_after(s, consumer, changes)
+        fenced = Consumer(Phase.FENCED, polls=c.polls, abandoned=c.abandoned, ids=c.ids)
+        return s.with_process(consumer, fenced)
+    changes = ON_ERROR[error]
+    is_another = "member" in changes or "generation" in changes
     return s.abandon_request(
         consumer,
         phase=Phase.UNJOINED,
         pending_assignment=None,
         needs_rejoin=False,
         assignment_snapshot=0,
+        heartbeat_error_is_stale=(
+            c.heartbeat_error is not None and (is_another or c.heartbeat_error_is_stale)
+        ),
         **changes,
     )
-
-
-def fail_fenced(s: World, consumer: int) -> World:
-    """Another consumer has its instance id: a fatal error, after which it does nothing."""
-    return s.abandon_request(consumer).with_consumer(
-        consumer,
-        phase=Phase.FENCED,
-        member=NO_MEMBER_ID,
-        generation=NO_GENERATION,
-        owned=(),
-        pending_assignment=None,
-        needs_rejoin=False,
-        assignment_snapshot=0,
-        coordinator=None,
-        heartbeat_error=None,
-        heartbeat_error_is_stale=False,
-        abandoned=s.consumers[consumer].abandoned,
-    )
-
-
-def is_stale_after(s: World, consumer: int, changes: Mapping[str, Any]) -> bool:
-    """Whether a heartbeat error in flight is stale once these fields have changed."""
-    c = s.consumers[consumer]
-    changes_identity = "member" in changes or "generation" in changes
-    return c.heartbeat_error is not None and (changes_identity or c.heartbeat_error_is_stale)
 
 
 # -- joining: what eager and cooperative consumers share --------------------------------------
@@ -114,7 +99,7 @@ def new_join(s: World, consumer: int, member: str, protocol: Protocol) -> JoinGr
     )
 
 
-def can_join(s: World, consumer: int) -> Generator[tuple[str, bool], None, None]:
+def can_join(s: World, consumer: int) -> Guarded[None]:
     """The consumer polls, needs to join, and knows a coordinator."""
     c = s.consumers[consumer]
     yield "consumer polls", c.is_running and c.polls
@@ -123,15 +108,12 @@ def can_join(s: World, consumer: int) -> Generator[tuple[str, bool], None, None]
     yield "consumer knows a coordinator", c.coordinator is not None
 
 
-def join_response_of(
-    s: World, consumer: int
-) -> Generator[tuple[str, bool], None, JoinGroupResponse]:
-    """The response to the consumer's JoinGroup, which has arrived at a consumer that polls."""
+def response_of(s: World, consumer: int, phase: Phase, kind: type[R]) -> Guarded[R]:
+    """The response that a consumer in this phase awaits has arrived, and the consumer polls."""
     c = s.consumers[consumer]
     yield "consumer polls", c.is_running and c.polls
-    arrived = c.phase is Phase.JOINING and isinstance(c.in_flight, JoinGroupResponse)
-    yield "response has arrived", arrived
-    assert isinstance(c.in_flight, JoinGroupResponse), "response has arrived"
+    yield "response has arrived", c.phase is phase and isinstance(c.in_flight, kind)
+    assert isinstance(c.in_flight, kind), "response has arrived"
     return c.in_flight
 
 
@@ -210,7 +192,7 @@ def consumer_receives_member_id(s: World, consumer: int) -> Step[World]:
 
     Kafka: `JoinGroupResponseHandler`, MEMBER_ID_REQUIRED.
     """
-    response = yield from join_response_of(s, consumer)
+    response = yield from response_of(s, consumer, Phase.JOINING, JoinGroupResponse)
     yield "response issues a member id", response.error is Error.MEMBER_ID_REQUIRED
     return join_with_id(s, consumer, response.member, eager_join)
 
@@ -221,7 +203,7 @@ def consumer_receives_generation(s: World, consumer: int) -> Step[World]:
 
     Kafka: `JoinGroupResponseHandler`, `ConsumerCoordinator.onLeaderElected`.
     """
-    response = yield from join_response_of(s, consumer)
+    response = yield from response_of(s, consumer, Phase.JOINING, JoinGroupResponse)
     yield "response names a generation", response.error is Error.NONE
     return sync_in_generation(s, consumer, response, range_assignment)
 
@@ -232,7 +214,7 @@ def consumer_receives_join_error(s: World, consumer: int) -> Step[World]:
 
     Kafka: `JoinGroupResponseHandler`.
     """
-    response = yield from join_response_of(s, consumer)
+    response = yield from response_of(s, consumer, Phase.JOINING, JoinGroupResponse)
     is_error = response.error not in (Error.NONE, Error.MEMBER_ID_REQUIRED)
     yield "response is an error", is_error
     return rejoin_after(s, consumer, response.error)
@@ -244,7 +226,7 @@ def consumer_receives_assignment(s: World, consumer: int) -> Step[World]:
 
     Kafka: `SyncGroupResponseHandler`.
     """
-    response = yield from sync_response_of(s, consumer)
+    response = yield from response_of(s, consumer, Phase.SYNCING, SyncGroupResponse)
     yield "response has an assignment", response.error is Error.NONE
     return s.with_consumer(
         consumer, phase=Phase.STABLE, pending_assignment=response.assignment, in_flight=None
@@ -257,21 +239,9 @@ def consumer_receives_sync_error(s: World, consumer: int) -> Step[World]:
 
     Kafka: `SyncGroupResponseHandler`.
     """
-    response = yield from sync_response_of(s, consumer)
+    response = yield from response_of(s, consumer, Phase.SYNCING, SyncGroupResponse)
     yield "response is an error", response.error is not Error.NONE
     return rejoin_after(s, consumer, response.error)
-
-
-def sync_response_of(
-    s: World, consumer: int
-) -> Generator[tuple[str, bool], None, SyncGroupResponse]:
-    """The response to the consumer's SyncGroup, which has arrived at a consumer that polls."""
-    c = s.consumers[consumer]
-    yield "consumer polls", c.is_running and c.polls
-    arrived = c.phase is Phase.SYNCING and isinstance(c.in_flight, SyncGroupResponse)
-    yield "response has arrived", arrived
-    assert isinstance(c.in_flight, SyncGroupResponse), "response has arrived"
-    return c.in_flight
 
 
 @rule(by="consumer", consumer=consumers)
@@ -286,7 +256,7 @@ def consumer_applies_assignment(s: World, consumer: int) -> Step[World]:
     return s.with_consumer(consumer, owned=assigned, pending_assignment=None)
 
 
-def assignment_of(s: World, consumer: int) -> Generator[tuple[str, bool], None, tuple[int, ...]]:
+def assignment_of(s: World, consumer: int) -> Guarded[tuple[int, ...]]:
     """The assignment that has arrived, and that the listener does not know yet."""
     c = s.consumers[consumer]
     yield "consumer polls", c.is_running and c.polls
@@ -364,7 +334,7 @@ def consumer_receives_member_id_keeping_partitions(s: World, consumer: int) -> S
 
     Kafka: `JoinGroupResponseHandler`, MEMBER_ID_REQUIRED.
     """
-    response = yield from join_response_of(s, consumer)
+    response = yield from response_of(s, consumer, Phase.JOINING, JoinGroupResponse)
     yield "response issues a member id", response.error is Error.MEMBER_ID_REQUIRED
     return join_with_id(s, consumer, response.member, cooperative_join)
 
@@ -375,7 +345,7 @@ def consumer_receives_generation_keeping_partitions(s: World, consumer: int) -> 
 
     Kafka: `JoinGroupResponseHandler`, with `CooperativeStickyAssignor`.
     """
-    response = yield from join_response_of(s, consumer)
+    response = yield from response_of(s, consumer, Phase.JOINING, JoinGroupResponse)
     yield "response names a generation", response.error is Error.NONE
     return sync_in_generation(s, consumer, response, cooperative_assignment)
 
@@ -422,17 +392,13 @@ def consumer_heartbeats(s: World, consumer: int) -> Step[World]:
     return s.with_consumer(consumer, heartbeat_error=error, heartbeat_error_is_stale=False)
 
 
-def heartbeat_error_of(s: World, consumer: int) -> Generator[tuple[str, bool], None, Error]:
-    """The error that answers the consumer's heartbeat or commit, and that has arrived."""
+def heartbeat_error_of(s: World, consumer: int) -> Guarded[tuple[World, Error]]:
+    """The error that answers the consumer's heartbeat or commit; the state without it."""
     c = s.consumers[consumer]
     yield "heartbeat error has arrived", c.heartbeat_error is not None and c.is_running
     assert c.heartbeat_error is not None, "heartbeat error has arrived"
-    return c.heartbeat_error
-
-
-def without_heartbeat_error(s: World, consumer: int) -> World:
-    """The state after the consumer received the error."""
-    return s.with_consumer(consumer, heartbeat_error=None, heartbeat_error_is_stale=False)
+    received = s.with_consumer(consumer, heartbeat_error=None, heartbeat_error_is_stale=False)
+    return received, c.heartbeat_error
 
 
 @rule(by="consumer", consumer=consumers)
@@ -441,11 +407,10 @@ def consumer_learns_of_rebalance(s: World, consumer: int) -> Step[World]:
 
     Kafka: `HeartbeatResponseHandler`, `OffsetCommitResponseHandler`.
     """
-    error = yield from heartbeat_error_of(s, consumer)
+    s, error = yield from heartbeat_error_of(s, consumer)
     yield "a rebalance is in progress", error is Error.REBALANCE_IN_PROGRESS
     c = s.consumers[consumer]
-    needs_rejoin = c.needs_rejoin or c.phase is Phase.STABLE
-    return without_heartbeat_error(s, consumer).with_consumer(consumer, needs_rejoin=needs_rejoin)
+    return s.with_consumer(consumer, needs_rejoin=c.needs_rejoin or c.phase is Phase.STABLE)
 
 
 @rule(by="consumer", consumer=consumers)
@@ -455,20 +420,19 @@ def consumer_loses_coordinator(s: World, consumer: int) -> Step[World]:
     Outside of a generation, it also abandons its request. Kafka: `HeartbeatResponseHandler`,
     `OffsetCommitResponseHandler`, `markCoordinatorUnknown`.
     """
-    error = yield from heartbeat_error_of(s, consumer)
+    s, error = yield from heartbeat_error_of(s, consumer)
     yield "another broker coordinates the group", error is Error.NOT_COORDINATOR
-    received = without_heartbeat_error(s, consumer)
     if s.consumers[consumer].phase is Phase.STABLE:
-        return received.with_consumer(consumer, coordinator=None)
-    return rejoin_after(received, consumer, error)
+        return s.with_consumer(consumer, coordinator=None)
+    return rejoin_after(s, consumer, error)
 
 
-def identity_error_of(s: World, consumer: int) -> Generator[tuple[str, bool], None, Error]:
+def identity_error_of(s: World, consumer: int) -> Guarded[tuple[World, Error]]:
     """An error that concerns the member id or the generation in the consumer's request."""
-    error = yield from heartbeat_error_of(s, consumer)
+    s, error = yield from heartbeat_error_of(s, consumer)
     others = (Error.REBALANCE_IN_PROGRESS, Error.NOT_COORDINATOR)
     yield "error concerns the request's member id or generation", error not in others
-    return error
+    return s, error
 
 
 @rule(by="consumer", consumer=consumers)
@@ -477,9 +441,10 @@ def consumer_discards_stale_error(s: World, consumer: int) -> Step[World]:
 
     Kafka: `HeartbeatResponseHandler`, `OffsetCommitResponseHandler`, `generationUnchanged`.
     """
-    yield from identity_error_of(s, consumer)
-    yield "error is stale", s.consumers[consumer].heartbeat_error_is_stale
-    return without_heartbeat_error(s, consumer)
+    is_stale = s.consumers[consumer].heartbeat_error_is_stale
+    s, _ = yield from identity_error_of(s, consumer)
+    yield "error is stale", is_stale
+    return s
 
 
 @rule(by="consumer", consumer=consumers)
@@ -489,6 +454,7 @@ def consumer_receives_heartbeat_error(s: World, consumer: int) -> Step[World]:
     It joins again, unless it is fenced: UNKNOWN_MEMBER_ID, ILLEGAL_GENERATION, FENCED_INSTANCE_ID.
     Kafka: `HeartbeatResponseHandler`, `OffsetCommitResponseHandler`.
     """
-    error = yield from identity_error_of(s, consumer)
-    yield "error is not stale", not s.consumers[consumer].heartbeat_error_is_stale
-    return rejoin_after(without_heartbeat_error(s, consumer), consumer, error)
+    is_stale = s.consumers[consumer].heartbeat_error_is_stale
+    s, error = yield from identity_error_of(s, consumer)
+    yield "error is not stale", not is_stale
+    return rejoin_after(s, consumer, error)

@@ -7,7 +7,7 @@ those of `GroupMetadataManager`, tag 4.0.0.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator
+from collections.abc import Collection
 
 from kspec.spec.coordinator import DISCONNECTED, Caller, Outcome, first_error
 from kspec.spec.coordinator.failover import load, unload
@@ -20,7 +20,7 @@ from kspec.spec.coordinator.membership import (
 )
 from kspec.spec.coordinator.offsets import commit
 from kspec.spec.coordinator.rebalance import assignments_stored, complete_join, sync
-from kspec.spec.coordinator.requests import handler_of
+from kspec.spec.coordinator.requests import join_handler, sync_with_fields
 from kspec.spec.coordinator.sessions import (
     Timer,
     armed,
@@ -30,7 +30,7 @@ from kspec.spec.coordinator.sessions import (
     expire_session,
     extend_initial_delay,
 )
-from kspec.spec.core import Step, budget, evolve, limit, rule
+from kspec.spec.core import Guarded, Step, budget, evolve, limit, present, rule
 from kspec.spec.group.consumer import error_of
 from kspec.spec.group.state import (
     MODEL_SETTINGS,
@@ -63,14 +63,10 @@ from kspec.spec.messages import (
 # -- helpers ----------------------------------------------------------------------------------
 
 
-def arrives(s: World, inbound: Inbound) -> Generator[tuple[str, bool], None, None]:
-    """The request was sent to the current coordinator."""
+def received(s: World, inbound: Inbound) -> Guarded[World]:
+    """The request was sent to the current coordinator; the state without the request."""
     reaches = inbound.abandoned or s.reaches_coordinator(inbound.consumer)
     yield "request reaches the coordinator", reaches
-
-
-def delivered(s: World, inbound: Inbound) -> World:
-    """The state without the request, which the coordinator has received."""
     field = "abandoned" if inbound.abandoned else "in_flight"
     return s.with_consumer(inbound.consumer, **{field: None})
 
@@ -80,9 +76,10 @@ def caller(inbound: Inbound) -> Caller:
     return DISCONNECTED if inbound.abandoned else inbound.consumer
 
 
-def within_bounds(s: World, outcome: Outcome) -> Generator[tuple[str, bool], None, None]:
-    """The outcome's generation is within the bounds."""
+def within_bounds(s: World, outcome: Outcome) -> Guarded[World]:
+    """The outcome's generation is within the bounds; the state after the outcome."""
     yield limit("a generation is left"), outcome.group.generation <= s.bounds.generations
+    return s.after(outcome)
 
 
 def next_id(s: World, inbound: Inbound) -> str:
@@ -110,24 +107,11 @@ def coordinator_issues_member_id(s: World, request: Inbound) -> Step[World]:
     The id is pending until the client joins with it. Kafka: `classicGroupJoinNewDynamicMember`,
     MEMBER_ID_REQUIRED.
     """
-    yield from arrives(s, request)
-    yield limit("a member id is left"), has_id_left(s, request)
-    new_id = next_id(s, request)
-    outcome = yield from issue_member_id(s.group, join_of(s, request), caller(request), new_id)
-    return with_id(delivered(s, request), request).after(outcome)
-
-
-def accept_new_member(s: World, request: Inbound) -> Step[World]:
-    """A client becomes a member, with its pending id or with a new one."""
-    yield from arrives(s, request)
     join = join_of(s, request)
-    static = join.instance is not None
-    yield limit("a member id is left"), not static or has_id_left(s, request)
-    member_id = next_id(s, request) if static else join.member
-    outcome = yield from join_new_member(s.group, join, caller(request), member_id)
-    yield from within_bounds(s, outcome)
-    world = delivered(s, request)
-    return (with_id(world, request) if static else world).after(outcome)
+    s = yield from received(s, request)
+    yield limit("a member id is left"), has_id_left(s, request)
+    outcome = yield from issue_member_id(s.group, join, caller(request), next_id(s, request))
+    return with_id(s, request).after(outcome)
 
 
 @rule(by="coordinator", request=new_member_joins)
@@ -137,7 +121,13 @@ def coordinator_adds_member(s: World, request: Inbound) -> Step[World]:
     A dynamic member brings its pending id; a static one receives its id with the response.
     Kafka: `addMemberThenRebalanceOrCompleteJoin`.
     """
-    return (yield from accept_new_member(s, request))
+    join = join_of(s, request)
+    s = yield from received(s, request)
+    static = join.instance is not None
+    yield limit("a member id is left"), not static or has_id_left(s, request)
+    member_id = next_id(s, request) if static else join.member
+    outcome = yield from join_new_member(s.group, join, caller(request), member_id)
+    return (yield from within_bounds(with_id(s, request) if static else s, outcome))
 
 
 @rule(by="coordinator", request=rejoins)
@@ -146,32 +136,26 @@ def coordinator_accepts_rejoin(s: World, request: Inbound) -> Step[World]:
 
     Kafka: `classicGroupJoinExistingMember`.
     """
-    yield from arrives(s, request)
-    outcome = yield from rejoin(s.group, join_of(s, request), caller(request))
-    yield from within_bounds(s, outcome)
-    return delivered(s, request).after(outcome)
+    join = join_of(s, request)
+    s = yield from received(s, request)
+    outcome = yield from rejoin(s.group, join, caller(request))
+    return (yield from within_bounds(s, outcome))
 
 
 def accept_replacement(
     s: World, request: Inbound, keeps_generation_in: Collection[GroupState]
 ) -> Step[World]:
     """A static member gets a new id; in these states the group keeps its generation."""
-    yield from arrives(s, request)
+    join = join_of(s, request)
+    s = yield from received(s, request)
     yield limit("a member id is left"), has_id_left(s, request)
-    join, new_id = join_of(s, request), next_id(s, request)
     outcome = yield from replace_static_member(
-        s.group, join, caller(request), new_id, keeps_generation_in
+        s.group, join, caller(request), next_id(s, request), keeps_generation_in
     )
-    yield from within_bounds(s, outcome)
-    return with_id(delivered(s, request), request).after(replacement_is_stored(outcome))
-
-
-def replacement_is_stored(outcome: Outcome) -> Outcome:
-    """The outcome once the new id of a static member is stored, if it is to be."""
     replacement = outcome.replacement
-    if replacement is None:
-        return outcome
-    return outcome.then(lambda group: replacement_stored(group, replacement))
+    if replacement is not None:
+        outcome = outcome.then(lambda group: replacement_stored(group, replacement))
+    return (yield from within_bounds(with_id(s, request), outcome))
 
 
 @rule(by="coordinator", request=replacement_joins)
@@ -196,10 +180,10 @@ def coordinator_accepts_sync(s: World, request: Inbound) -> Step[World]:
     that fails afterwards leaves its members without a response, which `coordinator_unloads_group`
     may do in the next step.
     """
-    yield from arrives(s, request)
-    outcome = yield from sync(s.group, sync_of(s, request), caller(request))
-    stored = outcome.then(lambda group: assignments_stored(group, group.generation))
-    return delivered(s, request).after(stored)
+    asked = sync_of(s, request)
+    s = yield from received(s, request)
+    outcome = yield from sync(s.group, asked, caller(request))
+    return s.after(outcome.then(lambda group: assignments_stored(group, group.generation)))
 
 
 @rule(by="coordinator", request=inbound_syncs)
@@ -210,13 +194,14 @@ def coordinator_fails_to_store_assignments(s: World, request: Inbound) -> Step[W
     Kafka: `appendGroupMetadataErrorToResponseError`.
     """
     yield limit("a loss is left"), s.faults.losses < s.bounds.losses
-    yield from arrives(s, request)
-    outcome = yield from sync(s.group, sync_of(s, request), caller(request))
+    asked = sync_of(s, request)
+    s = yield from received(s, request)
+    outcome = yield from sync(s.group, asked, caller(request))
     yield "request comes from the leader", outcome.group.unstored is not None
     error = Error.COORDINATOR_NOT_AVAILABLE
     failed = assignments_stored(outcome.group, outcome.group.generation, error)
-    yield from within_bounds(s, failed)
-    return delivered(s, request).after(failed).with_fault(losses=1)
+    s = yield from within_bounds(s, failed)
+    return s.with_fault(losses=1)
 
 
 # -- rejected requests ------------------------------------------------------------------------
@@ -232,21 +217,18 @@ def coordinator_rejects_request(s: World, request: Inbound) -> Step[World]:
     or NOT_COORDINATOR from another broker.
     Simplification: the response to JoinGroup does not repeat the member id of the request.
     """
-    error = yield from error_in(s, request)
+    asked = message(s, request)
+    if isinstance(asked, JoinGroup):
+        handler = join_handler(s.group, caller(request), asked, "new")
+    else:
+        handler = sync_with_fields(s.group, asked, caller(request))
+    error = first_error(handler) if request.abandoned else error_of(s, request.consumer, handler)
+    error = yield from present("request fails a check", error)
     if request.abandoned:
-        return delivered(s, request)
-    joins = isinstance(message(s, request), JoinGroup)
+        return s.with_consumer(request.consumer, abandoned=None)
+    joins = isinstance(asked, JoinGroup)
     response = JoinGroupResponse(error) if joins else SyncGroupResponse(error)
     return s.with_consumer(request.consumer, in_flight=response)
-
-
-def error_in(s: World, request: Inbound) -> Generator[tuple[str, bool], None, Error]:
-    """The error with which the request is answered."""
-    handler = handler_of(s.group, caller(request), message(s, request), "new")
-    error = first_error(handler) if request.abandoned else error_of(s, request.consumer, handler)
-    yield "request fails a check", error is not None
-    assert error is not None, "request fails a check"
-    return error
 
 
 # -- OffsetCommit -----------------------------------------------------------------------------
@@ -330,9 +312,7 @@ def coordinator_ends_initial_delay(s: World) -> Step[World]:
     """
     yield "timer is armed", Timer("initial delay") in armed(s.group)
     yield "delay cannot be extended", not delay_can_be_extended(s.group)
-    outcome = complete_join(s.group)
-    yield from within_bounds(s, outcome)
-    return s.after(outcome)
+    return (yield from within_bounds(s, complete_join(s.group)))
 
 
 @rule(by="coordinator")
@@ -346,9 +326,8 @@ def coordinator_ends_join_phase(s: World) -> Step[World]:
     missing = [m.id for m in s.group.members if m.awaiting_join is None]
     early = all(map(s.has_polling_user, [*missing, *s.group.pending]))
     yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
-    outcome = complete_join(s.group)
-    yield from within_bounds(s, outcome)
-    return s.after(outcome).with_fault(early=int(early))
+    s = yield from within_bounds(s, complete_join(s.group))
+    return s.with_fault(early=int(early))
 
 
 @rule(by="coordinator")
@@ -360,19 +339,8 @@ def coordinator_expires_pending_sync(s: World) -> Step[World]:
     yield "timer is armed", Timer("sync") in armed(s.group)
     early = all(map(s.has_polling_user, s.group.pending_sync))
     yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
-    outcome = expire_pending_sync(s.group)
-    yield from within_bounds(s, outcome)
-    return s.after(outcome).with_fault(early=int(early))
-
-
-def remove_silent_member(s: World, member: str) -> Step[World]:
-    """A member's session has expired."""
-    yield "timer is armed", Timer("session", member) in armed(s.group)
-    early = s.has_live_user(member)
-    yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
-    outcome = expire_session(s.group, member)
-    yield from within_bounds(s, outcome)
-    return s.after(outcome).with_fault(early=int(early))
+    s = yield from within_bounds(s, expire_pending_sync(s.group))
+    return s.with_fault(early=int(early))
 
 
 @rule(by="coordinator", member=member_ids)
@@ -381,16 +349,11 @@ def coordinator_expires_session(s: World, member: str) -> Step[World]:
 
     Kafka: `expireClassicGroupMemberHeartbeat`; a new member's timer takes five minutes.
     """
-    return (yield from remove_silent_member(s, member))
-
-
-def forget_pending_member(s: World, member: str) -> Step[World]:
-    """The session timeout of a pending member has expired."""
-    early = s.has_polling_user(member)
+    yield "timer is armed", Timer("session", member) in armed(s.group)
+    early = s.has_live_user(member)
     yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
-    outcome = expire_pending_member(s.group, member)
-    yield from within_bounds(s, outcome)
-    return s.after(outcome).with_fault(early=int(early))
+    s = yield from within_bounds(s, expire_session(s.group, member))
+    return s.with_fault(early=int(early))
 
 
 @rule(by="coordinator", member=pending_ids)
@@ -399,7 +362,10 @@ def coordinator_expires_pending_member(s: World, member: str) -> Step[World]:
 
     Kafka: `removePendingMemberAndUpdateClassicGroup`.
     """
-    return (yield from forget_pending_member(s, member))
+    early = s.has_polling_user(member)
+    yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
+    s = yield from within_bounds(s, expire_pending_member(s.group, member))
+    return s.with_fault(early=int(early))
 
 
 # -- failover ---------------------------------------------------------------------------------

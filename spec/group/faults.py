@@ -6,8 +6,9 @@ adds partitions.
 
 from __future__ import annotations
 
-from kspec.spec.coordinator import Outcome, handle
-from kspec.spec.core import Step, evolve, limit, replaced, rule
+from kspec.spec.coordinator import Outcome
+from kspec.spec.coordinator.membership import leave
+from kspec.spec.core import Step, decide, evolve, limit, rule
 from kspec.spec.group.coordinator import within_bounds
 from kspec.spec.group.state import Consumer, Phase, World, consumers
 from kspec.spec.messages import NO_GENERATION, NO_MEMBER_ID, LeaveGroup, MemberIdentity
@@ -24,13 +25,9 @@ def leave_group(s: World, consumer: int) -> Outcome:
     static = s.instance(consumer) is not None
     if static or c.member == NO_MEMBER_ID or not s.reaches_coordinator(consumer):
         return Outcome(s.group)
-    return handle(s.group, "leaver", LeaveGroup((MemberIdentity(c.member),)), "new")
-
-
-def with_process(s: World, consumer: int, process: Consumer) -> World:
-    """The state with another process in a consumer's place, to which no response goes."""
-    group = s.group.disconnect(consumer)
-    return evolve(s, group=group, consumers=replaced(s.consumers, consumer, process))
+    left = decide(leave(s.group, LeaveGroup((MemberIdentity(c.member),)), "leaver")).effect
+    assert left is not None, "a group that is not dead lets a member leave"
+    return left
 
 
 @rule(by="consumer", consumer=consumers)
@@ -42,9 +39,8 @@ def consumer_crashes(s: World, consumer: int) -> Step[World]:
     yield limit("a crash is left"), s.faults.crashes < s.bounds.crashes
     c = s.consumers[consumer]
     yield "consumer is running", c.is_running
-    abandoned = s.abandon_request(consumer).consumers[consumer].abandoned
-    crashed = Consumer(phase=Phase.CRASHED, abandoned=abandoned, ids=c.ids)
-    return with_process(s, consumer, crashed).with_fault(crashes=1)
+    crashed = Consumer(Phase.CRASHED, abandoned=s.may_still_arrive(consumer), ids=c.ids)
+    return s.with_process(consumer, crashed).with_fault(crashes=1)
 
 
 @rule(by="consumer", consumer=consumers)
@@ -57,25 +53,18 @@ def consumer_restarts(s: World, consumer: int) -> Step[World]:
     return s.with_consumer(consumer, phase=Phase.UNJOINED)
 
 
-def close(s: World, consumer: int) -> Step[World]:
-    """A consumer is closed, and leaves if it is dynamic."""
-    yield limit("a departure is left"), s.faults.leaves < s.bounds.leaves
-    c = s.consumers[consumer]
-    yield "consumer polls", c.is_running and c.polls
-    outcome = leave_group(s, consumer)
-    yield from within_bounds(s, outcome)
-    abandoned = s.abandon_request(consumer).consumers[consumer].abandoned
-    closed = Consumer(Phase.CLOSED, abandoned=abandoned, ids=c.ids)
-    return with_process(s.after(outcome), consumer, closed).with_fault(leaves=1)
-
-
 @rule(by="consumer", consumer=consumers)
 def consumer_closes(s: World, consumer: int) -> Step[World]:
     """The application closes a consumer, which revokes its partitions; a dynamic one leaves.
 
     Kafka: `AbstractCoordinator.close`, `ConsumerCoordinator.onLeavePrepare`.
     """
-    return (yield from close(s, consumer))
+    yield limit("a departure is left"), s.faults.leaves < s.bounds.leaves
+    c = s.consumers[consumer]
+    yield "consumer polls", c.is_running and c.polls
+    closed = Consumer(Phase.CLOSED, abandoned=s.may_still_arrive(consumer), ids=c.ids)
+    s = yield from within_bounds(s, leave_group(s, consumer))
+    return s.with_process(consumer, closed).with_fault(leaves=1)
 
 
 @rule(by="consumer", consumer=consumers)
@@ -112,9 +101,8 @@ def consumer_exceeds_poll_interval(s: World, consumer: int) -> Step[World]:
     c = s.consumers[consumer]
     yield "consumer is stalled", c.is_running and not c.polls
     yield "consumer sends heartbeats", c.sends_heartbeats
-    outcome = leave_group(s, consumer)
-    yield from within_bounds(s, outcome)
-    return s.after(outcome).abandon_request(
+    s = yield from within_bounds(s, leave_group(s, consumer))
+    return s.abandon_request(
         consumer,
         phase=Phase.UNJOINED,
         member=NO_MEMBER_ID,

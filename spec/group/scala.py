@@ -36,7 +36,9 @@ def scala_coordinator_adds_member(s: World, request: Inbound) -> Step[World]:
 
     Kafka: `GroupCoordinator.addMemberAndRebalance` (3.9.0).
     """
-    after = yield from coordinator.accept_new_member(configured(s, SCALA_SETTINGS), request)
+    after = yield from coordinator.coordinator_adds_member.body(
+        configured(s, SCALA_SETTINGS), request
+    )
     return configured(after, MODEL_SETTINGS)
 
 
@@ -57,7 +59,9 @@ def scala_coordinator_expires_session(s: World, member: str) -> Step[World]:
 
     Kafka: `GroupCoordinator.onExpireHeartbeat`, `InitialDelayedJoin.tryComplete` (3.9.0).
     """
-    after = yield from coordinator.remove_silent_member(configured(s, SCALA_SETTINGS), member)
+    after = yield from coordinator.coordinator_expires_session.body(
+        configured(s, SCALA_SETTINGS), member
+    )
     return configured(after, MODEL_SETTINGS)
 
 
@@ -67,7 +71,9 @@ def scala_coordinator_expires_pending_member(s: World, member: str) -> Step[Worl
 
     Kafka: `GroupCoordinator.removePendingMemberAndUpdateGroup` (3.9.0).
     """
-    after = yield from coordinator.forget_pending_member(configured(s, SCALA_SETTINGS), member)
+    after = yield from coordinator.coordinator_expires_pending_member.body(
+        configured(s, SCALA_SETTINGS), member
+    )
     return configured(after, MODEL_SETTINGS)
 
 
@@ -77,5 +83,5 @@ def consumer_leaves_scala_coordinator(s: World, consumer: int) -> Step[World]:
 
     Kafka: `GroupCoordinator.removePendingMemberAndUpdateGroup` (3.9.0).
     """
-    after = yield from faults.close(configured(s, SCALA_SETTINGS), consumer)
+    after = yield from faults.consumer_closes.body(configured(s, SCALA_SETTINGS), consumer)
     return configured(after, MODEL_SETTINGS)

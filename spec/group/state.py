@@ -232,6 +232,13 @@ class World:
             and self.group.state is not GroupState.DEAD
         )
 
+    def may_still_arrive(self, consumer: int) -> JoinGroup | SyncGroup | None:
+        """The request that may arrive after its consumer has stopped waiting for the response."""
+        c = self.consumers[consumer]
+        if isinstance(c.in_flight, JoinGroup | SyncGroup) and self.reaches_coordinator(consumer):
+            return c.in_flight
+        return c.abandoned
+
     # -- updates ------------------------------------------------------------------------------
 
     def with_consumer(self, consumer: int, **changes: Any) -> World:
@@ -249,16 +256,15 @@ class World:
                 world = world.with_consumer(caller, in_flight=response)
         return world
 
+    def with_process(self, consumer: int, process: Consumer) -> World:
+        """The state with another process in a consumer's place, to which no response goes."""
+        group = self.group.disconnect(consumer)
+        return evolve(self, group=group, consumers=replaced(self.consumers, consumer, process))
+
     def abandon_request(self, consumer: int, **changes: Any) -> World:
         """A consumer stops waiting for a response. Its request may still arrive."""
-        c = self.consumers[consumer]
-        undelivered = (
-            c.in_flight
-            if isinstance(c.in_flight, JoinGroup | SyncGroup) and self.reaches_coordinator(consumer)
-            else None
-        )
+        abandoned = self.may_still_arrive(consumer)
         world = evolve(self, group=self.group.disconnect(consumer))
-        abandoned = undelivered or c.abandoned
         return world.with_consumer(consumer, in_flight=None, abandoned=abandoned, **changes)
 
     def with_fault(self, **more: int) -> World:

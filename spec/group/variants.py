@@ -14,19 +14,17 @@ from kspec.spec.group.consumer import (
     can_join,
     cooperative_join,
     identity_error_of,
-    join_response_of,
     rejoin_after,
+    response_of,
     sync_in_generation,
-    without_heartbeat_error,
 )
 from kspec.spec.group.coordinator import (
     accept_commit,
     accept_replacement,
-    arrives,
     caller,
-    delivered,
     has_id_left,
     next_id,
+    received,
     with_id,
     within_bounds,
 )
@@ -39,7 +37,7 @@ from kspec.spec.group.state import (
     join_of,
     replacement_joins,
 )
-from kspec.spec.messages import Error, GroupState
+from kspec.spec.messages import Error, GroupState, JoinGroupResponse
 
 # -- eager ------------------------------------------------------------------------------------
 
@@ -220,14 +218,13 @@ def heartbeat_thread_clears_generation(s: World, consumer: int) -> Step[World]:
 
     Kafka: `AbstractCoordinator.joinGroupIfNeeded` (2.2.0), which did not check the generation.
     """
-    error = yield from identity_error_of(s, consumer)
     c = s.consumers[consumer]
+    s, error = yield from identity_error_of(s, consumer)
     yield "error is not stale", not c.heartbeat_error_is_stale
-    received = without_heartbeat_error(s, consumer)
     resets = error in (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION)
     if c.pending_assignment is None or not resets:
-        return rejoin_after(received, consumer, error)
-    return received.with_consumer(consumer, needs_rejoin=True, **ON_ERROR[error])
+        return rejoin_after(s, consumer, error)
+    return s.with_consumer(consumer, needs_rejoin=True, **ON_ERROR[error])
 
 
 BEFORE_KAFKA_8104 = EAGER.derive(
@@ -252,12 +249,11 @@ def coordinator_adds_member_at_once(s: World, request: Inbound) -> Step[World]:
 
     Kafka: `GroupCoordinator.addMemberAndRebalance` (2.1.0).
     """
-    yield from arrives(s, request)
+    join = join_of(s, request)
+    s = yield from received(s, request)
     yield limit("a member id is left"), has_id_left(s, request)
-    new_id = next_id(s, request)
-    outcome = yield from join_new_member(s.group, join_of(s, request), caller(request), new_id)
-    yield from within_bounds(s, outcome)
-    return with_id(delivered(s, request), request).after(outcome)
+    outcome = yield from join_new_member(s.group, join, caller(request), next_id(s, request))
+    return (yield from within_bounds(with_id(s, request), outcome))
 
 
 BEFORE_KIP_394 = EAGER.derive(
@@ -313,7 +309,7 @@ def leader_trusts_stale_claims(s: World, consumer: int) -> Step[World]:
 
     Kafka: `CooperativeStickyAssignor.memberData` (2.7.0), which names no generation.
     """
-    response = yield from join_response_of(s, consumer)
+    response = yield from response_of(s, consumer, Phase.JOINING, JoinGroupResponse)
     yield "response names a generation", response.error is Error.NONE
     return sync_in_generation(s, consumer, response, assignment_by_all_claims)
 
