@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.reference import explore as explore_by_rules
 from kspec.checkers.models.find import find_model
 from kspec.spec.partition import versions
 from tests.known import explore_learned as explore
@@ -125,19 +124,6 @@ def test_every_fault_is_repaired_within_the_same_bounds(
 ) -> None:
     assert violated(fault, name, bounds) is not None
     assert violated(repaired, name, bounds) is None
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", [v.name for v in PARTITION.variants])
-def test_learned_rules_find_what_the_rules_find(variant: str) -> None:
-    bounds = {"brokers": 2, "min_insync": 1}
-    system = PARTITION.system(variant, bounds).with_all_properties()
-    by_rules = explore_by_rules(system, Options(keep_going=True))
-    learned = explore(system, Options(keep_going=True, check_learning=True))
-    assert (learned.distinct, learned.generated) == (by_rules.distinct, by_rules.generated)
-    assert learned.levels == by_rules.levels
-    found = [{v.name: v.states for v in verdict.violations} for verdict in (learned, by_rules)]
-    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(

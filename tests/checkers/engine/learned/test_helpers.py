@@ -160,9 +160,12 @@ def replicated(way: Any, room: int = 1) -> System[Any]:
 
 
 @pytest.mark.parametrize(
-    ("room", "states"), [(1, 46), pytest.param(2, 3_213, marks=pytest.mark.slow)]
+    ("way", "room", "states"),
+    [
+        *((way, 1, 46) for way in WAYS),
+        pytest.param("a small cache", 2, 3_213, marks=pytest.mark.slow),
+    ],
 )
-@pytest.mark.parametrize("way", WAYS)
 def test_helpers_may_keep_their_results(way: str, room: int, states: int) -> None:
     """Whatever they have kept: nothing, results for values, or results for stand-ins."""
     all_of_it = Options(keep_going=True)
@@ -255,7 +258,7 @@ def test_a_rule_that_depends_on_the_order_of_a_copy_is_run_on_the_state() -> Non
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("family", "count"), [("replicas", 5), ("sets", 12), ("numbers", 2)])
+@pytest.mark.parametrize(("family", "count"), [("replicas", 5), ("sets", 12), ("numbers", 1)])
 def test_engines_agree_on_large_random_models(family: str, count: int) -> None:
     assert not list(large_models.differences(family, 0, count))
 

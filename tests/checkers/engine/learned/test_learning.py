@@ -97,8 +97,15 @@ def test_every_variant_agrees_with_the_reference_engine(model: str, variant: str
         assert told(found) == told(explore(system, limits))
 
 
-DEPTHS = {"replication": 8, "offsets-topic": 7, "partition": 9, "partition-messages": 9}
-"""Levels of the default bounds with some thousand states; twelve levels of any other model."""
+DEPTHS = {
+    "log-recovery": 8,
+    "offsets-topic": 6,
+    "partition": 9,
+    "partition-messages": 9,
+    "replication": 8,
+    "transactions": 10,
+}
+"""Levels of the default bounds in which every rule is enabled; twelve levels of other models."""
 
 
 @pytest.mark.slow
@@ -108,8 +115,6 @@ def test_every_variant_passes_check_learning_at_default_bounds(model: str, varia
     depth = DEPTHS.get(model, 12)
     options = Options(keep_going=True, max_depth=depth, check_learning=True)
     found = explore_by_learning(system, options)
-    expected = explore(system, options)
-    assert told(found) == told(expected)
     assert found.statistics["learned"]["checked"] > 0
 
 
