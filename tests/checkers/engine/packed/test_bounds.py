@@ -46,7 +46,7 @@ def compare(variant: str, bounds: dict[str, int], states: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(any_variant, any_bounds)
 def test_first_levels_at_random_bounds_agree_with_the_reference_engine(
     variant: str, bounds: dict[str, int]
