@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import attrs
 
 from kspec.field.logs.wordings import read_toml
-
-UUID = re.compile(r"-[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$")
+from kspec.spec.observed.group_log import client_of
 
 
 @attrs.frozen
@@ -84,11 +83,6 @@ def fenced_for(reason: str) -> Cause:
     if not reason:
         return RECONCILIATION
     return SYNC_TIMEOUT if "failed to sync" in reason else CONSUMER_SESSION_TIMEOUT
-
-
-def client_of(member: str) -> str:
-    """The client id, or group.instance.id, with which a member id begins."""
-    return UUID.sub("", member)
 
 
 def short(member: str) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 
 import attrs
 
-from kspec.field.logs.causes import Cause, client_of
+from kspec.field.logs.causes import Cause
+from kspec.spec.observed.group_log import client_of
 
 RETURNS_WITHIN_MS = 30 * 60_000
 """A client that joins so long after it was removed is taken to have come back."""
@@ -49,9 +50,8 @@ class Departure:
 class Clients:
     """The clients of a group, known by their client ids, or by group.instance.id if static.
 
-    A dynamic member that comes back has a new member id, so only the client id tells that it is the
-    same. If two members had one client id at the same time, it tells nothing: by default, every
-    process with one Java consumer has the same, `consumer-GROUP-1`.
+    If two members had one client id at the same time, it tells nothing: by default, every process
+    with one Java consumer has the same, `consumer-GROUP-1`.
     """
 
     def __init__(self) -> None:

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kspec.spec.messages import Settings
 from kspec.spec.observed.group_log import SAME_COUNT, GroupLife, Line, after, blocked
 
 ENOUGH = 8
 """So many lines in a row without a gap, or missing at once, decide: with half of all lines missing
 at random this happens by chance once in 256 places."""
-NEW_LIFE_MS = 3_000
-"""A group needs as long to become empty, be deleted, and have a generation again: the default of
-group.initial.rebalance.delay.ms alone is as much."""
+NEW_LIFE_MS = Settings().initial_rebalance_delay
+"""A group needs at least as long to become empty, be deleted, and have a generation again."""
 RANKS = {"stabilized": 0, "emptied": 0, "assigned": 1, "preparing": 2}
 PER_GENERATION = len(set(RANKS.values()))
 ENDS = frozenset({"dead", "deleted", "loaded", "unloaded", "converted"})

@@ -22,7 +22,6 @@ from kspec.field.logs.causes import (
     Cause,
     Trigger,
     by_client_reason,
-    client_of,
     fenced_for,
     short,
     trigger_of,
@@ -30,6 +29,7 @@ from kspec.field.logs.causes import (
 from kspec.field.logs.departures import Clients, Departure, between
 from kspec.field.logs.request_log import text
 from kspec.field.logs.traces import by_group
+from kspec.spec.observed.group_log import client_of
 
 LONG_ROUND_MS = 1_000
 """In a shorter rebalance, who was waited for does not matter."""

@@ -51,16 +51,7 @@ def model_header(model: Model[Any]) -> dict[str, Schema]:
     return {
         "variant": {"enum": [v.name for v in model.variants], "default": model.variant().name},
         "bounds": {"type": "object", "properties": bounds, "additionalProperties": False},
-        "initial": {"type": "object", "description": "Any part of the initial state."},
-        "hidden": {
-            "description": "Rules that the trace does not show, or all.",
-            "anyOf": [{"const": "all"}, {"type": "array", "items": {"type": "string"}}],
-        },
-        "most_hidden": {
-            "type": "integer",
-            "minimum": 0,
-            "description": "How many hidden steps may happen between two events.",
-        },
+        **read_schemas("model").header,
     }
 
 

@@ -11,6 +11,7 @@ because at INFO neither coordinator logs each member that joins a rebalance.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -35,6 +36,9 @@ STATES = {
 """The states that a line may name in a phase."""
 
 SAME_COUNT = "the generation keeps its members"
+
+UUID = re.compile(r"-[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$")
+"""What follows the client id in a member id."""
 
 
 @attrs.frozen
@@ -114,3 +118,12 @@ def after(life: GroupLife, line: Line) -> GroupLife:
     if event == "write_failed":
         return attrs.evolve(life, phase=UNKNOWN)
     return life
+
+
+def client_of(member: str) -> str:
+    """The client id with which a member id begins; of a static member, its group.instance.id.
+
+    A dynamic member that comes back has a new member id, so that only its client id tells that it
+    is the same. Kafka: `ClassicGroup.generateMemberId`, which appends a random UUID.
+    """
+    return UUID.sub("", member)
