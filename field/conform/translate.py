@@ -13,6 +13,8 @@ from kspec.impl.wire import API_KEYS, Message, create, request_type
 from kspec.spec.coordinator.admin import DescribedMember, Description
 from kspec.spec.messages import (
     NO_ASSIGNMENT,
+    NO_GENERATION,
+    NO_MEMBER_ID,
     DeleteGroup,
     DeleteGroupResponse,
     Error,
@@ -101,96 +103,65 @@ def with_version(request: AnyRequest, version: int) -> Ask:
 
 def to_message(ask: Ask, group: str, actual: Callable[[str], str], topic: str) -> Message:
     """The message of a request to a group, with actual ids of members and name of the topic."""
-    request, version = ask.request, ask.version
-    kind = request_type(API_KEYS[APIS[type(request)]], version)
-    common = {"group_id": group, "group_instance_id": getattr(request, "instance", None)}
+    request: Any = ask.request
+    values: dict[str, Any] = {
+        "group_id": group,
+        "group_instance_id": getattr(request, "instance", None),
+        "member_id": actual(getattr(request, "member", NO_MEMBER_ID)),
+        "generation_id": getattr(request, "generation", NO_GENERATION),
+        "protocol_type": getattr(request, "protocol_type", None),
+    }
     match request:
         case JoinGroup():
-            return create(
-                kind,
-                **common,
-                session_timeout=request.session_timeout,
-                rebalance_timeout=request.rebalance_timeout,
-                member_id=actual(request.member),
-                protocol_type=request.protocol_type,
-                protocols=[{"name": p.name, "metadata": p.metadata} for p in request.protocols],
-            )
+            values |= {
+                "session_timeout": request.session_timeout,
+                "rebalance_timeout": request.rebalance_timeout,
+                "protocols": [{"name": p.name, "metadata": p.metadata} for p in request.protocols],
+            }
         case SyncGroup():
-            return create(
-                kind,
-                **common,
-                generation_id=request.generation,
-                member_id=actual(request.member),
-                protocol_type=request.protocol_type,
-                protocol_name=request.protocol,
-                assignments=[
-                    {"member_id": actual(m), "assignment": given}
-                    for m, given in request.assignments
-                ],
-            )
-        case Heartbeat():
-            return create(
-                kind,
-                **common,
-                generation_id=request.generation,
-                member_id=actual(request.member),
-            )
+            values["protocol_name"] = request.protocol
+            values["assignments"] = [
+                {"member_id": actual(m), "assignment": given} for m, given in request.assignments
+            ]
         case LeaveGroup():
-            leaving = [
+            values["members"] = [
                 {"member_id": actual(m.member), "group_instance_id": m.instance}
                 for m in request.members
             ]
-            return create(kind, group_id=group, member_id=leaving[0]["member_id"], members=leaving)
+            values["member_id"] = values["members"][0]["member_id"]
         case OffsetCommit():
-            return create(
-                kind,
-                **common,
-                generation_id_or_member_epoch=request.generation,
-                generation_id=request.generation,
-                member_id=actual(request.member),
-                retention_time=-1,
-                topics=[
-                    {
-                        "name": name_of(tp, topic),
-                        "partitions": [
-                            {
-                                "partition_index": tp.partition,
-                                "committed_offset": offset.offset,
-                                "committed_leader_epoch": offset.leader_epoch,
-                                "committed_metadata": offset.metadata,
-                            }
-                        ],
-                    }
-                    for tp, offset in request.offsets
-                ],
-            )
+            values["generation_id_or_member_epoch"] = request.generation
+            values["retention_time"] = -1
+            values["topics"] = [
+                in_topic(
+                    tp,
+                    topic,
+                    committed_offset=offset.offset,
+                    committed_leader_epoch=offset.leader_epoch,
+                    committed_metadata=offset.metadata,
+                )
+                for tp, offset in request.offsets
+            ]
         case OffsetFetch():
             wanted = request.partitions
-            topics = wanted and [
-                {"name": name_of(tp, topic), "partition_indexes": [tp.partition]} for tp in wanted
-            ]
-            return create(
-                kind,
-                group_id=group,
-                topics=topics,
-                groups=[{"group_id": group, "topics": topics, "member_epoch": -1}],
-            )
+            topics = None if wanted is None else [in_topic(tp, topic) for tp in wanted]
+            values["topics"] = topics
+            values["groups"] = [{"group_id": group, "topics": topics, "member_epoch": -1}]
         case DeleteGroup():
-            return create(kind, groups_names=[group])
+            values["groups_names"] = [group]
         case OffsetDelete():
-            return create(
-                kind,
-                group_id=group,
-                topics=[
-                    {
-                        "name": name_of(tp, topic),
-                        "partitions": [{"partition_index": tp.partition}],
-                    }
-                    for tp in request.partitions
-                ],
-            )
-        case _:
-            raise AssertionError("records has the messages of the other requests")
+            values["topics"] = [in_topic(tp, topic) for tp in request.partitions]
+    return create(request_type(API_KEYS[APIS[type(request)]], ask.version), **values)
+
+
+def in_topic(partition: TopicPartition, topic: str, **values: Any) -> dict[str, Any]:
+    """A partition of a message, with these values, in its topic."""
+    index = partition.partition
+    return {
+        "name": name_of(partition, topic),
+        "partitions": [{"partition_index": index, **values}],
+        "partition_indexes": [index],
+    }
 
 
 def name_of(partition: TopicPartition, topic: str) -> str:
@@ -240,15 +211,15 @@ def to_response(ask: Ask, message: Message, topic: str) -> AnyResponse:
             )
             return LeaveGroupResponse(error, tuple(members))
         case OffsetCommit():
-            return OffsetCommitResponse(results(message.topics, topic))
+            return OffsetCommitResponse(each_partition(message.topics, topic, result_of))
         case OffsetFetch():
             group = message.groups[0] if hasattr(message, "groups") else message
             error = error_of(getattr(group, "error_code", None))
-            return OffsetFetchResponse(error, fetched(group.topics, topic))
+            return OffsetFetchResponse(error, each_partition(group.topics, topic, offset_of))
         case DeleteGroup():
             return DeleteGroupResponse(error_of(message.results[0].error_code))
         case OffsetDelete():
-            return OffsetDeleteResponse(error, results(message.topics, topic))
+            return OffsetDeleteResponse(error, each_partition(message.topics, topic, result_of))
         case _:
             raise AssertionError("records has the messages of the other requests")
 
@@ -261,22 +232,20 @@ def error_of(code: Any) -> Any:
     return Error(name) if name in Error.__members__ else UnknownError(name)
 
 
-def results(topics: Iterable[Any], topic: str) -> tuple[tuple[TopicPartition, Error], ...]:
-    """The result for each partition."""
+def each_partition(
+    topics: Iterable[Any], topic: str, read: Callable[[Any], Any]
+) -> tuple[tuple[TopicPartition, Any], ...]:
+    """What is read of each partition of a message."""
     return tuple(
-        (TopicPartition(symbol_of(t.name, topic), p.partition_index), error_of(p.error_code))
+        (TopicPartition(symbol_of(t.name, topic), p.partition_index), read(p))
         for t in topics
         for p in t.partitions
     )
 
 
-def fetched(topics: Iterable[Any], topic: str) -> tuple[tuple[TopicPartition, Any], ...]:
-    """The committed offset of each partition; None where there is none."""
-    return tuple(
-        (TopicPartition(symbol_of(t.name, topic), p.partition_index), offset_of(p))
-        for t in topics
-        for p in t.partitions
-    )
+def result_of(partition: Any) -> Any:
+    """The result for a partition."""
+    return error_of(partition.error_code)
 
 
 def offset_of(partition: Any) -> Offset | UnknownError | None:
