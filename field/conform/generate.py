@@ -23,18 +23,17 @@ from kspec.field.conform.history import (
     Send,
     Step,
 )
+from kspec.field.conform.requests import RandomRequests
 from kspec.field.conform.translate import APIS, with_version
 from kspec.field.conform.worlds import Moment, World, forget, longest_delay, new_world, possible
-from kspec.spec.coordinator import GroupMember
+from kspec.spec.coordinator import Group, GroupMember
 from kspec.spec.core import evolve
 from kspec.spec.messages import (
     NO_MEMBER_ID,
     DeleteGroup,
     GroupState,
-    Heartbeat,
     JoinGroup,
     LeaveGroup,
-    MemberIdentity,
     Offset,
     OffsetCommit,
     OffsetDelete,
@@ -56,12 +55,11 @@ from kspec.spec.serving.produce import FLAWS, Produce
 from kspec.spec.vocabulary import TopicPartition
 
 NAMES = ("range", "sticky", "roundrobin")
-INSTANCES = ("i", "j")
 Draw = Callable[[], AnyRequest]
 
 
 @attrs.define
-class Author:
+class Author(RandomRequests):
     """Generates one history."""
 
     random: Random
@@ -80,13 +78,14 @@ class Author:
     def __attrs_post_init__(self) -> None:
         self.world = new_world(self.settings)
 
+    @property
+    def group(self) -> Group:
+        """The group after the steps so far."""
+        return self.world.group
+
     def write(self, steps: int) -> list[Step]:
         """A history of so many steps."""
         return [self.step() for _ in range(steps)]
-
-    def chance(self, probability: float) -> bool:
-        """True with this probability."""
-        return self.random.random() < probability
 
     def step(self) -> Step:
         """The next step; the state after it is one of those that are possible."""
@@ -111,7 +110,7 @@ class Author:
 
     def draw_step(self) -> Step:
         """A step of the profile."""
-        waits = self.world.group.in_initial_delay and self.settings.initial_rebalance_delay
+        waits = self.group.in_initial_delay and self.settings.initial_rebalance_delay
         if waits and self.chance(0.4):
             return Pause(0)
         if self.profile == "timers" and self.chance(0.25):
@@ -152,7 +151,7 @@ class Author:
         """The next request of a healthy rebalance, if there is one."""
         if self.profile == "records":
             return self.valid_records_request()
-        group = self.world.group
+        group = self.group
         members = group.members
         match group.state:
             case GroupState.DEAD | GroupState.EMPTY:
@@ -181,32 +180,6 @@ class Author:
                 if static and self.chance(0.3):
                     return self.restart(self.random.choice(static))
                 return None
-
-    # -- whose request ----------------------------------------------------------------------------
-
-    def instance(self, probability: float) -> str | None:
-        """An instance id, with this probability."""
-        return self.random.choice(INSTANCES) if self.chance(probability) else None
-
-    def member(self) -> str:
-        """A member id: current, pending, of earlier times, unknown, or empty."""
-        group = self.world.group
-        pools = [m.id for m in group.members], sorted(group.pending), self.issued
-        pool = self.random.choices((*pools, ["nobody"], [NO_MEMBER_ID]), (58, 12, 10, 6, 14))[0]
-        return self.random.choice(pool or [NO_MEMBER_ID])
-
-    def identity(self) -> tuple[str, str | None]:
-        """A member id and an instance id, which mostly belong together."""
-        member_id = self.member()
-        member = self.world.group.member(member_id)
-        if self.chance(0.15):
-            return member_id, self.random.choice((None, *INSTANCES))
-        return member_id, None if member is None else member.instance
-
-    def generation(self) -> int:
-        """A generation: mostly the current one."""
-        off = self.random.choices((0, -1, 1), (80, 10, 5))[0]
-        return max(self.world.group.generation + off, 0) if self.chance(0.93) else -1
 
     # -- requests ---------------------------------------------------------------------------------
 
@@ -238,21 +211,6 @@ class Author:
             if APIS[type(request)] in self.versions:
                 return request
 
-    def any_join(self) -> JoinGroup:
-        """A JoinGroup: of a member, a new client, or a restarted static member."""
-        member_id, instance = self.identity()
-        member = self.world.group.member(member_id)
-        if member is not None and instance == member.instance and self.chance(0.6):
-            return self.rejoin(member)
-        if member_id == NO_MEMBER_ID and self.chance(0.5):
-            instance = self.random.choice(INSTANCES)
-        return self.join(member=member_id, instance=instance)
-
-    def rejoin(self, member: GroupMember) -> JoinGroup:
-        """A member's JoinGroup, mostly with the protocols that it had."""
-        changed = {} if self.chance(0.3) else {"protocols": member.protocols}
-        return self.join(member=member.id, instance=member.instance, **changed)
-
     def restart(self, member: GroupMember) -> JoinGroup:
         """The first JoinGroup of a static member that restarted."""
         return evolve(self.rejoin(member), member=NO_MEMBER_ID)
@@ -281,14 +239,9 @@ class Author:
         }
         return JoinGroup(**(defaults | details))
 
-    def any_sync(self) -> SyncGroup:
-        """A SyncGroup of any member."""
-        member_id, instance = self.identity()
-        return self.sync(member_id, instance, self.generation())
-
     def sync(self, member_id: str, instance: str | None, generation: int) -> SyncGroup:
         """A SyncGroup with assignments, of which a leader may omit some."""
-        group = self.world.group
+        group = self.group
         ids = [*(m.id for m in group.members), "nobody"]
         given = tuple((m, f"{m}@{self.number}".encode()) for m in ids if self.chance(0.8))
         if group.leader != member_id and self.chance(0.8):
@@ -302,19 +255,6 @@ class Author:
             instance,
             self.random.choices(types, (90, 5, 5))[0],
             self.random.choices(names, (90, 5, 5))[0],
-        )
-
-    def heartbeat(self) -> Heartbeat:
-        """A Heartbeat of any member."""
-        member_id, instance = self.identity()
-        return Heartbeat(member_id, self.generation(), instance)
-
-    def leave(self) -> LeaveGroup:
-        """A LeaveGroup of some members, static ones with or without their ids."""
-        size = self.random.choices((1, 2, 3), (80, 15, 5))[0]
-        members = tuple(MemberIdentity(*self.identity()) for _ in range(size))
-        return LeaveGroup(
-            tuple(evolve(m, member=NO_MEMBER_ID) if self.chance(0.2) else m for m in members)
         )
 
     def partitions(self) -> tuple[TopicPartition, ...]:

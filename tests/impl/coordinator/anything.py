@@ -18,16 +18,15 @@ from hypothesis import strategies as st
 
 from kspec.checkers.lockstep import Adapter, Compared, Differs, run_walks, shortened
 from kspec.checkers.lockstep.walks import MOST_SEEDS, Walk, chance_of
-from kspec.spec.coordinator import Group, GroupMember
+from kspec.field.conform.requests import RandomRequests
+from kspec.spec.coordinator import Group
 from kspec.spec.coordinator.sessions import Timer, armed
 from kspec.spec.core import Blocked, Model, Taken, Variant, rule
 from kspec.spec.messages import (
     JAVA,
-    NO_MEMBER_ID,
     SCALA,
     Error,
     GroupState,
-    Heartbeat,
     JoinGroup,
     LeaveGroup,
     MemberIdentity,
@@ -106,7 +105,6 @@ class AnythingAdapter(Adapter[Account, Subject]):
 # -- calls that are drawn -------------------------------------------------------------------------
 
 CALLERS = ("v", "w", "x", "y", "z")
-INSTANCES = ("s", "t")
 RANGE, STICKY = Protocol("range", "r"), Protocol("sticky", "s")
 PROTOCOLS = (
     (RANGE, STICKY),
@@ -123,17 +121,12 @@ FAILURES = (Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR, Error.UNKNOW
 
 
 @attrs.define
-class Chooser:
+class Chooser(RandomRequests):
     """Draws a call, given the state."""
 
     random: Random
     group: Group
-    given: list[str]
-    """Every member id that was ever issued."""
-
-    def chance(self, probability: float) -> bool:
-        """True with this probability."""
-        return self.random.random() < probability
+    issued: list[str]
 
     def call(self, account: Account) -> Call:
         """Any call."""
@@ -169,8 +162,8 @@ class Chooser:
 
     def handle(self, request: Any) -> Handle:
         """A request from any caller."""
-        new_id = f"m{len(self.given)}"
-        self.given.append(new_id)
+        new_id = f"m{len(self.issued)}"
+        self.issued.append(new_id)
         return Handle(self.random.choice(CALLERS), request, new_id)
 
     def request(self) -> Call:
@@ -182,43 +175,7 @@ class Chooser:
             )[0]()
         )
 
-    # -- who asks ---------------------------------------------------------------------------------
-
-    def member(self) -> str:
-        """A member id: current, pending, outdated, unknown, or empty."""
-        some = [m.id for m in self.group.members], sorted(self.group.pending), self.given
-        pool = self.random.choices((*some, ["nobody"], [NO_MEMBER_ID]), (60, 12, 8, 4, 16))[0]
-        return self.random.choice(pool or [NO_MEMBER_ID])
-
-    def who(self) -> tuple[str, str | None]:
-        """A member id and an instance id, which mostly belong together."""
-        member_id = self.member()
-        member = self.group.member(member_id)
-        if self.chance(0.15):
-            return member_id, self.random.choice((None, *INSTANCES))
-        return member_id, None if member is None else member.instance
-
-    def generation(self) -> int:
-        """A generation: mostly the current one."""
-        off = self.random.choices((0, -1, 1), (80, 10, 5))[0]
-        return self.group.generation + off if self.chance(0.95) else -1
-
     # -- requests ---------------------------------------------------------------------------------
-
-    def any_join(self) -> JoinGroup:
-        """A JoinGroup: of a member, a new client, or a restarted static member."""
-        member_id, instance = self.who()
-        member = self.group.member(member_id)
-        if member is not None and instance == member.instance and self.chance(0.6):
-            return self.rejoin(member)
-        if member_id == NO_MEMBER_ID and self.chance(0.5):
-            instance = self.random.choice(INSTANCES)
-        return self.join(member=member_id, instance=instance)
-
-    def rejoin(self, member: GroupMember) -> JoinGroup:
-        """A member's JoinGroup, with its protocols or others."""
-        changed = {} if self.chance(0.3) else {"protocols": member.protocols}
-        return self.join(member=member.id, instance=member.instance, **changed)
 
     def join(self, **details: Any) -> JoinGroup:
         """A JoinGroup whose other fields are drawn."""
@@ -231,11 +188,6 @@ class Chooser:
         }
         return JoinGroup(**(defaults | details))
 
-    def any_sync(self) -> SyncGroup:
-        """A SyncGroup from any member."""
-        member_id, instance = self.who()
-        return self.sync(member_id, instance, self.generation())
-
     def sync(self, member_id: str, instance: str | None, generation: int) -> SyncGroup:
         """A SyncGroup with assignments, of which the leader may omit some."""
         ids = [*(m.id for m in self.group.members), "nobody"]
@@ -247,21 +199,11 @@ class Chooser:
             member_id, generation, tuple(given), instance, protocol_type, protocol, version
         )
 
-    def heartbeat(self) -> Heartbeat:
-        """A Heartbeat from any member."""
-        member_id, instance = self.who()
-        return Heartbeat(member_id, self.generation(), instance)
-
     def leave(self) -> LeaveGroup:
         """A LeaveGroup of some members, static ones with or without their ids."""
         if self.chance(0.1):
             return LeaveGroup((MemberIdentity(self.member()),), version=2)
-        members = [MemberIdentity(*self.who()) for _ in range(self.random.choice((1, 1, 1, 2, 3)))]
-        return LeaveGroup(tuple(self.unnamed(x) if self.chance(0.2) else x for x in members))
-
-    def unnamed(self, leaver: MemberIdentity) -> MemberIdentity:
-        """A static member as an administrator names it."""
-        return attrs.evolve(leaver, member=NO_MEMBER_ID)
+        return super().leave()
 
     def commit(self) -> OffsetCommit:
         """Offsets with metadata that may be too long."""
@@ -280,7 +222,7 @@ class Chooser:
         )
         if self.chance(0.3):
             return OffsetCommit(offsets)
-        member_id, instance = self.who()
+        member_id, instance = self.identity()
         version = self.random.choice((8, 9))
         return OffsetCommit(offsets, member_id, self.generation(), instance, version)
 
