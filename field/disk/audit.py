@@ -8,13 +8,11 @@ import attrs
 
 from kspec.field.disk.batches import Continuity
 from kspec.field.disk.checkpoints import check_epochs, check_offsets, check_topic_id, read_epochs
-from kspec.field.disk.folders import PartitionFolder, children, is_segment
+from kspec.field.disk.folders import PartitionFolder, children, is_segment, segments_of
 from kspec.field.disk.indexes import SegmentIndexes
 from kspec.field.disk.problems import Problem, Problems
 from kspec.field.disk.producers import Producers
 from kspec.impl.storage.codecs import Decompressor
-from kspec.impl.storage.segment import Segment
-from kspec.spec.core import SpecError
 
 LEFT_OVER = {
     ".cleaned": "compaction was interrupted; Kafka deletes this file when it starts",
@@ -91,10 +89,7 @@ class PartitionReport:
 def audit(folder: PartitionFolder) -> PartitionReport:
     """Read everything in the folder of a partition, and compare it."""
     problems = Problems()
-    paths = sorted(children(folder.path))
-    segments = [path for path in paths if is_segment(path) and path.is_file()]
-    if not segments:
-        raise SpecError(f"no segment in {folder.path} is a file")
+    paths, segments = sorted(children(folder.path)), segments_of(folder.path)
     log = Continuity(problems, was_cleaned=folder.was_cleaned)
     producers = Producers(problems, snapshots_in(paths))
     decompressor = Decompressor()
@@ -128,7 +123,7 @@ def audit(folder: PartitionFolder) -> PartitionReport:
         check_topic_id(folder.path, problems),
         log.may_be_compacted,
         tuple(problems.kept),
-        problems.count - len(problems.kept),
+        problems.more,
     )
 
 
@@ -136,18 +131,11 @@ def read_segment(
     file: Path, log: Continuity, producers: Producers, decompressor: Decompressor
 ) -> None:
     """Read a segment and the files beside it."""
-    base = int(file.stem)
-    indexes = SegmentIndexes(file, base, log.problems)
+    indexes = SegmentIndexes(file, int(file.stem), log.problems)
     before = log.problems.count
-    try:
-        with Segment(file, decompressor) as segment:
-            for rows in segment.batches():
-                good = log.check(file, base, segment, rows)
-                indexes.check(rows, good)
-                producers.check(file, segment, good)
-            log.check_rest(file, segment)
-    except OSError as error:
-        raise SpecError(f"cannot read {file}: {error.strerror}") from None
+    for segment, rows, good in log.read(file, decompressor):
+        indexes.check(rows, good)
+        producers.check(file, segment, good)
     indexes.finish()
     is_whole = log.problems.count == before and not log.may_be_compacted
     producers.finish_segment(file, is_whole=is_whole)

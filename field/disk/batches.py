@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ import attrs
 import numpy as np
 
 from kspec.field.disk.problems import Problems
+from kspec.impl.storage.codecs import Decompressor
 from kspec.impl.storage.scan import DELETE_HORIZON, Fault, Rows
 from kspec.impl.storage.segment import Segment
+from kspec.spec.core import SpecError
 
 SAYS = {
     Fault.LENGTH: "the batch is shorter than its header",
@@ -81,7 +84,17 @@ class Continuity:
             return self._was_rewritten or bool(self.holes)
         return self.was_cleaned or self._was_rewritten
 
-    def check(self, file: Path, base: int, segment: Segment, rows: Rows) -> Rows:
+    def read(self, file: Path, decompressor: Decompressor) -> Iterator[tuple[Segment, Rows, Rows]]:
+        """The next segment, with its batches in runs: all of a run, and those that can be read."""
+        try:
+            with Segment(file, decompressor) as segment:
+                for rows in segment.batches():
+                    yield segment, rows, self._check(file, int(file.stem), segment, rows)
+                self._check_rest(file, segment)
+        except OSError as error:
+            raise SpecError(f"cannot read {file}: {error.strerror}") from None
+
+    def _check(self, file: Path, base: int, segment: Segment, rows: Rows) -> Rows:
         """Check batches that follow those before; returns those that can be read."""
         self.batches += len(rows)
         for row in rows[rows["fault"] != Fault.NONE]:
@@ -150,7 +163,7 @@ class Continuity:
                 )
             )
 
-    def check_rest(self, file: Path, segment: Segment) -> None:
+    def _check_rest(self, file: Path, segment: Segment) -> None:
         """Report what follows the last whole batch of a segment."""
         if not segment.ended_by:
             return

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 from kspec.field.disk.batches import Continuity, EpochStart
-from kspec.field.disk.folders import LogDirectory, read_small
+from kspec.field.disk.folders import LogDirectory, read_if_there, read_small
 from kspec.field.disk.problems import Problems
 from kspec.spec.leader_epochs import EpochEntry
 from kspec.spec.storage.checkpoints import read_leader_epochs, read_topic_id
-from kspec.spec.storage.varint import Malformed
 from kspec.spec.vocabulary import TopicPartition
 
 LEADER_EPOCHS = "leader-epoch-checkpoint"
@@ -19,18 +19,10 @@ METADATA = "partition.metadata"
 def read_epochs(folder: Path, problems: Problems) -> tuple[EpochEntry, ...] | None:
     """The leader epochs of a partition's checkpoint; None if there is none to compare."""
     file = folder / LEADER_EPOCHS
-    if not file.is_file():
-        return None
-    try:
-        text = read_small(file)
-        entries = read_leader_epochs(text)
-    except Malformed as error:
-        problems.add(file, 0, str(error))
-        return None
-    for number in range(1, len(entries)):
-        one, other = entries[number - 1 : number + 1]
+    entries = read_if_there(file, read_leader_epochs, problems)
+    for number, (one, other) in enumerate(pairwise(entries or ()), 1):
         if other.epoch <= one.epoch or other.start <= one.start:
-            position = position_of(text, number)
+            position = position_of(read_small(file), number)
             text_ = f"epoch {other.epoch} from {other.start} follows epoch {one.epoch}"
             problems.add(file, position, f"{text_} from {one.start}")
             return None
@@ -76,14 +68,7 @@ def earliest(found: EpochStart, log: Continuity) -> int:
 
 def check_topic_id(folder: Path, problems: Problems) -> str | None:
     """The topic id of a partition, where it has one."""
-    file = folder / METADATA
-    if not file.is_file():
-        return None
-    try:
-        return read_topic_id(read_small(file))
-    except Malformed as error:
-        problems.add(file, 0, str(error))
-        return None
+    return read_if_there(folder / METADATA, read_topic_id, problems)
 
 
 def check_offsets(

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import attrs
 
-from kspec.field.disk.problems import Problem
+from kspec.field.disk.problems import Problem, Problems
 from kspec.spec.consumer.subscription import INTERNAL_TOPICS
 from kspec.spec.core import SpecError
 from kspec.spec.storage.checkpoints import MetaProperties, read_meta_properties, read_offsets
@@ -139,6 +139,14 @@ def is_segment(path: Path) -> bool:
     return bool(SEGMENT.fullmatch(path.name)) and int(path.stem) < 2**63
 
 
+def segments_of(folder: Path) -> list[Path]:
+    """The segments of a partition's folder, in order."""
+    segments = sorted(path for path in children(folder) if is_segment(path) and path.is_file())
+    if not segments:
+        raise SpecError(f"no segment in {folder} is a file")
+    return segments
+
+
 def name_of(folder: Path) -> TopicPartition:
     """The partition that a folder is named after."""
     match = NAME.fullmatch(folder.absolute().name)
@@ -148,17 +156,10 @@ def name_of(folder: Path) -> TopicPartition:
 
 def read_directory(path: Path) -> LogDirectory:
     """The checkpoints of a log directory; those that it lacks have no entries."""
-    problems: list[Problem] = []
+    problems = Problems()
 
     def read(name: str, parse: Callable[[str], T]) -> T | None:
-        file = path / name
-        if not file.is_file():
-            return None
-        try:
-            return parse(read_small(file))
-        except Malformed as error:
-            problems.append(Problem(str(file), 0, str(error)))
-            return None
+        return read_if_there(path / name, parse, problems)
 
     meta = read("meta.properties", read_meta_properties)
     cleaned = read("cleaner-offset-checkpoint", read_offsets)
@@ -171,8 +172,19 @@ def read_directory(path: Path) -> LogDirectory:
         read("recovery-point-offset-checkpoint", read_offsets) or {},
         read("log-start-offset-checkpoint", read_offsets) or {},
         cleaned,
-        tuple(problems),
+        tuple(problems.kept),
     )
+
+
+def read_if_there(file: Path, parse: Callable[[str], T], problems: Problems) -> T | None:
+    """What a checkpoint says; None if there is none, or if it cannot be read."""
+    if not file.is_file():
+        return None
+    try:
+        return parse(read_small(file))
+    except Malformed as error:
+        problems.add(file, 0, str(error))
+        return None
 
 
 def read_small(file: Path) -> str:

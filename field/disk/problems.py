@@ -33,6 +33,11 @@ class Problems:
         self.kept: list[Problem] = []
         self.count = 0
 
+    @property
+    def more(self) -> int:
+        """How many problems were not kept."""
+        return self.count - len(self.kept)
+
     def add(self, file: Path, position: int, problem: str) -> None:
         """Note a problem."""
         self.count += 1

@@ -13,14 +13,12 @@ from pathlib import Path
 import attrs
 
 from kspec.field.disk.batches import Continuity
-from kspec.field.disk.folders import PartitionFolder, children, is_segment
+from kspec.field.disk.folders import PartitionFolder, segments_of
 from kspec.field.disk.problems import Problem, Problems
 from kspec.field.offsets.cleaner import CleanerStatus, SegmentSummary, cleaner_status
 from kspec.field.offsets.entries import Entry
 from kspec.field.offsets.replay import Latest, OpenTransaction, Replay, replay_rows
 from kspec.impl.storage.codecs import Decompressor
-from kspec.impl.storage.segment import Segment
-from kspec.spec.core import SpecError
 from kspec.spec.storage.coordinator_records import GROUP_RECORDS, read_record
 from kspec.spec.storage.varint import Malformed
 
@@ -90,24 +88,15 @@ class OffsetsPartition:
 def read_partition(folder: PartitionFolder, now: int) -> OffsetsPartition:
     """Read the segments of a partition; a damaged batch is reported, and the others are read."""
     problems = Problems()
-    files = sorted(p for p in children(folder.path) if is_segment(p) and p.is_file())
-    if not files:
-        raise SpecError(f"no segment in {folder.path} is a file")
     log, replay, summaries = Continuity(problems, was_cleaned=True), Replay(), []
     decompressor = Decompressor()
     checkpoint = (folder.directory.cleaned or {}).get(folder.name)
-    for file in files:
+    for file in segments_of(folder.path):
         summary = SegmentSummary(int(file.stem), file.stat().st_size, checkpoint or 0)
         summaries.append(summary)
-        try:
-            with Segment(file, decompressor) as segment:
-                for rows in segment.batches():
-                    good = log.check(file, summary.base_offset, segment, rows)
-                    summary.note(good)
-                    replay_rows(replay, file, segment, good, problems)
-                log.check_rest(file, segment)
-        except OSError as error:
-            raise SpecError(f"cannot read {file}: {error.strerror}") from None
+        for segment, _, good in log.read(file, decompressor):
+            summary.note(good)
+            replay_rows(replay, file, segment, good, problems)
     end = max(log.end, summaries[-1].base_offset)
     unknown: Counter[int] = Counter()
     partition = folder.name.partition
@@ -137,7 +126,7 @@ def read_partition(folder: PartitionFolder, now: int) -> OffsetsPartition:
         dict(unknown),
         status,
         list(problems.kept),
-        problems.count - len(problems.kept),
+        problems.more,
     )
 
 

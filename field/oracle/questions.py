@@ -181,19 +181,24 @@ def as_line(value: Any) -> str:
 
 # -- the schema -----------------------------------------------------------------------------------
 
+
+def object_of(properties: Schema) -> Schema:
+    """An object that has all these fields and no others."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
 RAISES: Schema = {
     "description": "The exception that Kafka raises here.",
-    "type": "object",
-    "properties": {"exception": {"type": "string"}, "reason": {"type": "string"}},
-    "required": ["exception", "reason"],
-    "additionalProperties": False,
+    **object_of({"exception": {"type": "string"}, "reason": {"type": "string"}}),
 }
 ERROR: Schema = {
     "description": "Why the request is wrong.",
-    "type": "object",
-    "properties": {"line": {"type": "integer"}, "message": {"type": "string"}},
-    "required": ["line", "message"],
-    "additionalProperties": False,
+    **object_of({"line": {"type": "integer"}, "message": {"type": "string"}}),
 }
 ID = SCALARS[int | str].schema
 
@@ -224,7 +229,7 @@ def json_schema(name: str) -> Schema:
         "$defs": {
             "request": {"oneOf": [request_schema(each) for each in asked]},
             "answer": {
-                "oneOf": [answered({"id": ID, key: value}) for key, value in outcomes.items()]
+                "oneOf": [object_of({"id": ID, key: value}) for key, value in outcomes.items()]
             },
             **definitions_of(oracle),
         },
@@ -239,18 +244,8 @@ def request_schema(asked: Question, **others: Schema) -> Schema:
     return {
         "title": asked.name,
         "description": asked.doc,
-        **answered(properties),
+        **object_of(properties),
         "required": required,
-    }
-
-
-def answered(properties: Schema) -> Schema:
-    """An object that has all these fields and no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
     }
 
 

@@ -18,6 +18,7 @@ from kspec.field.oracle.questions import (
     definitions_of,
     find_oracle,
     module_of,
+    object_of,
     request_schema,
     result_of,
 )
@@ -133,13 +134,3 @@ def steps_of(oracle: Oracle) -> Iterator[Schema]:
     for each in oracle.questions.values():
         yield request_schema(each, result=each.result.schema)
         yield request_schema(each, raises=RAISES)
-
-
-def object_of(properties: Schema) -> Schema:
-    """An object with all these fields and no others."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
