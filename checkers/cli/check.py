@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,18 @@ import click
 from kspec.checkers.cli.options import (
     FILE,
     NEW_FILE,
+    Asked,
     all_of,
     as_size,
     checking,
-    find_system,
     flag,
     json_option,
+    names_system,
     number_option,
     option,
     optional_model_argument,
     parse_settings,
     property_option,
-    set_option,
-    story_options,
-    variant_option,
 )
 from kspec.checkers.cli.output import (
     complain,
@@ -41,6 +38,7 @@ from kspec.checkers.cli.report import (
     print_effort_in_detail,
     print_failure,
     print_report,
+    story_options,
 )
 from kspec.checkers.engine.run import ENGINES
 from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
@@ -49,7 +47,7 @@ from kspec.spec.core import Always, Liveness, SpecError, System
 
 
 @click.command()
-@all_of(optional_model_argument, variant_option, set_option, property_option)
+@names_system(property_option, model=optional_model_argument)
 @option(
     "--engine",
     "`reference` runs the rules in every state; `learned` runs each rule once for all that "
@@ -103,27 +101,14 @@ from kspec.spec.core import Always, Liveness, SpecError, System
 @flag("--check-learning", "Compare every answer of the learned engine with the rule itself.")
 @all_of(story_options, json_option)
 def check(
-    model: str | None,
-    variant: str | None,
-    settings: tuple[str, ...],
-    properties: tuple[str, ...],
-    engine: str,
-    master: str | None,
-    workers: int | None,
-    max_states: int | None,
-    max_depth: int | None,
-    max_memory: int | None,
-    keep_going: bool,
+    asked: Asked,
     checkpoint: Path | None,
     resume: Path | None,
     witness: str | None,
-    symmetry: bool,
-    coverage: bool,
     verbose: bool,
-    check_learning: bool,
-    out_itf: Path | None,
-    html: Path | None,
+    written: TraceFiles,
     as_json: bool,
+    **chosen: Any,
 ) -> int:
     """Explore every reachable state of MODEL within its bounds; show a shortest counterexample.
 
@@ -142,59 +127,43 @@ def check(
 
     if checkpoint and resume:
         raise click.UsageError("--resume saves new levels in its own folder: omit --checkpoint")
-    started = time.perf_counter()
-    if witness:
-        properties = (*properties, witness)
-    if resume:
-        system = find_kept_system(resume, model, variant, settings, properties)
-    elif model:
-        system = find_system(model, variant, settings, properties)
-    else:
+    if not (asked.model or resume):
         raise click.UsageError("Missing argument 'MODEL'.")
-    if witness and any(
-        isinstance(p, Always | Liveness) and p.name == witness for p in system.properties
-    ):
-        raise SpecError(f"{witness} is not a reachability property, so it has no witness")
-    if not properties and (engine == "spark" or symmetry):
-        system = without_liveness(system, "the spark engine" if engine == "spark" else "--symmetry")
-    files = TraceFiles(out_itf, html)
-    make_checkpoint_folder(checkpoint)
+    started = time.perf_counter()
     options = Options(
-        engine=engine,
-        max_states=max_states,
-        max_depth=max_depth,
-        keep_going=keep_going,
-        workers=workers,
-        coverage=coverage,
-        symmetry=symmetry,
+        **{name: value for name, value in chosen.items() if value is not None},
         checkpoint=checkpoint or resume,
         resume=resume is not None,
-        master=master,
-        check_learning=check_learning,
         use_cache=True,
         on_compiling=print_compiling,
     )
-    if max_memory:
-        options = attrs.evolve(options, max_memory=max_memory)
+    if witness:
+        asked = attrs.evolve(asked, properties=(*asked.properties, witness))
+    system = find_kept_system(resume, asked) if resume else asked.system()
+    if witness:
+        assert_has_witness(system, witness)
+    if not asked.properties and (options.engine == "spark" or options.symmetry):
+        by = "the spark engine" if options.engine == "spark" else "--symmetry"
+        system = without_liveness(system, by)
+    make_checkpoint_folder(checkpoint)
     what = f"{system.model.name}, {system.variant.name}"
     try:
         with progress_line(what) as on_progress:
             verdict = run(system, attrs.evolve(options, on_progress=on_progress))
     except RuleFailed as error:
-        print_failure(error, files, drawn=not as_json)
+        print_failure(error, written, drawn=not as_json)
         return EXIT_BAD_INPUT
     seconds = time.perf_counter() - started
-    if workers and verdict.workers != workers:
-        complain(
-            f"--workers {workers} was not used: the {verdict.engine} engine had {verdict.workers}"
-        )
+    if options.workers not in (None, verdict.workers):
+        unused = f"--workers {options.workers} was not used"
+        complain(f"{unused}: the {verdict.engine} engine had {verdict.workers}")
     trace = verdict.witnesses.get(witness) if witness else None
-    files.write(verdict, trace)
+    written.write(verdict, trace)
     if as_json:
         say_json(verdict.to_json(seconds))
         return verdict.exit_code
-    print_report(verdict, model or system.model.name, files, witness=trace)
-    if coverage:
+    print_report(verdict, asked.model or system.model.name, written, witness=trace)
+    if options.coverage:
         print_coverage(verdict)
     if verbose:
         print_effort_in_detail(verdict)
@@ -204,7 +173,7 @@ def check(
         say_command(
             when if full else "To continue", ["kspec", "check", "--resume", str(options.checkpoint)]
         )
-    files.print_where(verdict)
+    written.print_where(verdict)
     return verdict.exit_code
 
 
@@ -227,30 +196,29 @@ def make_checkpoint_folder(checkpoint: Path | None) -> None:
         raise SpecError(f"cannot save a checkpoint in {checkpoint}: {error.strerror}") from None
 
 
-def find_kept_system(
-    folder: Path,
-    model: str | None,
-    variant: str | None,
-    settings: Sequence[str],
-    properties: Sequence[str],
-) -> System[Any]:
+def assert_has_witness(system: System[Any], name: str) -> None:
+    """Refuse a property of which a trace may be a counterexample, but no witness."""
+    if any(isinstance(p, Always | Liveness) and p.name == name for p in system.properties):
+        raise SpecError(f"{name} is not a reachability property, so it has no witness")
+
+
+def find_kept_system(folder: Path, asked: Asked) -> System[Any]:
     """The system of the run saved in a folder, with the changes of the command line."""
     from kspec.checkers.engine.packed.checkpoint import assert_same_run, run_kept
 
     run = run_kept(folder)
     if run is None:
-        if model is None:
+        if not asked.model:
             raise SpecError(f"{folder} holds no saved run yet: name a MODEL")
-        return find_system(model, variant, settings, properties)
-    if (
-        model is None and run["model"] not in registered_models()
-    ):  # no file is executed unless it is named
+        return asked.system()
+    # No file is executed unless it is named.
+    if not asked.model and run["model"] not in registered_models():
         raise SpecError(f"{folder} holds a run of {run['model']}, a model of your own: name it")
-    found = find_model(model or run["model"])
+    found = find_model(asked.model or run["model"])
     assert_same_run(folder, {"model": run["model"]}, {"model": found.name})
-    bounds = {**run["bounds"], **parse_settings(settings, found)}
-    system = found.system(variant or run["variant"], bounds)
-    if properties:
-        return checking(system, properties)
+    bounds = {**run["bounds"], **parse_settings(asked.settings, found)}
+    system = found.system(asked.variant or run["variant"], bounds)
+    if asked.properties:
+        return checking(system, asked.properties)
     in_order = [p.name for p in found.all_properties if p.name in run["properties"]]
     return system.with_properties(dict.fromkeys([*in_order, *run["properties"]]))

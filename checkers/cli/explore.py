@@ -15,14 +15,12 @@ from rich.text import Text
 
 from kspec.checkers.cli.options import (
     FILE,
-    all_of,
+    Asked,
     flag,
     json_option,
-    model_argument,
+    names_system,
     number_option,
     parse_settings,
-    set_option,
-    variant_option,
 )
 from kspec.checkers.cli.output import (
     OutputFile,
@@ -44,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@all_of(model_argument, variant_option, set_option)
+@names_system()
 @click.option(
     "--load",
     type=FILE,
@@ -64,9 +62,7 @@ if TYPE_CHECKING:
 @flag("--no-browser", "Print the address instead of opening a browser.")
 @json_option
 def explore(
-    model: str,
-    variant: str | None,
-    settings: tuple[str, ...],
+    asked: Asked,
     load: Path | None,
     terminal: bool,
     port: int,
@@ -92,7 +88,7 @@ def explore(
     if terminal and (as_json or no_browser or port):
         raise click.UsageError("--terminal has no page: omit --json, --no-browser and --port")
     document = document_of(load) if load else None
-    session = Session(system_of(model, variant, settings, document))
+    session = Session(system_of(asked, document))
     if terminal:
         return in_terminal(session, document)
     return on_page(session, document, port, opens=not (no_browser or as_json), as_json=as_json)
@@ -106,17 +102,15 @@ def document_of(load: Path) -> Document:
     return read(load) if script is None else parse(json.dumps(to_itf(script.played())), str(load))
 
 
-def system_of(
-    model: str, variant: str | None, settings: tuple[str, ...], document: Document | None
-) -> System[Any]:
+def system_of(asked: Asked, document: Document | None) -> System[Any]:
     """The system that the options name; otherwise that of the file."""
-    found = find_model(model)
+    found = find_model(asked.model)
     about = document.about if document else {}
     named, bounds = about.get("variant"), about.get("bounds")
     given = dict(bounds) if isinstance(bounds, dict) else {}
     return found.system(
-        variant or (named if isinstance(named, str) else None),
-        {**given, **parse_settings(settings, found)},
+        asked.variant or (named if isinstance(named, str) else None),
+        {**given, **parse_settings(asked.settings, found)},
     )
 
 

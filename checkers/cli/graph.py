@@ -11,15 +11,12 @@ from typing import Any
 import click
 
 from kspec.checkers.cli.options import (
-    all_of,
-    find_system,
+    Asked,
     json_option,
-    model_argument,
+    names_system,
     number_option,
     option,
     repeated,
-    set_option,
-    variant_option,
     writes,
 )
 from kspec.checkers.cli.output import OutputFile, progress_line, say, say_json, say_table
@@ -45,7 +42,7 @@ MOST_ROWS = 60
 
 
 @click.command()
-@all_of(model_argument, variant_option, set_option)
+@names_system()
 @option(
     "--by",
     "fields",
@@ -68,9 +65,7 @@ MOST_ROWS = 60
 @number_option("--max-states", "Refuse a larger graph.", low=1, default=MAX_STATES)
 @json_option
 def graph(
-    model: str,
-    variant: str | None,
-    settings: tuple[str, ...],
+    asked: Asked,
     fields: str | None,
     properties: tuple[str, ...],
     out: Path | None,
@@ -92,8 +87,8 @@ def graph(
         raise click.UsageError(f"--out takes {', '.join(FORMATS)}, not {out.suffix or out}")
     parts = [field.strip() for field in fields.split(",")] if fields else []
     file = OutputFile(out) if out else None
-    system = Named.of(model, find_system(model, variant, settings)).system()
-    asked = [
+    system = Named.of(asked.model, asked.system()).system()
+    explained = [
         able(prop) for prop in system.with_all_properties().with_properties(properties).properties
     ]
     check_early(system, parts, out)
@@ -101,16 +96,17 @@ def graph(
     with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
         found = graph_of(system, max_states=max_states, on_progress=on_progress)
         shared = [
-            passages(system, prop, max_states=max_states, on_progress=on_progress) for prop in asked
+            passages(system, prop, max_states=max_states, on_progress=on_progress)
+            for prop in explained
         ]
-    fails = failing(found, [prop for prop in asked if isinstance(prop, Always)])
+    fails = failing(found, [prop for prop in explained if isinstance(prop, Always)])
     name = title(system)
     diagram = folded(found, parts, name, fails) if parts else whole(found, name, fails)
     if file is not None:
         file.write("".join(FORMATS[out.suffix](diagram)))  # type: ignore[union-attr]
     seconds = time.perf_counter() - begun
     about = {
-        "model": model,
+        "model": asked.model,
         "variant": system.variant.name,
         "bounds": bounds_of(system.bounds),
         "states": len(found.keys),
@@ -124,7 +120,7 @@ def graph(
                 **diagram.to_json(),
                 "passages": [
                     as_record(prop.name, one, parts)
-                    for prop, one in zip(asked, shared, strict=True)
+                    for prop, one in zip(explained, shared, strict=True)
                 ],
                 "seconds": round(seconds, 3),
             }
@@ -134,9 +130,9 @@ def graph(
     say()
     say(f"{len(found.keys):,} states, {len(found.to):,} steps between them.")
     show(diagram)
-    if not (parts or out or asked):
+    if not (parts or out or explained):
         say("--out FILE.svg draws them; --by FIELD folds them; --property P explains a violation.")
-    for prop, one in zip(asked, shared, strict=True):
+    for prop, one in zip(explained, shared, strict=True):
         say()
         tell(prop, one, parts)
     if out:

@@ -12,15 +12,13 @@ import attrs
 import click
 
 from kspec.checkers.cli.options import (
-    all_of,
+    Asked,
     flag,
     json_option,
-    model_argument,
+    names_system,
     number_option,
     parse_settings,
     repeated,
-    set_option,
-    variant_option,
 )
 from kspec.checkers.cli.output import say, say_json, say_wrapped
 from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
@@ -32,15 +30,13 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@all_of(model_argument, variant_option, set_option)
+@names_system()
 @repeated("--rule", "rules", "Only mutants of this rule. Repeatable.", metavar="R")
 @number_option("--workers", "Processes; all cores.", low=1)
 @flag("--all", "everything", "List killed mutants, too.")
 @json_option
 def mutate(
-    model: str,
-    variant: str | None,
-    settings: tuple[str, ...],
+    asked: Asked,
     rules: tuple[str, ...],
     workers: int | None,
     everything: bool,
@@ -59,11 +55,11 @@ def mutate(
     """
     from kspec.checkers.mutation.mutate import mutate as judge
 
-    found = find_model(model)
-    chosen = found.variant(variant)
+    found = find_model(asked.model)
+    chosen = found.variant(asked.variant)
     for name in rules:
         look_up(f"rule of {chosen.name}", name, {rule.name: rule for rule in chosen.rules})
-    bounds = [parse_settings(settings, found)] if settings else found.baseline.bounds
+    bounds = [parse_settings(asked.settings, found)] if asked.settings else found.baseline.bounds
     for given in bounds:
         found.system(chosen.name, given)
     with counting(f"mutants of {found.name}, {chosen.name}") as on_progress:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import attrs
 import click
 from click.shell_completion import CompletionItem
 
@@ -171,17 +172,48 @@ def property_option(command: F) -> F:
     )(command)
 
 
-def story_options(command: F) -> F:
-    """`--out-itf` and `--html`."""
-    command = writes("--html", "Write the counterexample as an HTML page to step through.")(command)
-    return writes(
-        "--out-itf", "Write the counterexample as an ITF file, for `kspec show` and other tools."
-    )(command)
-
-
 def json_option(command: F) -> F:
     """`--json`."""
     return flag("--json", "as_json", "Print one JSON object and nothing else.")(command)
+
+
+@attrs.frozen
+class Asked:
+    """The system that a command is about, as options name it."""
+
+    model: str
+    """Empty where another option names it."""
+    variant: str | None
+    settings: tuple[str, ...]
+    properties: tuple[str, ...] = ()
+
+    def system(self) -> System[Any]:
+        """The system."""
+        return find_system(self.model, self.variant, self.settings, self.properties)
+
+
+Command = Callable[..., int]
+
+
+def names_system(
+    *others: Callable[[Command], Command], model: Callable[[Command], Command] = model_argument
+) -> Callable[[Command], Command]:
+    """The options that name a system. The command receives them together, as `Asked`."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def run(
+            model: str | None,
+            variant: str | None,
+            settings: tuple[str, ...],
+            properties: tuple[str, ...] = (),
+            **rest: Any,
+        ) -> int:
+            return command(Asked(model or "", variant, settings, properties), **rest)
+
+        return all_of(model, variant_option, set_option, *others)(run)
+
+    return decorate
 
 
 def all_of(*options: Callable[[F], F]) -> Callable[[F], F]:

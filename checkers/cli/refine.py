@@ -12,21 +12,17 @@ import os
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 
 from kspec.checkers.cli.options import (
+    Asked,
     all_of,
-    find_system,
     json_option,
-    model_argument,
+    names_system,
     number_option,
     option,
-    set_option,
-    story_options,
-    variant_option,
 )
 from kspec.checkers.cli.output import (
     progress_line,
@@ -34,7 +30,7 @@ from kspec.checkers.cli.output import (
     say_json,
     say_trace,
 )
-from kspec.checkers.cli.report import TraceFiles, title
+from kspec.checkers.cli.report import TraceFiles, story_options, title
 from kspec.checkers.engine.options import cores
 from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
 from kspec.checkers.lockstep.refine import (
@@ -84,7 +80,7 @@ def spread_over(
 
 
 @click.command()
-@all_of(model_argument, variant_option, set_option)
+@names_system()
 @option(
     "--subject",
     "What to compare with the rules: the model's kernel, or a lockstep adapter as "
@@ -97,15 +93,12 @@ def spread_over(
 @option("--master", "Compare on this Spark master, such as local[4].", metavar="URL")
 @all_of(story_options, json_option)
 def refine(
-    model: str,
-    variant: str | None,
-    settings: tuple[str, ...],
+    asked: Asked,
     subject: str,
     most: int,
     workers: int | None,
     master: str | None,
-    out_itf: Path | None,
-    html: Path | None,
+    written: TraceFiles,
     as_json: bool,
 ) -> int:
     """Compare every step of MODEL within its bounds with a kernel or an implementation.
@@ -119,19 +112,18 @@ def refine(
     kspec refine replication --subject my_tests/replica.py:ReplicaAdapter
     spark-submit --master spark://host:7077 spark_check/refine.py replication
     """
-    files = TraceFiles(out_itf, html)
-    work = Work(Named.of(model, find_system(model, variant, settings)), subject, most)
+    work = Work(Named.of(asked.model, asked.system()), subject, most)
     system, _, _ = ready(work)
     what = f"{system.model.name}, {system.variant.name}"
     spreading = spread_over(master, workers, f"kspec refine {what}")
     with spreading as spread, progress_line(what) as on_progress:
         found = compare(work, spread, on_progress)
     if found.traces:
-        files.write_trace(found.traces[0], what_differs(found, 0), violated=True)
+        written.write_trace(found.traces[0], what_differs(found, 0), violated=True)
     if as_json:
         say_json(as_record(found))
     else:
-        show(found, files)
+        show(found, written)
     if found.compared.differences:
         return EXIT_ALWAYS
     return EXIT_INCONCLUSIVE if found.stopped_by else EXIT_OK

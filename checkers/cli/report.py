@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kspec.checkers.cli.options import writes
 from kspec.checkers.cli.output import (
     OutputFile,
     as_json_text,
@@ -228,6 +231,18 @@ def print_failure(error: RuleFailed, files: TraceFiles, *, drawn: bool) -> None:
         say_trace(files.story(error.trace, str(error), violated=True))
     files.write_trace(error.trace, str(error), violated=True)
     complain(f"{error}, in state {len(error.trace.states)}")
+
+
+def story_options(command: Callable[..., int]) -> Callable[..., int]:
+    """`--out-itf` and `--html`. The command receives them together, as `TraceFiles`."""
+
+    @functools.wraps(command)
+    def run(out_itf: Path | None, html: Path | None, **rest: Any) -> int:
+        return command(**rest, written=TraceFiles(out_itf, html))
+
+    page = writes("--html", "Write the counterexample as an HTML page to step through.")
+    itf = "Write the counterexample as an ITF file, for `kspec show` and other tools."
+    return writes("--out-itf", itf)(page(run))
 
 
 class TraceFiles:

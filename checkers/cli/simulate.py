@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import click
 
 from kspec.checkers.cli.options import (
+    Asked,
     all_of,
-    find_system,
     flag,
     json_option,
-    model_argument,
+    names_system,
     number_option,
     option,
     property_option,
-    set_option,
-    story_options,
-    variant_option,
 )
 from kspec.checkers.cli.output import print_compiling, progress_line, say_json
-from kspec.checkers.cli.report import TraceFiles, print_coverage, print_failure, print_report
+from kspec.checkers.cli.report import (
+    TraceFiles,
+    print_coverage,
+    print_failure,
+    print_report,
+    story_options,
+)
 from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 
 
 @click.command()
-@all_of(model_argument, variant_option, set_option, property_option)
+@names_system(property_option)
 @number_option("--walks", "Number of walks.", low=1, metavar=None, default=1000)
 @number_option(
     "--max-depth", "Maximum number of states in a walk.", low=1, metavar=None, default=100
@@ -35,16 +37,12 @@ from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 @flag("--coverage", "How often each rule was taken.")
 @all_of(story_options, json_option)
 def simulate(
-    model: str,
-    variant: str | None,
-    settings: tuple[str, ...],
-    properties: tuple[str, ...],
+    asked: Asked,
     walks: int,
     max_depth: int,
     seed: int,
     coverage: bool,
-    out_itf: Path | None,
-    html: Path | None,
+    written: TraceFiles,
     as_json: bool,
 ) -> int:
     """Walk through MODEL at random until a property is violated or all walks are done.
@@ -63,21 +61,20 @@ def simulate(
     from kspec.checkers.engine.simulate import simulate as walk
 
     started = time.perf_counter()
-    system = find_system(model, variant, settings, properties)
-    files = TraceFiles(out_itf, html)
+    system = asked.system()
     try:
         with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
             options = Options(use_cache=True, on_progress=on_progress, on_compiling=print_compiling)
             verdict = walk(system, Sampling(walks, max_depth, seed), options)
     except RuleFailed as error:
-        print_failure(error, files, drawn=not as_json)
+        print_failure(error, written, drawn=not as_json)
         return EXIT_BAD_INPUT
-    files.write(verdict)
+    written.write(verdict)
     if as_json:
         say_json(verdict.to_json(time.perf_counter() - started))
         return verdict.exit_code
-    print_report(verdict, model, files)
+    print_report(verdict, asked.model, written)
     if coverage:
         print_coverage(verdict)
-    files.print_where(verdict)
+    written.print_where(verdict)
     return verdict.exit_code

@@ -14,16 +14,13 @@ from typing import Any
 import click
 
 from kspec.checkers.cli.options import (
+    Asked,
     NewFile,
-    all_of,
-    find_system,
     flag,
     json_option,
-    model_argument,
+    names_system,
     number_option,
     option,
-    set_option,
-    variant_option,
 )
 from kspec.checkers.cli.output import OutputFile, progress_line, say, say_json
 from kspec.checkers.cli.report import title
@@ -42,7 +39,7 @@ LIMIT = 1_000_000
 
 
 @click.command()
-@all_of(model_argument, variant_option, set_option)
+@names_system()
 @flag("--to-states", "A shortest trace to every state.")
 @flag(
     "--over-steps",
@@ -68,9 +65,7 @@ LIMIT = 1_000_000
 @option("--master", "Write on this Spark master, such as local[4].", metavar="URL")
 @json_option
 def traces(
-    model: str,
-    variant: str | None,
-    settings: tuple[str, ...],
+    asked: Asked,
     to_states: bool,
     over_steps: bool,
     all_up_to: int | None,
@@ -101,7 +96,7 @@ def traces(
     if itf and (not out or out.endswith(".json")):
         raise click.UsageError("--itf requires --out DIR")
     if schema:
-        say_json(json_schema(find_model(model)))
+        say_json(json_schema(find_model(asked.model)))
         return 0
     submitted = bool(master) or "PYSPARK_GATEWAY_PORT" in os.environ
     if submitted:
@@ -113,7 +108,7 @@ def traces(
         file = OutputFile(Path(out))
     elif out:
         prepare(out, submitted)
-    name = Named.of(model, find_system(model, variant, settings))
+    name = Named.of(asked.model, asked.system())
     system = name.system()
     begun = time.perf_counter()
     with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kspec.checkers.cli.options import FILE, F, json_option, option, reads, repeated, story_options
+from kspec.checkers.cli.options import FILE, F, json_option, option, reads, repeated
 from kspec.checkers.cli.output import (
     OutputFile,
     complain,
@@ -17,7 +17,7 @@ from kspec.checkers.cli.output import (
     say_json,
     say_table,
 )
-from kspec.checkers.cli.report import TraceFiles
+from kspec.checkers.cli.report import TraceFiles, story_options
 from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_BAD_INPUT, EXIT_INCONCLUSIVE
 from kspec.field.advice.advice import Advice, settings_from
 from kspec.field.advice.advice import advise as advise_on
@@ -94,8 +94,7 @@ def advise(
     budgets: tuple[str, ...],
     ms_per_record: float | None,
     as_json: bool,
-    out_itf: Path | None,
-    html: Path | None,
+    written: TraceFiles,
 ) -> int:
     """Find out which failures lose acknowledged records or stop writes, with your settings.
 
@@ -117,9 +116,9 @@ def advise(
     known = catalogue(find_release(kafka))
     asked = [look_up("budget", name, BUDGETS) for name in budgets] or list(BUDGETS.values())
     if not (files or broker_files or topic_files or producer_files or consumer_files or options):
-        if out_itf or ms_per_record:
+        if written.itf or ms_per_record:
             raise click.UsageError("--out-itf and --ms-per-record need a FILE or --set")
-        return print_matrix(known, asked, OutputFile(html) if html else None, as_json=as_json)
+        return print_matrix(known, asked, written.html, as_json=as_json)
     sources = [read_source(file, None, known) for file in files]
     named = {
         "broker": broker_files,
@@ -134,7 +133,6 @@ def advise(
         for problem in error.problems:
             complain(f"{problem}: Kafka {known.release} does not start with it")
         return EXIT_BAD_INPUT
-    written = TraceFiles(out_itf, html)
     advice = advise_on(
         settings,
         sources,
