@@ -209,7 +209,7 @@ def names_system(
             properties: tuple[str, ...] = (),
             **rest: Any,
         ) -> int:
-            return command(Asked(model or "", variant, settings, properties), **rest)
+            return command(asked=Asked(model or "", variant, settings, properties), **rest)
 
         return all_of(model, variant_option, set_option, *others)(run)
 
