@@ -52,7 +52,7 @@ MOST_ROWS = 60
 )
 @repeated(
     "--property",
-    "properties",
+    "names",
     "Mark the states in which P fails, and say what every shortest counterexample passes "
     "through; for a reachability property, every shortest witness. Repeatable.",
     metavar="P",
@@ -67,7 +67,7 @@ MOST_ROWS = 60
 def graph(
     asked: Asked,
     fields: str | None,
-    properties: tuple[str, ...],
+    names: tuple[str, ...],
     out: Path | None,
     max_states: int,
     as_json: bool,
@@ -89,7 +89,7 @@ def graph(
     file = OutputFile(out) if out else None
     system = Named.of(asked.model, asked.system()).system()
     explained = [
-        able(prop) for prop in system.with_all_properties().with_properties(properties).properties
+        able(prop) for prop in system.with_all_properties().with_properties(names).properties
     ]
     check_early(system, parts, out)
     begun = time.perf_counter()
