@@ -10,8 +10,10 @@ responses, and what is written to the offsets topic.
 - `rebalance`: how a rebalance begins and ends, and SyncGroup, which distributes assignments.
 - `sessions`: Heartbeat, and the timers: which ones are armed, and what each does.
 - `clock`: when the timers expire.
-- `offsets`: OffsetCommit.
+- `offsets`: OffsetCommit, OffsetFetch and OffsetDelete.
+- `admin`: DescribeGroups and DeleteGroups.
 - `failover`: what a coordinator answers when it unloads a group, and what its successor loads.
+- `followed`: a group that is followed through time, wherever Kafka leaves a choice open.
 - `state`: the group itself, and the checks that the handlers share.
 
 Kafka: `GroupMetadataManager` and `ClassicGroup`, module group-coordinator, tag 4.0.0. "Scala" means
