@@ -22,7 +22,8 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from kspec.checkers.engine.learned.search import ByLearning, Learnable, warm_up_learning
+from kspec.checkers.engine.learned.learnable import Learnable
+from kspec.checkers.engine.learned.search import LearnedBackend, warm_up_learning
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import explore
 from kspec.checkers.engine.search import Search
@@ -74,7 +75,7 @@ def explored(system: System[Any], learned: Learnable, workers: int) -> Verdict:
     warm_up_learning(learning)
     with ThreadPoolExecutor(workers) as pool:
         options = Options(keep_going=True, workers=workers)
-        return Search(system, ByLearning(learning, options, pool), options).run()
+        return Search(system, LearnedBackend(learning, options, pool), options).run()
 
 
 def measure(model: str, variant: str | None, bounds: Mapping[str, int], states: int) -> Row:

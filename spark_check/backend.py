@@ -20,7 +20,7 @@ from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import checkpoint
 from kspec.checkers.engine.packed.behaviour import behaviour
 from kspec.checkers.engine.packed.checkpoint import Counterexample, Level, Manifest
-from kspec.checkers.engine.packed.search import Packed, cannot_keep
+from kspec.checkers.engine.packed.search import PackedBackend, cannot_keep
 from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped
 from kspec.checkers.engine.verdict import DEADLOCK
 from kspec.spark_check.errors import DISK_FULL
@@ -53,7 +53,7 @@ class OnSpark(Backend):
         manifest: Manifest,
         *,
         worth: int,
-        here: Packed | None = None,
+        here: PackedBackend | None = None,
         hand_over: int | None = None,
     ) -> None:
         self.system = system
@@ -209,7 +209,7 @@ class OnSpark(Backend):
     def cut_short(self) -> set[str]:
         return self.here.cut_short() if self.here else set()
 
-    def hand_over(self, here: Packed) -> None:
+    def hand_over(self, here: PackedBackend) -> None:
         """Continue from the levels that a native backend has made."""
         assert here.keeper, "it keeps its levels"
         here.keep(complete=False)

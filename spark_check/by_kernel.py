@@ -19,7 +19,7 @@ from kspec.checkers.engine.packed.blocks import (
     read_part,
 )
 from kspec.checkers.engine.packed.codes import PIECE_BITS, PIECES, Coding, Pieces, coding_of
-from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT, ByKernel
+from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT, KernelExpander
 from kspec.checkers.engine.packed.keep import run_of as run_of_kernel
 from kspec.checkers.engine.packed.search import warm_up
 from kspec.checkers.engine.packed.worker import (
@@ -68,7 +68,7 @@ def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
     kernel = kernel_for(system_of(model))
     coding = coding_of(kernel.layout)
     with made_ready("engine", None):
-        warm_up(ByKernel(kernel, system_of(model), coverage=False), coding)
+        warm_up(KernelExpander(kernel, system_of(model), coverage=False), coding)
     keep_what_is_loaded()
     return kernel, coding
 
@@ -77,7 +77,7 @@ def kernel_of(model: Model) -> tuple[Kernel[Any], Coding]:
 def worker_for(model: Model) -> Worker:
     """The worker that expands states, created once per process."""
     kernel, coding = kernel_of(model)
-    expander = ByKernel(kernel, system_of(model), coverage=False)
+    expander = KernelExpander(kernel, system_of(model), coverage=False)
     return Worker(0, 1, expander, coding, Memory(0, None))
 
 

@@ -1,7 +1,7 @@
 """Spark tasks for models without a kernel: they ask learned rules about states as bytes.
 
 The rows are those of `by_kernel`, but `codes` are states as bytes (`plain`) and `highs` are their
-lengths, as in the levels of the checkpoint. Each process learns for itself (`asking`); its answers
+lengths, as in the levels of the checkpoint. Each process learns for itself (`learned`); its answers
 do not depend on what it has learned.
 """
 
@@ -33,7 +33,6 @@ from kspec.checkers.engine.packed.worker import shards_of
 from kspec.checkers.engine.search import FAILED
 from kspec.checkers.engine.verdict import DEADLOCK
 from kspec.impl.packed.compiled import Words
-from kspec.spark_check.asking import Asking
 from kspec.spark_check.jobs import (
     SENT,
     WRITTEN,
@@ -44,6 +43,7 @@ from kspec.spark_check.jobs import (
     note_row,
     this_partition,
 )
+from kspec.spark_check.learned import LearnedModel
 
 TOGETHER = 4096
 """The most states in a row."""
@@ -53,22 +53,22 @@ BITS = {DEADLOCK: DEADLOCK_BIT, FAILED: FAILED_BIT}
 
 
 @cache
-def asking_of(model: Model) -> Asking:
+def learned_of(model: Model) -> LearnedModel:
     """What is learned of the model, created once per process."""
-    asking = Asking(model.system())
+    learned = LearnedModel(model.system())
     keep_what_is_loaded()
-    return asking
+    return learned
 
 
 def pack(model: Model, state: Any) -> tuple[int, ...]:
     """The bytes of a state."""
-    return tuple(asking_of(model).codec.encode_state(state))
+    return tuple(learned_of(model).codec.encode_state(state))
 
 
 def write_initial(model: Model, folder: Path, name: str) -> tuple[Part, ...]:
     """Write the initial states as a level, which may be empty."""
-    asking = asking_of(model)
-    states = [asking.codec.encode_state(state) for state in asking.system.initial()]
+    learned = learned_of(model)
+    states = [learned.codec.encode_state(state) for state in learned.system.initial()]
     (folder / name).mkdir()
     table = pa.Table.from_batches(by_shard(states, SCHEMA), SCHEMA)
     return (write_rows(folder, f"{name}/part-00000-here.parquet", table, len(states)),)
@@ -146,21 +146,21 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
         pass
     begun = clock()
     owner = this_partition()
-    asking = asking_of(job.model)
+    learned = learned_of(job.model)
     ready = clock()
     states = frontier(job, owner)
     read = clock()
 
     def successors() -> tuple[list[bytes], int]:
-        asking.take_counts()
-        rows = asking.rows_of(states)
-        found, mask = asking.successors_of(rows)
-        return asking.bytes_of(found), mask
+        learned.asking.take_counts()
+        rows = learned.rows_of(states)
+        found, mask = learned.successors_of(rows)
+        return learned.bytes_of(found), mask
 
-    found, mask = asking.answer(successors)
-    counted = asking.take_counts()
+    found, mask = learned.answer(successors)
+    counted = learned.asking.take_counts()
     if not mask >> FAILED_BIT & 1:
-        asking.answer(lambda: asking.check(asking.rows_of(states[:: job.one_in] + states[-1:])))
+        learned.answer(lambda: learned.check(learned.rows_of(states[:: job.one_in] + states[-1:])))
     expanded = clock()
     boxes: list[list[bytes]] = [[] for _ in range(job.owners)]
     for state in found:
@@ -242,10 +242,10 @@ def marked(job: Job, states: Sequence[bytes]) -> list[str]:
     """The job's marks among some states."""
     if not job.marks:
         return []
-    asking = asking_of(job.model)
-    masks = asking.answer(lambda: asking.masks_of(asking.rows_of(states)))
+    learned = learned_of(job.model)
+    masks = learned.answer(lambda: learned.masks_of(learned.rows_of(states)))
     mask = int(np.bitwise_or.reduce(masks, initial=0))
-    bits = asking.learning.bits
+    bits = learned.learning.bits
     names = [name for name in job.marks if mask >> bits[name] & 1]
     return names + [FAILED] * (mask >> FAILED_BIT & 1)
 
@@ -255,33 +255,34 @@ def marked(job: Job, states: Sequence[bytes]) -> list[str]:
 
 def least(job: Job, level: int, sought: Sought, owner: int) -> tuple[int, ...] | None:
     """The state with the least bytes among an owner's states of a level that are sought."""
-    asking = asking_of(job.model)
+    learned = learned_of(job.model)
     states = list(read_level(job, level, shards_of(owner, job.owners)))
 
     def look(places_in: Callable[[Words], Iterator[Words]]) -> Callable[[], list[bytes]]:
         def found() -> list[bytes]:
-            return [states[n] for some in places_in(asking.rows_of(states)) for n in some.tolist()]
+            return [states[n] for some in places_in(learned.rows_of(states)) for n in some.tolist()]
 
         return found
 
     def leading(rows: Words) -> Iterator[Words]:
-        goal = asking.rows_of([bytes(sought.leads_to)])[0]
-        for _, _, successors, origins in asking.expand(rows):
-            yield origins[(asking.tables.rows_of(successors) == goal).all(axis=1)]
+        goal = learned.rows_of([bytes(sought.leads_to)])[0]
+        for answer in learned.expand(rows):
+            after = learned.tables.rows_of(answer.successors)
+            yield answer.origins[(after == goal).all(axis=1)]
 
     def marked_by_expanding(rows: Words) -> Iterator[Words]:
-        for places, masks, _, _ in asking.expand(rows):
-            yield places[masks >> BITS[sought.mark] & 1 == 1]
+        for answer in learned.expand(rows):
+            yield answer.places[answer.masks >> BITS[sought.mark] & 1 == 1]
 
     def marked_at_once(rows: Words) -> Iterator[Words]:
-        bit = BITS.get(sought.mark) or asking.learning.bits[sought.mark]
-        yield np.flatnonzero(asking.masks_of(rows) >> bit & 1)
+        bit = BITS.get(sought.mark) or learned.learning.bits[sought.mark]
+        yield np.flatnonzero(learned.masks_of(rows) >> bit & 1)
 
     ways = [marked_at_once, marked_by_expanding] if sought.mark == FAILED else [marked_at_once]
     if sought.leads_to or sought.mark == DEADLOCK:
         ways = [leading if sought.leads_to else marked_by_expanding]
     found: list[bytes] = []
     for way in ways:
-        found = found or asking.answer(look(way))
-    asking.take_counts()
+        found = found or learned.answer(look(way))
+    learned.asking.take_counts()
     return tuple(min(found)) if found else None

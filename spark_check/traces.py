@@ -17,7 +17,9 @@ import attrs
 if __name__ == "__main__":
     del sys.path[0]  # the modules beside a script have common names
 
-from kspec.checkers.graph.graph import Graph, Key, Numbers, from_kernel, taken
+from kspec.checkers.engine.packed.steps import StepsByKernel
+from kspec.checkers.engine.steps import Key, Numbers, taken
+from kspec.checkers.graph.graph import Graph
 from kspec.checkers.graph.trace_sets import Piece
 from kspec.checkers.models.named import Named
 from kspec.spark_check.session import session
@@ -55,7 +57,7 @@ class Shipped:
     def graph(self) -> Graph[Any]:
         """The graph, created once per process."""
         system = self.name.system()
-        source = from_kernel(system) if self.taken is None else None
+        source = StepsByKernel(system) if self.taken is None else None
         named = self.taken or ()
         return Graph(
             system=system,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.search import FAILED, Backend, Counts, RuleFailed, Search
@@ -18,6 +18,9 @@ from kspec.checkers.engine.symmetry import Checks, Symmetry
 from kspec.checkers.engine.verdict import DEADLOCK, Verdict
 from kspec.spec.core import Always, Blocked, Reachable, System, ordered
 from kspec.traces.trace import Trace, between
+
+if TYPE_CHECKING:
+    from kspec.checkers.engine.steps import Source
 
 __all__ = ["Reference", "RuleFailed", "explore"]
 
@@ -154,14 +157,10 @@ class Reference(Backend):
         steps = tuple(between(self.system, a, b) for a, b in pairwise(states))
         return Trace(self.system, tuple(states), steps, mark)
 
-    def judge_liveness(self, prop: Any, go_on: Callable[[int], None]) -> Any:
-        """Search the graph of all states for a violation."""
-        from kspec.checkers.graph.graph import (
-            from_rules,  # only this method needs these heavy imports
-        )
-        from kspec.checkers.graph.liveness import judge
+    def steps_of(self, system: System[Any]) -> Source[Any]:
+        from kspec.checkers.engine.steps import StepsByRules  # it imports numpy
 
-        return judge(self.system, prop, lambda system: from_rules(system, self.came_from), go_on)
+        return StepsByRules(system, self.came_from)
 
 
 class UpToSymmetry(Reference):

@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kspec.checkers.engine.interrupt import noted
 from kspec.checkers.engine.memory import peak_resident_bytes, resident_bytes
@@ -43,6 +43,9 @@ from kspec.checkers.engine.verdict import (
 from kspec.spec.core import Always, Reachable, SpecError, System
 from kspec.spec.core.errors import place_to_blame
 from kspec.traces.trace import Trace
+
+if TYPE_CHECKING:
+    from kspec.checkers.engine.steps import Source
 
 PROGRESS_INTERVAL = 0.2
 """Minimum seconds between progress reports."""
@@ -171,9 +174,9 @@ class Backend(ABC):
         """Up to symmetry, the number of states in all orbits found."""
         return None
 
-    def judge_liveness(self, prop: Any, go_on: Callable[[int], None]) -> Any:
-        """Whether a fair behaviour violates a liveness property (`checkers.graph.liveness`)."""
-        raise SpecError(f"the {self.engine} engine cannot check {prop.name}")
+    def steps_of(self, system: System[Any]) -> Source[Any]:
+        """All states and steps of the system that is explored, with further rules."""
+        raise SpecError(f"the {self.engine} engine cannot check liveness")
 
     def seconds(self) -> Mapping[str, float]:
         """Time spent on anything but exploring, by name."""
@@ -350,8 +353,11 @@ class Search:
         for shown in self.reachable:
             if shown.name not in self.witnesses:
                 self.violations[shown.name] = not_shown(shown.name)
+        if self.liveness:
+            from kspec.checkers.engine.liveness.judge import judge  # it imports numpy
+
         for prop in self.liveness:
-            judged = self.backend.judge_liveness(prop, self.go_on)
+            judged = judge(self.system, prop, self.backend.steps_of, self.go_on)
             word = INCONCLUSIVE if judged.cut_off else HOLDS
             if judged.found is not None:
                 says, trace = judged.found.says, judged.found.trace

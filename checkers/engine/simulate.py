@@ -93,7 +93,7 @@ def simulate(
     always, reachable, _ = kinds(system)
     limit = few_states if len(always) + len(reachable) < LEARNED_PROPERTIES else None
     try:
-        return ByRules(system, sampling, options, limit).run()
+        return WalksByRules(system, sampling, options, limit).run()
     except TooManyStates:
         from kspec.checkers.engine.learned.simulate import simulate_by_learning
 
@@ -420,7 +420,7 @@ class TooManyStates(Exception):
     """The system is not small."""
 
 
-class ByRules(Simulation):
+class WalksByRules(Simulation):
     """Runs the rules, and expands each state once."""
 
     def __init__(

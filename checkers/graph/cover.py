@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from kspec.checkers.graph.graph import Graph, Numbers
+from kspec.checkers.engine.steps import Numbers
+from kspec.checkers.graph.graph import Graph
 from kspec.spec.core import SpecError
 
 Steps: TypeAlias = list[int]

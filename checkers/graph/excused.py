@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kspec.checkers.graph.region import is_cut_off
+from kspec.checkers.engine.liveness.region import is_cut_off
 from kspec.spec.core import Blocked, Liveness, Rule
 from kspec.spec.core.liveness import Fair
 from kspec.traces.story import choice_text

@@ -18,8 +18,9 @@ import attrs
 import numpy as np
 
 from kspec.checkers.engine.options import OnProgress, Progress
+from kspec.checkers.engine.steps import BATCH, Source
 from kspec.checkers.graph.diagram import rule_of, values_of
-from kspec.checkers.graph.graph import BATCH, Graph, Source, assembled, source_of
+from kspec.checkers.graph.graph import Graph, assembled, source_of
 from kspec.spec.core import Always, Reachable, SpecError, System
 
 

@@ -16,8 +16,9 @@ from typing import Any, Protocol, TypeAlias
 import attrs
 import numpy as np
 
+from kspec.checkers.engine.steps import Numbers
 from kspec.checkers.graph.cover import Steps, edge_cover, way_to
-from kspec.checkers.graph.graph import Graph, Numbers
+from kspec.checkers.graph.graph import Graph
 from kspec.spec.core import SpecError
 
 TOGETHER = 1 << 14

@@ -24,14 +24,8 @@ import numpy as np
 
 from kspec.checkers.engine.options import INTERRUPTED, OnProgress, Progress
 from kspec.checkers.engine.run import has_kernel
-from kspec.checkers.graph.graph import (
-    Key,
-    Source,
-    from_kernel,
-    from_rules,
-    level_by_level,
-    source_of,
-)
+from kspec.checkers.engine.steps import Key, Source, level_by_level
+from kspec.checkers.graph.graph import source_of
 from kspec.checkers.lockstep import Adapter, Compared, Difference, compare_edges
 from kspec.checkers.lockstep.step import Attempt, differing
 from kspec.checkers.models.find import find_object
@@ -283,7 +277,7 @@ class Work:
 def ready(work: Work) -> tuple[System[Any], Callable[[Key], Any], Subject]:
     """The system, its keys and the subject, made once in each process."""
     system = work.name.system()
-    source = from_kernel(system) if has_kernel(system) else from_rules(system)
+    source = source_of(system, by_rules=not has_kernel(system))
     return system, source.as_state, subject_of(work.subject, system)
 
 

@@ -19,11 +19,13 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from kspec.checkers.engine.learned.search import Learnable, explore_by_learning
+from kspec.checkers.engine.learned.learnable import Learnable
+from kspec.checkers.engine.learned.search import explore_by_learning
+from kspec.checkers.engine.learned.steps import StepsByLearning
 from kspec.checkers.engine.options import INTERRUPTED, Options
 from kspec.checkers.engine.search import RuleFailed
+from kspec.checkers.engine.steps import level_by_level
 from kspec.checkers.engine.verdict import BOUNDS, Verdict
-from kspec.checkers.graph.graph import from_learning, level_by_level
 from kspec.checkers.mutation.equivalent import equivalent_mutants
 from kspec.spec.core import (
     Blocked,
@@ -142,7 +144,7 @@ class Mutant:
 def mutants(system: System[Any], learned: Learnable | None = None) -> list[Mutant]:
     """The mutants of a system, in a fixed order: those that differ in some state of the sample."""
     found: list[Mutant] = []
-    source = from_learning(system, learned)
+    source = StepsByLearning(system, learned)
     states = (source.state(number) for level in level_by_level(source) for number in level)
     guards, effects = guards_and_effects(system, islice(states, SAMPLED_STATES))
     for rule in system.rules:

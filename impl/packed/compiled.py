@@ -39,7 +39,7 @@ SOURCES = (
     "checkers/engine/learned/frames.py",
     "checkers/engine/learned/representatives.py",
     "checkers/engine/learned/walk.py",
-    "checkers/graph/passes.py",
+    "checkers/engine/liveness/passes.py",
 )
 """The folders and files with compiled functions."""
 

@@ -27,12 +27,12 @@ from kspec.checkers.models.find import find_model, registered_models
 from kspec.examples import COUNTER, DIE_HARD, TWO_PHASE_LOCK
 from kspec.impl.packed.compiled import Words
 from kspec.spark_check import by_kernel, by_learning
-from kspec.spark_check.asking import Asking
 from kspec.spark_check.backend import OnSpark
 from kspec.spark_check.by_kernel import as_pieces, row
 from kspec.spark_check.explore import assert_can, backend_for, explore
 from kspec.spark_check.jobs import Job, Model
 from kspec.spark_check.known import BUSY, KEPT, known
+from kspec.spark_check.learned import LearnedModel
 from kspec.spark_check.table import columns_of, kernel_rows, rows_of_bytes
 from kspec.spec.core import SpecError, System
 from tests.checkers.engine.learned import odd_models
@@ -350,7 +350,7 @@ def test_a_record_of_bytes_round_trips() -> None:
     ids=lambda system: system.model.name,
 )
 def test_bytes_do_not_depend_on_components(system: System[Any]) -> None:
-    fine, coarse = Asking(system), Asking(system)
+    fine, coarse = LearnedModel(system), LearnedModel(system)
     for field in {c.field for c in coarse.book.components}:
         coarse.learnable.take_apart(field)
     coarse.begin()
@@ -358,12 +358,12 @@ def test_bytes_do_not_depend_on_components(system: System[Any]) -> None:
     for state in reached[:50]:
         reached += [after for _, _, after in system.steps(state) if after not in reached]
     states = [fine.codec.encode_state(state) for state in reached]
-    for asking in (fine, coarse):
+    for model in (fine, coarse):
 
-        def there_and_back(asking: Asking = asking) -> list[bytes]:
-            return asking.bytes_of(asking.rows_of(states))
+        def there_and_back(model: LearnedModel = model) -> list[bytes]:
+            return model.bytes_of(model.rows_of(states))
 
-        assert asking.answer(there_and_back) == states
+        assert model.answer(there_and_back) == states
 
 
 @pytest.mark.parametrize("content", [b"", b"i", b"i\xff\xff\xff\xff", b"?", b"NN", b"c\x09\x00"])

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from kspec.checkers.engine.learned.book import Impure
-from kspec.checkers.engine.learned.expander import Learned
+from kspec.checkers.engine.learned.expander import LearnedExpander
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.packed.codes import decode
 from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
@@ -101,7 +101,7 @@ class Checking:
 
     def check_level(self, worker: Worker, level: int, watch: Callable[[], None]) -> None:
         """Check a share of a worker's states of a level; Impure if an answer differs."""
-        learned = Learned(self.learning)
+        learned = LearnedExpander(self.learning)
         for words in self.share(worker, level):
             watch()
             self.check(learned, words)
@@ -116,12 +116,12 @@ class Checking:
             if number >= self.checked_values[k] * least_growth:
                 self.checked_values[k] = number + 1
                 wanted[tuple(expander.latest_rows[k].tolist())] = None
-        learned = Learned(self.learning)
+        learned = LearnedExpander(self.learning)
         for row in wanted:
             watch()
             self.check(learned, self.learning.tables.columns_of(np.array([row], np.int64)))
 
-    def check(self, learned: Learned, words: Words) -> None:
+    def check(self, learned: LearnedExpander, words: Words) -> None:
         """Compare the learned answers for a state, given as a column of words, with the rules."""
         names, marks = self.marks_by_learning(learned, words)
         steps = self.steps_by_learning(learned, words)
@@ -174,7 +174,7 @@ class Checking:
         self.passed += begin
 
     def marks_by_learning(
-        self, learned: Learned, words: Words
+        self, learned: LearnedExpander, words: Words
     ) -> tuple[Sequence[str], frozenset[str]]:
         """The properties whose marks were learned for a state, and those that it has.
 
@@ -188,7 +188,7 @@ class Checking:
         names = learning.asked_names
         return names, frozenset(p for p in names if mask >> learning.bits[p] & 1)
 
-    def steps_by_learning(self, learned: Learned, words: Words) -> Steps | None:
+    def steps_by_learning(self, learned: LearnedExpander, words: Words) -> Steps | None:
         """What was learned of the steps of a state.
 
         Nothing is known of a state where a rule raises, one that was not expanded, or one that was

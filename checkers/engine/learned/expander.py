@@ -21,7 +21,7 @@ MOST_USES = 1 << 30
 """Use counts of shortened lists have 32 bits; they are collected before they overflow."""
 
 
-class Learned(Expander):
+class LearnedExpander(Expander):
     """Reads the tables, which change only between rounds."""
 
     label_bits = walk.LABEL_BITS
@@ -52,6 +52,10 @@ class Learned(Expander):
         self.fired: Words = np.zeros(64, np.int64)
         self.blocked: Words = np.zeros(64, np.int64)
         self.ends: Words = np.zeros(1, np.int64)
+
+    def go_on_from(self, before: LearnedExpander) -> None:
+        """Go on from the states with the last values that another expander has noted."""
+        self.latest, self.latest_rows = before.latest, before.latest_rows
 
     def make_room(self, most: int, most_misses: int) -> None:
         """Make room for the results and the misses of states."""

@@ -15,26 +15,27 @@ import numpy as np
 
 from kspec.checkers.engine.learned.book import Book, Unfit
 from kspec.checkers.engine.learned.checking import Checking
-from kspec.checkers.engine.learned.expander import Learned
-from kspec.checkers.engine.learned.keep import Keeping
+from kspec.checkers.engine.learned.expander import LearnedExpander
+from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
-from kspec.checkers.engine.learned.tables import Tables
+from kspec.checkers.engine.learned.steps import StepsByLearning
 from kspec.checkers.engine.learned.walk import move_to_other_words
 from kspec.checkers.engine.memory import resident_bytes
 from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.asking import Repacked
 from kspec.checkers.engine.packed.behaviour import behaviour
 from kspec.checkers.engine.packed.checkpoint import CheckpointError
 from kspec.checkers.engine.packed.codes import Coding, coding_for, decode, encoded
 from kspec.checkers.engine.packed.expander import BATCH, Expander
 from kspec.checkers.engine.packed.search import (
-    Packed,
-    Repacked,
+    PackedBackend,
     assert_pyarrow,
     send_states,
     warm_up,
 )
 from kspec.checkers.engine.packed.worker import Memory, Worker, own
 from kspec.checkers.engine.search import FAILED, RuleFailed, Search, Stopped
+from kspec.checkers.engine.steps import Source
 from kspec.checkers.engine.symmetry import Symmetry
 from kspec.checkers.engine.verdict import INCONCLUSIVE, RuleCount, Verdict
 from kspec.impl.packed.compiled import Words, made_ready
@@ -74,7 +75,7 @@ def explore_by_learning(
             )  # fmt: skip
         except Stopped as stopped:  # before the search has begun
             return Verdict(
-                system, ByLearning.engine, INCONCLUSIVE, str(stopped),
+                system, LearnedBackend.engine, INCONCLUSIVE, str(stopped),
                 rules={rule.name: RuleCount(0) for rule in system.rules},
                 seconds={"explore": time.perf_counter() - begun},
             )  # fmt: skip
@@ -131,10 +132,10 @@ def by_learning(
 @contextmanager
 def packed_by_learning(
     learning: Learning, options: Options, levels: LearnedLevels | None
-) -> Iterator[ByLearning]:
+) -> Iterator[LearnedBackend]:
     """The backend of a system with what is known of it."""
     with ThreadPoolExecutor(options.cores) as pool:
-        backend = ByLearning(learning, options, pool)
+        backend = LearnedBackend(learning, options, pool)
         if levels is None:
             yield backend
             return
@@ -155,7 +156,7 @@ def kept_levels(system: System[Any], options: Options) -> Iterator[LearnedLevels
         yield levels
 
 
-class ByLearning(Packed):
+class LearnedBackend(PackedBackend):
     """A backend that uses learned rules."""
 
     engine = "learned"
@@ -175,7 +176,7 @@ class ByLearning(Packed):
         super().__init__(learning.system, options, coding, learning.bits, pool)
 
     def expander(self) -> Expander:
-        return Learned(self.learning, up_to_symmetry=self.symmetry is not None)
+        return LearnedExpander(self.learning, up_to_symmetry=self.symmetry is not None)
 
     def bytes_beside(self) -> int:
         return self.learning.bytes
@@ -189,12 +190,8 @@ class ByLearning(Packed):
     def state(self, words: Sequence[int]) -> Any:
         return self.learning.state(words)
 
-    def judge_liveness(self, prop: Any, go_on: Callable[[int], None]) -> Any:
-        from kspec.checkers.graph.graph import from_learning
-        from kspec.checkers.graph.liveness import judge
-
-        learned = Learnable(self.learning.tables)
-        return judge(self.system, prop, lambda system: from_learning(system, learned), go_on)
+    def steps_of(self, system: System[Any]) -> Source[Any]:
+        return StepsByLearning(system, Learnable(self.learning.tables))
 
     def marks(self, wanted: Sequence[str]) -> set[str]:
         self.learning.ask_for(wanted)
@@ -237,7 +234,8 @@ class ByLearning(Packed):
         learning.repack()
         self.create_workers(coding_for(learning.tables.packing.widths))
         for worker, before in zip(self.all, old, strict=True):
-            take_latest(worker.expander, before.expander)
+            expander: Any = worker.expander
+            expander.go_on_from(before.expander)
         new_layout = learning.layout_arrays
         for level in range(levels):
             for worker in self.all:
@@ -313,11 +311,6 @@ def most_paths(book: Book) -> list[tuple[str, int]]:
     return [(name, count) for name, count in paths.most_common(MOST_PATHS) if count]
 
 
-def take_latest(expander: Any, before: Any) -> None:
-    """Go on from the states with the last values that another expander has noted."""
-    expander.latest, expander.latest_rows = before.latest, before.latest_rows
-
-
 def move_level(
     worker: Worker,
     level: int,
@@ -344,7 +337,7 @@ def move_level(
 def warm_up_learning(learning: Learning) -> None:
     """Compile everything that learning and asking need."""
     coding = coding_for(learning.tables.packing.widths)
-    expander = Learned(learning, up_to_symmetry=learning.symmetry is not None)
+    expander = LearnedExpander(learning, up_to_symmetry=learning.symmetry is not None)
     warm_up(expander, coding)
     outgrown = learning.learn(expander.missed)
     worker = Worker(0, 1, expander, coding, Memory(0, None))
@@ -357,59 +350,3 @@ def warm_up_learning(learning: Learning) -> None:
     move_level(moved, 0, [worker], coding, layout, layout, 1)
     if outgrown:
         learning.repack()
-
-
-class Learnable:
-    """What is learned of systems with the same states: mutants differ in one rule each."""
-
-    def __init__(self, tables: Tables | None = None, *, use_cache: bool = False) -> None:
-        self.tables = tables
-        self.apart = set(tables.book.whole_fields) if tables else set()
-        self.use_cache = use_cache
-        """Whether to use the cache folder."""
-        self.keeping: Keeping | None = None
-
-    def of(
-        self,
-        system: System[Any],
-        symmetry: Symmetry | None = None,
-        watch: Callable[[], None] = lambda: None,
-    ) -> Learning:
-        """What is known of a system, with its initial states; `watch` is called for each."""
-        if self.tables is None and self.use_cache:
-            self.tables = self.load(system)
-        if self.tables is None:
-            self.tables = Tables(Book(system, self.apart))
-        return Learning(system, self.tables, symmetry, watch)
-
-    def load(self, system: System[Any]) -> Tables | None:
-        """What earlier runs learned."""
-        if self.keeping is None:
-            self.keeping = Keeping(system)
-        tables = self.keeping.load(self.apart)
-        if tables is not None:
-            self.apart |= tables.book.whole_fields
-        return tables
-
-    @property
-    def kept_runs(self) -> int:
-        """The number of paths from earlier runs."""
-        return self.keeping.loaded if self.keeping else 0
-
-    def keep(self) -> None:
-        """Save what is known for the next run."""
-        if self.keeping and self.tables:
-            self.keeping.save(self.tables)
-
-    def discard_kept(self) -> bool:
-        """Start again without what earlier runs learned; False if there was nothing."""
-        if not self.kept_runs or self.keeping is None:
-            return False
-        self.keeping.discard()
-        self.tables = None
-        return True
-
-    def take_apart(self, field: str) -> None:
-        """Start again with a field of varying length as one component."""
-        self.apart.add(field)
-        self.tables = None

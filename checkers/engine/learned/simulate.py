@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from kspec.checkers.engine.learned import walk
+from kspec.checkers.engine.learned.asking import LearnedAsking
 from kspec.checkers.engine.learned.checking import Checking
-from kspec.checkers.engine.learned.expander import Learned
+from kspec.checkers.engine.learned.expander import LearnedExpander
+from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
-from kspec.checkers.engine.learned.search import Learnable, by_learning
+from kspec.checkers.engine.learned.search import by_learning
 from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.asking import Repacked
 from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
 from kspec.checkers.engine.search import FAILED
 from kspec.checkers.engine.simulate import Act, Mark, Sampling, Simulation, rank
@@ -33,13 +36,13 @@ def simulate_by_learning(
     options = options or Options()
 
     def run(learning: Learning) -> Verdict:
-        return ByLearning(system, sampling, options, learning).run()
+        return WalksByLearning(system, sampling, options, learning).run()
 
     learned = Learnable(use_cache=options.use_cache)
     return by_learning(system, learned, run, options.on_compiling)
 
 
-class ByLearning(Simulation):
+class WalksByLearning(Simulation):
     """Asks what was learned of the rules."""
 
     def __init__(
@@ -52,7 +55,9 @@ class ByLearning(Simulation):
         """Nothing is walked yet."""
         super().__init__(system, sampling, options)
         self.learning = learning
-        self.expander = Learned(learning)
+        self.asking = LearnedAsking(
+            learning, held=lambda: self.words, hold=self.hold, watch=self.watch
+        )
         self.checking = Checking(learning, everything=False)
         self.keys = np.zeros(1 << 16, np.uint64)
         """Hashes of the states that were visited."""
@@ -86,7 +91,9 @@ class ByLearning(Simulation):
     def begin(self, wanted: Collection[str]) -> Sequence[Mark]:
         self.learning.ask_for(wanted)
         self.going = np.arange(len(self.starts))
-        self.words = self.columns(np.array(self.learning.initial, np.int64)[self.starts])
+        self.words = self.learning.tables.columns_of(
+            np.array(self.learning.initial, np.int64)[self.starts]
+        )
         self.make_room()
         fresh = np.zeros(len(self.starts), np.bool_)
         walk.visit_all(
@@ -102,7 +109,7 @@ class ByLearning(Simulation):
         failed = np.flatnonzero(masks >> FAILED_BIT & 1)
         if len(failed):
             return taken.tolist(), [(walk, FAILED) for walk in self.going[failed].tolist()]
-        self.checking.check(Learned(self.learning), self.words[:, :1].copy())
+        self.checking.check(LearnedExpander(self.learning), self.words[:, :1].copy())
         self.generated += len(origins)
         ended = self.going[np.flatnonzero(masks >> DEADLOCK_BIT & 1)].tolist()
         chosen, fresh = self.chosen(origins, labels, successors, chance)
@@ -117,25 +124,17 @@ class ByLearning(Simulation):
         """The successors of the last states: whose they are, their labels, their words; and the
         marks of the last states.
         """
-        masks: Words = np.zeros(len(self.going), np.int64)
-        parts: list[tuple[Words, Words, Words]] = []
-        places = np.arange(len(self.going))
-        while len(places):
-            expander, words = self.expander, self.words[:, places].copy()
-            asked, lost = 0, []
-            while asked < len(places):
-                stop, count = expander.expand(words, asked, len(places))
-                masks[places[asked:stop]] = expander.masks[asked:stop]
-                origins = expander.origins[:count]
-                label = origins & (1 << expander.label_bits) - 1
-                after = expander.successors[:, :count].copy()
-                parts.append((places[origins >> expander.label_bits], label, after))
-                lost.append(places[expander.lost])
-                asked = stop
-            places = np.concatenate(lost)
-            if self.learn():  # states have other words now
-                parts, places = [], np.arange(len(self.going))
-        self.expander.take_counts()
+        while True:
+            masks: Words = np.zeros(len(self.going), np.int64)
+            parts: list[tuple[Words, Words, Words]] = []
+            try:
+                for answer in self.asking.expand(np.arange(len(self.going)), self.words_at):
+                    masks[answer.places] = answer.masks
+                    parts.append((answer.origins, answer.labels, answer.successors.copy()))
+            except Repacked:
+                continue
+            break
+        self.asking.take_counts()
         origins, labels = (np.concatenate([part[n] for part in parts]) for n in (0, 1))
         successors = np.concatenate([part[2] for part in parts], axis=1)
         if len(parts) > 1:
@@ -169,18 +168,9 @@ class ByLearning(Simulation):
 
     def marks(self, fresh: Any) -> Iterator[Mark]:
         """What the last states of walks violate, or show, of those walks whose state is new."""
-        places = np.flatnonzero(fresh)
         masks: Words = np.zeros(len(self.going), np.int64)
-        while len(places):
-            expander, words = self.expander, self.words[:, places].copy()
-            asked, lost = 0, []
-            while asked < len(places):
-                stop = expander.mark(words, asked, len(places))
-                masks[places[asked:stop]] = expander.masks[asked:stop]
-                lost.append(places[expander.lost])
-                asked = stop
-            places = np.concatenate(lost)
-            self.learn()
+        for places, found in self.asking.mark(np.flatnonzero(fresh), self.words_at):
+            masks[places] = found
         bits = self.learning.bits
         names = [*(p.name for p in self.reachable), *(p.name for p in self.always)]
         for place in np.flatnonzero(masks).tolist():
@@ -190,26 +180,13 @@ class ByLearning(Simulation):
                 return
             yield from ((number, name) for name in names if mask >> bits[name] & 1)
 
-    # -- learning -------------------------------------------------------------------------------
+    def words_at(self, places: Words) -> Words:
+        """The last states of some walks that go on."""
+        return self.words[:, places].copy()
 
-    def learn(self) -> bool:
-        """Learn what was missed; whether states have other words now."""
-        missed, self.expander.missed = self.expander.missed, []
-        if not missed or not self.learning.learn(missed, self.watch):
-            return False
-        rows = self.learning.tables.rows_of(self.words)
-        self.learning.repack()
-        self.words = self.columns(rows)
-        self.expander = Learned(self.learning)
-        return True
-
-    def columns(self, rows: Words) -> Words:
-        """The words of states, given a row of components for each."""
-        packing = self.learning.tables.packing
-        words: Words = np.zeros((self.learning.width, len(rows)), np.int64)
-        for word, shift, column in zip(packing.words, packing.shifts, rows.T, strict=True):
-            words[word] |= column << shift
-        return words
+    def hold(self, words: Words) -> None:
+        """Continue with other words for the same states."""
+        self.words = words
 
     def rank_instances(self) -> None:
         """Give each new instance its rank."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed.behaviour import behaviour
 from kspec.checkers.engine.packed.codes import Coding, coding_of
-from kspec.checkers.engine.packed.expander import ByKernel, Expander
-from kspec.checkers.engine.packed.search import Packed, assert_pyarrow, warm_up
+from kspec.checkers.engine.packed.expander import Expander, KernelExpander
+from kspec.checkers.engine.packed.search import PackedBackend, assert_pyarrow, warm_up
 from kspec.checkers.engine.search import Search
 from kspec.checkers.engine.verdict import Verdict
 from kspec.impl.packed.compiled import made_ready
@@ -33,7 +33,7 @@ def explore_by_kernel(system: System[Any], options: Options | None = None) -> Ve
 
 
 @contextmanager
-def packed_by_kernel(system: System[Any], options: Options) -> Iterator[Packed]:
+def packed_by_kernel(system: System[Any], options: Options) -> Iterator[PackedBackend]:
     """The backend of a system with a kernel."""
     begun = time.perf_counter()
     kernel = kernel_for(system)
@@ -44,9 +44,9 @@ def packed_by_kernel(system: System[Any], options: Options) -> Iterator[Packed]:
         keeper = stack.enter_context(kept_by_kernel(system, kernel, options))
         kinds = f"{'-symmetry' * options.symmetry}{'-coverage' * options.coverage}"
         with made_ready(f"{system.model.name}{kinds}", options.on_compiling):
-            warm_up(ByKernel(kernel, system, coverage=options.coverage), coding)
+            warm_up(KernelExpander(kernel, system, coverage=options.coverage), coding)
         pool = stack.enter_context(ThreadPoolExecutor(options.cores))
-        backend = ByHand(system, options, kernel, coding, pool)
+        backend = KernelBackend(system, options, kernel, coding, pool)
         backend.keeper = keeper
         backend.spent["compile"] = time.perf_counter() - begun
         yield backend
@@ -70,7 +70,7 @@ def kept_by_kernel(
         yield keeper
 
 
-class ByHand(Packed):
+class KernelBackend(PackedBackend):
     """A backend that uses a hand-written kernel."""
 
     engine = "kernel"
@@ -88,7 +88,7 @@ class ByHand(Packed):
         super().__init__(system, options, coding, bits, pool)
 
     def expander(self) -> Expander:
-        return ByKernel(self.kernel, self.system, coverage=self.options.coverage)
+        return KernelExpander(self.kernel, self.system, coverage=self.options.coverage)
 
     def initial(self) -> list[tuple[int, ...]]:
         return list(dict.fromkeys(self.kernel.pack(state) for state in self.system.initial()))

@@ -62,7 +62,7 @@ class Expander(ABC):
         return words
 
 
-class ByKernel(Expander):
+class KernelExpander(Expander):
     """Uses a hand-written kernel, and the specification for states without successors."""
 
     def __init__(self, kernel: Kernel[Any], system: System[Any], *, coverage: bool) -> None:

@@ -37,7 +37,7 @@ from kspec.spec.core import Reachable, System
 from kspec.traces.trace import Trace
 
 if TYPE_CHECKING:
-    from kspec.checkers.engine.packed.search import Packed
+    from kspec.checkers.engine.packed.search import PackedBackend
 
 MANY = 1 << 16
 """A smaller level is written as one file, whichever workers own its states."""
@@ -76,7 +76,7 @@ class Form(ABC):
         """
 
     @abstractmethod
-    def read(self, backend: Packed, paths: Sequence[Path]) -> None:
+    def read(self, backend: PackedBackend, paths: Sequence[Path]) -> None:
         """Load the states of a level from its files into a backend's workers."""
 
 
@@ -96,7 +96,7 @@ class PackedWords(Form):
             pieces = np.concatenate([chunk.pieces[: chunk.count] for chunk in chunks])
             yield as_rows(codes, pieces), len(codes)
 
-    def read(self, backend: Packed, paths: Sequence[Path]) -> None:
+    def read(self, backend: PackedBackend, paths: Sequence[Path]) -> None:
         def load(worker: Worker) -> None:
             shards = shards_of(worker.index, len(backend.all))
             for path in paths:
@@ -155,7 +155,7 @@ class Keeper:
 
     # -- keeping --------------------------------------------------------------------------------
 
-    def keep_level(self, backend: Packed) -> None:
+    def keep_level(self, backend: PackedBackend) -> None:
         """Write the last level unless the checkpoint has it; an empty level completes the run."""
         if self.taken or self.failure:
             self.taken = False
@@ -173,7 +173,7 @@ class Keeper:
         tables = self.form.tables([chunks for chunks in found if chunks])
         self.write_later(partial(self.write_level, level, tables, self.ways(backend)))
 
-    def ways(self, backend: Packed) -> list[Counterexample]:
+    def ways(self, backend: PackedBackend) -> list[Counterexample]:
         """The counterexamples that a run has found."""
         shown = {p.name for p in backend.system.properties if isinstance(p, Reachable)}
         return [
@@ -188,7 +188,7 @@ class Keeper:
             self.first = states
         return self.first
 
-    def finish(self, backend: Packed) -> None:
+    def finish(self, backend: PackedBackend) -> None:
         """Write the violations, and wait until everything is on the disk."""
         begun = time.perf_counter()
         if not self.writer_done:
@@ -248,7 +248,7 @@ class Keeper:
 
     # -- taking up again ------------------------------------------------------------------------
 
-    def take_level(self, backend: Packed) -> set[str] | None:
+    def take_level(self, backend: PackedBackend) -> set[str] | None:
         """Load the next level from the manifest instead of expanding, if it is there.
 
         Returns the marks of the level before. The states of a finished run are read only if they
@@ -281,7 +281,7 @@ class Keeper:
         ways = self.violations_in(level)
         return set(ways) if ways or level + 1 < len(self.manifest.levels) else None
 
-    def read(self, backend: Packed) -> None:
+    def read(self, backend: PackedBackend) -> None:
         """Read the states of the levels that were loaded."""
         begun = time.perf_counter()
         while self.unread:

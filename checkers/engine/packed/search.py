@@ -13,6 +13,7 @@ import numpy as np
 
 from kspec.checkers.engine.memory import resident_bytes
 from kspec.checkers.engine.options import NOT_WRITTEN, Options
+from kspec.checkers.engine.packed.asking import Repacked
 from kspec.checkers.engine.packed.codes import Coding, encoded
 from kspec.checkers.engine.packed.expander import (
     BATCH,
@@ -38,10 +39,6 @@ TOGETHER = 1 << 16
 """The number of initial states that are encoded together."""
 THIN = 2 * BATCH
 """For smaller levels, starting threads takes longer than they save."""
-
-
-class Repacked(Exception):
-    """States have other words than before, so a search among them begins again."""
 
 
 def assert_pyarrow() -> None:
@@ -87,7 +84,7 @@ def cannot_keep(error: OSError) -> str:
     return f"{NOT_WRITTEN} ({error.filename}: {error.strerror or error})"
 
 
-class Packed(Backend):
+class PackedBackend(Backend):
     """A backend that holds states as codes, each owned by one worker."""
 
     def __init__(

@@ -13,7 +13,7 @@ from kspec.checkers.cli.report import effort
 from kspec.checkers.engine.learned.simulate import simulate_by_learning
 from kspec.checkers.engine.options import Options, Progress
 from kspec.checkers.engine.search import RuleFailed
-from kspec.checkers.engine.simulate import ByRules, Sampling, TooManyStates, simulate
+from kspec.checkers.engine.simulate import Sampling, TooManyStates, WalksByRules, simulate
 from kspec.checkers.engine.verdict import EXIT_DEADLOCK, Verdict
 from kspec.checkers.models.find import find_model
 from kspec.spec.core import Always, Model, Step, Variant, limit, rule
@@ -48,7 +48,10 @@ def test_learned_rules_and_rules_give_equal_walks(
 ) -> None:
     system = find_model(model).system(variant)
     sampling = Sampling(walks=walks, max_depth=40, seed=3)
-    by_rules, learned = ByRules(system, sampling, Options()), simulate_by_learning(system, sampling)
+    by_rules, learned = (
+        WalksByRules(system, sampling, Options()),
+        simulate_by_learning(system, sampling),
+    )
     assert what_is_said(by_rules.run()) == what_is_said(learned)
 
 
@@ -71,8 +74,10 @@ def test_a_small_system_is_simulated_without_compiled_code() -> None:
         options = Options(on_compiling=lambda: compiled.append(None))
         simulate(system, Sampling(walks=9), options, few_states=few)
     with pytest.raises(TooManyStates):
-        ByRules(REPLICATION.system(), Sampling(walks=9), Options(), 10).run()
-    assert ByRules(examples.DIE_HARD.system(), Sampling(walks=9), Options(), 1000).run().distinct
+        WalksByRules(REPLICATION.system(), Sampling(walks=9), Options(), 10).run()
+    assert (
+        WalksByRules(examples.DIE_HARD.system(), Sampling(walks=9), Options(), 1000).run().distinct
+    )
 
 
 @pytest.mark.parametrize("few_states", [0, 1000])
@@ -103,7 +108,7 @@ def test_walks_without_a_violation_are_a_sample() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_a_violating_walk_is_shrunk_to_a_violating_behaviour(seed: int) -> None:
     system = REPLICATION.system("truncate-to-hw")
-    simulation = ByRules(system, Sampling(walks=20_000, seed=seed), Options())
+    simulation = WalksByRules(system, Sampling(walks=20_000, seed=seed), Options())
     verdict = simulation.run()
     (violation,) = verdict.violations
     trace = violation.trace
@@ -138,14 +143,14 @@ def test_a_witness_found_by_a_walk_is_reported() -> None:
 
 
 def test_an_interrupted_simulation_reports_what_it_walked(monkeypatch: pytest.MonkeyPatch) -> None:
-    step = ByRules.step
+    step = WalksByRules.step
 
-    def interrupt_at_the_third(self: ByRules, *given: Any) -> Any:
+    def interrupt_at_the_third(self: WalksByRules, *given: Any) -> Any:
         if len(self.taken) == 2:
             raise KeyboardInterrupt
         return step(self, *given)
 
-    monkeypatch.setattr(ByRules, "step", interrupt_at_the_third)
+    monkeypatch.setattr(WalksByRules, "step", interrupt_at_the_third)
     verdict = simulate(examples.DIE_HARD.system(), Sampling(walks=100))
     assert (verdict.verdict, verdict.stopped_by) == ("inconclusive", "interrupted")
     assert verdict.statistics["states_per_walk"]["longest"] == 3
@@ -160,7 +165,7 @@ def test_ctrl_c_is_not_lost_between_the_rules_and_the_learned_rules(
         signal.raise_signal(signal.SIGINT)
         raise TooManyStates
 
-    monkeypatch.setattr(ByRules, "walk", interrupt_and_give_up)
+    monkeypatch.setattr(WalksByRules, "walk", interrupt_and_give_up)
     verdict = simulate(examples.DIE_HARD.system(), Sampling(walks=100))
     assert (verdict.verdict, verdict.stopped_by) == ("inconclusive", "interrupted")
 

@@ -13,19 +13,12 @@ import pytest
 
 from kspec import examples
 from kspec.checkers.cli.options import find_system
+from kspec.checkers.engine.learned.steps import StepsByLearning
+from kspec.checkers.engine.liveness.judge import judge
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.run import run
-from kspec.checkers.graph.graph import (
-    Graph,
-    from_learning,
-    from_rules,
-    graph_from,
-    graph_of,
-    level_by_level,
-    source_of,
-    states_of,
-)
-from kspec.checkers.graph.liveness import judge
+from kspec.checkers.engine.steps import StepsByRules, level_by_level
+from kspec.checkers.graph.graph import Graph, graph_from, graph_of, source_of, states_of
 from kspec.checkers.graph.trace_sets import over_every_step
 from kspec.checkers.models.find import find_model
 from kspec.checkers.models.named import Named
@@ -65,8 +58,8 @@ def assert_same(one: Graph[Any], two: Graph[Any]) -> None:
 
 def both(system: System[Any]) -> Graph[Any]:
     """The graph by learned rules, which is that by the rules."""
-    learned = graph_from(from_learning(system))
-    assert_same(graph_from(from_rules(system)), learned)
+    learned = graph_from(StepsByLearning(system))
+    assert_same(graph_from(StepsByRules(system)), learned)
     return learned
 
 
@@ -177,7 +170,7 @@ def test_choices_may_be_listed_in_different_orders() -> None:
     assert first == [2, 0, 1]
 
 
-@pytest.mark.parametrize("make", [from_learning, from_rules])
+@pytest.mark.parametrize("make", [StepsByLearning, StepsByRules])
 def test_an_exception_in_a_rule_is_raised(make: Callable[[System[Any]], Any]) -> None:
     @rule(by="someone")
     def fail(s: Log) -> Step[Log]:
@@ -267,8 +260,8 @@ def test_both_graphs_judge_group_settles_alike(variant: str, bounds: dict[str, i
     system = GROUP.system(variant, NOTHING_FAILS | bounds).with_properties(["GroupSettles"])
     (prop,) = system.properties
     assert isinstance(prop, LeadsTo)
-    assert judge(system, prop, from_learning) == judge(system, prop, from_rules)
-    learned, by_rules = from_learning(system), from_rules(system)
+    assert judge(system, prop, StepsByLearning) == judge(system, prop, StepsByRules)
+    learned, by_rules = StepsByLearning(system), StepsByRules(system)
     assert len(graph_from(learned).keys) == len(graph_from(by_rules).keys)
     for one, two in zip(learned.judged(prop), by_rules.judged(prop), strict=True):
         assert np.array_equal(one, two)

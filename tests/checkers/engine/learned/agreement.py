@@ -53,12 +53,12 @@ def run_learned(system: System[Any], options: Options) -> Run:
     """What the learned engine says."""
     backends: list[Any] = []
 
-    class Recorded(native.ByLearning):
+    class Recorded(native.LearnedBackend):
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **named)
             backends.append(self)
 
-    with patch.object(native, "ByLearning", Recorded):
+    with patch.object(native, "LearnedBackend", Recorded):
         try:
             verdict = native.explore_by_learning(system, options)
         except SpecError as error:

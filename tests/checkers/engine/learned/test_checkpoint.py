@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from kspec.checkers.engine.learned import levels, search
-from kspec.checkers.engine.learned.search import Learnable, explore_by_learning
+from kspec.checkers.engine.learned.learnable import Learnable
+from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import checkpoint
 from kspec.checkers.engine.packed.blocks import write_rows
@@ -118,14 +119,14 @@ def test_states_are_repacked_when_values_outgrow_their_bits(
 ) -> None:
     system = find_model("counter").system(bounds={"top": 120})
     repacked: list[int] = []
-    repack = search.ByLearning.repack
+    repack = search.LearnedBackend.repack
 
-    def count(self: search.ByLearning, levels: int) -> None:
+    def count(self: search.LearnedBackend, levels: int) -> None:
         repacked.append(levels)
         repack(self, levels)
 
     explore_by_learning(system, Options(max_depth=100, checkpoint=tmp_path / "run"))
-    monkeypatch.setattr(search.ByLearning, "repack", count)
+    monkeypatch.setattr(search.LearnedBackend, "repack", count)
     options = Options(max_depth=100, checkpoint=tmp_path / "run", resume=True)
     assert explore_by_learning(system, options).levels == [1] * 100
     assert repacked

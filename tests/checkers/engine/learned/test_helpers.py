@@ -10,7 +10,8 @@ from typing import Any
 import attrs
 import pytest
 
-from kspec.checkers.engine.learned.search import Learnable, explore_by_learning
+from kspec.checkers.engine.learned.learnable import Learnable
+from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import explore
 from kspec.spec.core import (

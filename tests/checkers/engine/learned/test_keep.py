@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from kspec.checkers.engine.learned import decode, keep
-from kspec.checkers.engine.learned.search import Learnable, explore_by_learning
+from kspec.checkers.engine.learned.learnable import Learnable
+from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.learned.source import Sources
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import explore

@@ -237,8 +237,8 @@ def dials_of(*rules: Any, top: int = 4) -> System[Dials]:
 
 def runs_of(system: System[Any], name: str) -> int:
     """How often a rule was run to learn it; the counts are those of the reference engine."""
+    from kspec.checkers.engine.learned.learnable import Learnable
     from kspec.checkers.engine.learned.learning import Learning
-    from kspec.checkers.engine.learned.search import Learnable
 
     learned = Learnable()
     found = explore_by_learning(system, Options(workers=1), learned=learned)

@@ -15,8 +15,9 @@ import attrs
 import pytest
 
 from kspec.checkers.engine.learned import search
+from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
-from kspec.checkers.engine.learned.search import Learnable, explore_by_learning
+from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.learned.simulate import simulate_by_learning
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import explore

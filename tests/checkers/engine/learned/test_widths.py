@@ -12,8 +12,9 @@ import pytest
 from kspec.checkers.engine.learned import expander, tables
 from kspec.checkers.engine.learned.book import Book, Impure
 from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
-from kspec.checkers.engine.learned.search import ByLearning, Learnable, explore_by_learning
+from kspec.checkers.engine.learned.search import LearnedBackend, explore_by_learning
 from kspec.checkers.engine.learned.tables import Row, Tables, TooMany
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed.worker import OUTBOX
@@ -472,13 +473,13 @@ def test_keys_of_answers_have_room_for_every_probe_and_answer() -> None:
 def test_room_grows_for_every_component(monkeypatch: pytest.MonkeyPatch) -> None:
     """States are packed anew whenever a component outgrows its bits, at each power of two."""
     repacked: list[int] = []
-    repack = ByLearning.repack
+    repack = LearnedBackend.repack
 
-    def counted(self: ByLearning, levels: int) -> None:
+    def counted(self: LearnedBackend, levels: int) -> None:
         repacked.append(levels)
         repack(self, levels)
 
-    monkeypatch.setattr(ByLearning, "repack", counted)
+    monkeypatch.setattr(LearnedBackend, "repack", counted)
 
     @rule(by="a", k=lambda s: (1, 2))
     def step(s: Count, k: int) -> Any:

@@ -15,7 +15,7 @@ from kspec import examples
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 from kspec.checkers.engine.packed.codes import coding_of
-from kspec.checkers.engine.packed.expander import ByKernel
+from kspec.checkers.engine.packed.expander import KernelExpander
 from kspec.checkers.engine.packed.worker import Memory, Worker
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.search import RuleFailed
@@ -102,7 +102,7 @@ def test_orbit_sizes_of_five_dials_add_up() -> None:
 def test_every_word_counts_as_memory() -> None:
     system = DIALS.system()
     kernel = dials_kernel(system)
-    expander = ByKernel(kernel, system, coverage=False)
+    expander = KernelExpander(kernel, system, coverage=False)
     table = Worker(0, 1, expander, coding_of(kernel.layout), Memory(0, None)).table
     assert (table.slots[:1].itemsize + table.rest[0].nbytes) == 4 * 8
     assert table.bytes == table.buckets * 8 * 4 * 8

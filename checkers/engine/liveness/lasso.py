@@ -16,8 +16,8 @@ from typing import Any
 import attrs
 import numpy as np
 
-from kspec.checkers.graph.passes import BITS
-from kspec.checkers.graph.region import Flags, Region
+from kspec.checkers.engine.liveness.passes import BITS
+from kspec.checkers.engine.liveness.region import Flags, Region
 
 MOST_WORK = 300_000
 """The steps that the search for the shortest loop may look at."""
@@ -43,7 +43,7 @@ def shortest_lasso(region: Region, stuttering: Flags, component: Any) -> Lasso:
         nearest = int(places[np.argmin(region.depths[places])])
         best, shortest = [nearest], int(region.depths[nearest])
     fair = np.flatnonzero(component >= 0)
-    search = Search(region, component)
+    search = LoopSearch(region, component)
     by_trigger = True
     for depth, start, after_trigger in starts(region, fair):
         if depth + 1 >= shortest:  # a loop has another state besides
@@ -71,7 +71,7 @@ def starts(region: Region, fair: Any) -> Iterator[tuple[int, int, bool]]:
         yield int(depths[place]), int(states[place]), place < len(fair)
 
 
-class Search:
+class LoopSearch:
     """Finds loops in fair components."""
 
     def __init__(self, region: Region, component: Any) -> None:
@@ -82,7 +82,6 @@ class Search:
         self.able = region.able | region.cut
         conditions = region.conditions
         self.weak, self.strong = as_number(conditions.weak), as_number(conditions.strong)
-        self.conditions_of: dict[int, int] = {}
 
     def steps(self, state: int) -> Iterator[tuple[int, int]]:
         """The steps that stay in a component: where they lead, and the conditions they satisfy."""

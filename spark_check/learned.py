@@ -6,26 +6,28 @@ As in `kspec.checkers.engine.learned`, a state is a row of numbers here, one for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 
+from kspec.checkers.engine.learned.asking import LearnedAsking
 from kspec.checkers.engine.learned.book import Unfit
 from kspec.checkers.engine.learned.checking import Checking
-from kspec.checkers.engine.learned.expander import Learned
+from kspec.checkers.engine.learned.expander import LearnedExpander
 from kspec.checkers.engine.learned.frames import Frames
+from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.plain import Codec
-from kspec.checkers.engine.learned.search import Learnable, take_latest, warm_up_learning
-from kspec.checkers.engine.packed.expander import BATCH
-from kspec.checkers.engine.search import Counts
+from kspec.checkers.engine.learned.search import warm_up_learning
+from kspec.checkers.engine.packed.asking import Expanded
 from kspec.impl.packed.compiled import Words, made_ready
 from kspec.spec.core import System
 
 T = TypeVar("T")
 
 
-class Asking:
+class LearnedModel:
     """The learned rules of one model in one process."""
 
     def __init__(self, system: System[Any]) -> None:
@@ -39,9 +41,8 @@ class Asking:
         with made_ready("learned", None):
             self.learning = self.learned()
         self.book, self.tables = self.learning.book, self.learning.tables
-        self.expander = Learned(self.learning)
+        self.asking = LearnedAsking(self.learning)
         self.checking = Checking(self.learning, everything=False)
-        self.counted = Counts()
         self.frames = Frames(self.codec, self.book)
         self.last: tuple[Sequence[bytes], Words] = (
             (),
@@ -80,7 +81,10 @@ class Asking:
         rows = self.frames.rows_of(b"".join(states), lengths)
         if sum(len(component.values) for component in self.book.components) > before:
             self.tables.sync()
-            self.take_up(outgrown=self.tables.is_outgrown)
+            if self.tables.is_outgrown:
+                self.asking.repack()
+            else:
+                self.learning.refresh()
         self.last = states, rows
         return rows
 
@@ -90,77 +94,36 @@ class Asking:
 
     # -- answers --------------------------------------------------------------------------------
 
-    def take_up(self, *, outgrown: bool) -> None:
-        """Continue with what was learned."""
-        if outgrown:
-            self.counted.add(self.expander.take_counts())
-            self.learning.repack()
-            before, self.expander = self.expander, Learned(self.learning)
-            take_latest(self.expander, before)
-        else:
-            self.learning.refresh()
-
-    def asked(
-        self, rows: Words, ask: Callable[[Learned, Words], tuple[int, int]]
-    ) -> Iterator[tuple[Words, int]]:
-        """Ask about states in batches: yields the batch, and the number of successors.
-
-        Missed states are learned, and asked about again.
-        """
-        todo = [np.arange(at, min(at + BATCH, len(rows))) for at in range(0, len(rows), BATCH)]
-        while todo:
-            places = todo.pop()
-            expander = self.expander
-            stop, successors = ask(expander, self.tables.columns_of(rows[places]))
-            lost = places[expander.lost]
-            yield places[:stop], successors
-            if stop < len(places):
-                todo.append(places[stop:])
-            if len(lost):
-                missed, expander.missed = expander.missed, []
-                if self.learning.learn(missed):
-                    self.take_up(outgrown=True)
-                todo.append(lost)
-
     def masks_of(self, rows: Words) -> Words:
         """The marks of each state."""
         masks: Words = np.zeros(len(rows), np.int64)
-        ask = lambda expander, words: (expander.mark(words, 0, words.shape[1]), 0)  # noqa: E731
-        for places, _ in self.asked(rows, ask):
-            masks[places] = self.expander.masks[: len(places)]
+        columns_at = partial(self.columns_at, rows)
+        for places, found in self.asking.mark(np.arange(len(rows)), columns_at):
+            masks[places] = found
         return masks
 
-    def expand(self, rows: Words) -> Iterator[tuple[Words, Words, Words, Words]]:
-        """In batches: the states expanded, and their marks; the successors as columns of words,
-        and the index of the state that each comes from.
-        """
-        ask = lambda expander, words: expander.expand(words, 0, words.shape[1])  # noqa: E731
-        for places, count in self.asked(rows, ask):
-            expander = self.expander
-            origins = expander.origins[:count] >> expander.label_bits
-            masks = expander.masks[: len(places)]
-            yield places, masks, expander.successors[:, :count], places[origins]
+    def expand(self, rows: Words) -> Iterator[Expanded]:
+        """Expand states, which are numbered by their rows."""
+        return self.asking.expand(np.arange(len(rows)), partial(self.columns_at, rows))
+
+    def columns_at(self, rows: Words, places: Words) -> Words:
+        """The words of some rows, a column for each."""
+        return self.tables.columns_of(rows[places])
 
     def successors_of(self, rows: Words) -> tuple[Words, int]:
         """The distinct successors of some states, and the marks found by expanding."""
         found, mask = [rows[:0].astype(np.int32)], 0
-        for _, masks, successors, _ in self.expand(rows):
-            mask |= int(np.bitwise_or.reduce(masks, initial=0))
-            once = np.unique(successors, axis=1)
+        for answer in self.expand(rows):
+            mask |= int(np.bitwise_or.reduce(answer.masks, initial=0))
+            once = np.unique(answer.successors, axis=1)
             found.append(self.tables.rows_of(once).astype(np.int32))
         return np.unique(np.concatenate(found), axis=0), mask
-
-    def take_counts(self) -> Counts:
-        """The counts since the last call."""
-        counts, self.counted = self.counted, Counts()
-        counts.add(self.expander.take_counts())
-        return counts
 
     def check(self, rows: Words) -> None:
         """Compare the learned answers for some states with those of the rules, and those for the
         states with the last values of components.
         """
-        learned = Learned(self.learning)
+        learned = LearnedExpander(self.learning)
         for row in rows:
             self.checking.check(learned, self.tables.columns_of(row[None]))
-        self.checking.check_latest(self.expander, lambda: None, least_growth=1)
+        self.checking.check_latest(self.asking.expander, lambda: None, least_growth=1)

@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from kspec.checkers.graph.graph import BATCH, Numbers, Source
-from kspec.checkers.graph.passes import (
+from kspec.checkers.engine.liveness.passes import (
     BITS,
     enabled,
     find_levels,
@@ -22,6 +21,7 @@ from kspec.checkers.graph.passes import (
     reach,
     restrict,
 )
+from kspec.checkers.engine.steps import BATCH, Numbers, Source
 from kspec.spec.core import (
     Blocked,
     Budget,

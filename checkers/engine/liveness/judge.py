@@ -21,10 +21,17 @@ from typing import Any
 import attrs
 import numpy as np
 
-from kspec.checkers.graph.graph import Source
-from kspec.checkers.graph.lasso import Lasso, shortest_lasso
-from kspec.checkers.graph.passes import ALL, components, fitting, summarize
-from kspec.checkers.graph.region import Bits, Compact, Flags, Region, region_of, with_beyond
+from kspec.checkers.engine.liveness.lasso import Lasso, shortest_lasso
+from kspec.checkers.engine.liveness.passes import ALL, components, fitting, summarize
+from kspec.checkers.engine.liveness.region import (
+    Bits,
+    Compact,
+    Flags,
+    Region,
+    region_of,
+    with_beyond,
+)
+from kspec.checkers.engine.steps import Source
 from kspec.spec.core import EventuallyAlways, Liveness, System, Taken
 from kspec.traces.trace import STUTTERING, Trace, between
 

@@ -1,0 +1,1 @@
+"""Liveness: the search of all states and steps for a fair behaviour that violates a property."""
