@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -37,6 +38,11 @@ def run(system: System[Any], options: Options | None = None) -> Verdict:
     engine = chosen(system, options)
     if options.symmetry:
         refuse_liveness(system)
+    if engine == "auto":
+        probe = probed(system, options)
+        if isinstance(probe, Verdict):
+            return probe
+        engine = probe
     if engine == "kernel" and options.check_learning:
         raise SpecError("--check-learning requires learned rules, and a kernel uses none")
     if engine == "reference":
@@ -61,7 +67,7 @@ def refuse_liveness(system: System[Any]) -> None:
 
 
 def chosen(system: System[Any], options: Options) -> str:
-    """The engine that the options select: reference, kernel or learned."""
+    """The engine that the options select: reference, kernel or learned; `auto` if a probe does."""
     engine = options.engine
     if engine in ("reference", "learned", "kernel"):
         return engine
@@ -69,9 +75,7 @@ def chosen(system: System[Any], options: Options) -> str:
         return "learned"
     if has_kernel(system) and not is_learned(options) and not has_liveness(system):
         return "kernel"
-    if engine == "native" or options.checkpoint:
-        return "learned"
-    return "reference" if is_small(system, options) else "learned"
+    return "learned" if engine == "native" or options.checkpoint else "auto"
 
 
 def has_liveness(system: System[Any]) -> bool:
@@ -89,18 +93,35 @@ def is_learned(options: Options) -> bool:
     return run is not None and run.get("layout") == AS_BYTES
 
 
-def is_small(system: System[Any], options: Options) -> bool:
-    """Whether the reference engine would finish before another one has started."""
-    most = min(options.max_states or SMALL, SMALL)
-    few = attrs.evolve(options, symmetry=False, max_states=most, on_progress=None)
-    try:
-        probe = explore(system.with_properties([]), few)
-    except SpecError:
-        return True  # the run reports the error, unless a violation ends it first
-    if probe.stopped_by == INTERRUPTED:
+def probed(system: System[Any], options: Options) -> Verdict | str:
+    """The verdict, if the reference engine ends within a few states; else the engine to use."""
+    few = attrs.evolve(options, symmetry=False, on_progress=None)
+    is_probe = options.max_states is None or options.max_states > SMALL
+    if is_probe:
+        few = attrs.evolve(few, max_states=SMALL)
+    verdict = None
+    if not options.symmetry:
+        with suppress(SpecError):  # of a property, perhaps: then the rules alone decide
+            verdict = begun(system, few)
+            if not (is_probe and verdict.stopped_by == few.limit("max_states")):
+                if not is_probe or verdict.complete or not verdict.violations:
+                    return verdict
+                verdict = None  # a violation has ended it early
+    if verdict is None:
+        try:
+            verdict = begun(system.with_properties([]), few)
+        except SpecError:
+            return "reference"  # it reports the error, unless a violation ends the run first
+    ended = not is_probe or verdict.stopped_by != few.limit("max_states")
+    return "reference" if ended or verdict.distinct < THIN * verdict.depth else "learned"
+
+
+def begun(system: System[Any], options: Options) -> Verdict:
+    """What the reference engine says; KeyboardInterrupt if it was interrupted."""
+    verdict = explore(system, options)
+    if verdict.stopped_by == INTERRUPTED:
         raise KeyboardInterrupt
-    ended = most == options.max_states or probe.stopped_by != few.limit("max_states")
-    return ended or probe.distinct < THIN * probe.depth
+    return verdict
 
 
 def has_kernel(system: System[Any]) -> bool:

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from kspec.checkers.explore.parser import Tree
-from kspec.spec.core import Always, Property, kind_of
+from kspec.spec.core import Always, Property
 from kspec.spec.core.schema import names_of
 
 ORDERS: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -55,14 +55,14 @@ def value_of_name(
     if name in properties:
         prop = properties[name]
         return prop.failure(state) is None if isinstance(prop, Always) else bool(prop.body(state))
-    if name == "state" and names_of(kind_of(state)) is None:
+    if name == "state" and names_of(type(state)) is None:
         return state
     return field_of(state, name)
 
 
 def field_of(value: Any, name: str) -> Any:
     """A field by which a record is compared; None if the value has none of this name."""
-    return getattr(value, name) if name in (names_of(kind_of(value)) or ()) else None
+    return getattr(value, name) if name in (names_of(type(value)) or ()) else None
 
 
 def item_of(value: Any, index: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, Self
 import attrs
 
 from kspec.checkers.lockstep.adapter import Adapter, NotModelled
-from kspec.spec.core import Blocked, Limit, Rule, System, Taken, kind_of
+from kspec.spec.core import Blocked, Limit, Rule, System, Taken
 from kspec.traces.story import choice_text
 from kspec.traces.trace import Trace
 
@@ -134,6 +134,11 @@ def compare_step(
         blocked_by=str(outcome.guard) if blocked else "",
         says=tuple(says),
     )
+
+
+def kind_of(value: Any) -> type:
+    """The class of a value; a frozenset of a state is one of a class of its own."""
+    return frozenset if isinstance(value, frozenset) else type(value)
 
 
 def differing(expected: Any, found: Any, place: str) -> Iterator[str]:

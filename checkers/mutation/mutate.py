@@ -21,6 +21,7 @@ import attrs
 
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.search import explore_by_learning
+from kspec.checkers.engine.learned.standins import differing, is_standin, kind_of
 from kspec.checkers.engine.learned.steps import StepsByLearning
 from kspec.checkers.engine.options import INTERRUPTED, Options
 from kspec.checkers.engine.search import RuleFailed
@@ -35,9 +36,7 @@ from kspec.spec.core import (
     SpecError,
     System,
     Variant,
-    differing,
     evolve,
-    kind_of,
     replaced,
 )
 from kspec.traces.trace import settings
@@ -64,8 +63,8 @@ def changes(before: Any, after: Any, path: Path = ()) -> Iterator[tuple[Path, An
 
     Tallies are left out: only limits read them.
     """
-    is_standin = hasattr(type(after), "_kspec_differing")  # comparing it would read all of it
-    if before is after or (not is_standin and before == after):
+    reads_all = is_standin(after) and kind_of(after) is not frozenset
+    if before is after or (not reads_all and before == after):
         return
     if kind_of(before) is kind_of(after):
         parts = differing(before, after)

@@ -65,7 +65,7 @@ from kspec.spec.core.rules import (
     rule,
 )
 from kspec.spec.core.sets import OrderedSet, ordered
-from kspec.spec.core.updates import appended, differing, evolve, kind_of, replaced
+from kspec.spec.core.updates import appended, evolve, replaced
 
 __all__ = [
     "Always",
@@ -103,11 +103,9 @@ __all__ = [
     "budget",
     "constant",
     "decide",
-    "differing",
     "eventually_always",
     "evolve",
     "infinitely_often",
-    "kind_of",
     "leads_to",
     "limit",
     "look_up",

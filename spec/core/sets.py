@@ -42,7 +42,6 @@ class OrderedSet(frozenset[T]):
     """A frozenset that iterates in ascending order, whatever the types of its members."""
 
     __slots__ = ("_in_order", "_is_settled")
-    _kspec_of = frozenset  # what `kind_of` says
     _in_order: tuple[T, ...] | None
     _is_settled: bool
     """Whether equal sets also have the same internal order, which a copy inherits:
@@ -171,7 +170,7 @@ def ordered_value(value: Any, known: Any) -> Any:
         return value
     if cls is frozenset or cls is OrderedSet:
         return ordered_members(value, known)
-    if hasattr(cls, "_kspec_of"):  # a stand-in, which serves for one state
+    if cls in TRANSIENT:
         raise SpecError(KEPT)
     if isinstance(value, tuple):
         return ordered_items(value, known)
@@ -238,6 +237,9 @@ def parts_of(cls: Any) -> tuple[str, ...]:
         return tuple(field.name for field in dataclasses.fields(cls) if field.compare)
     return ()
 
+
+TRANSIENT: set[type] = set()
+"""Classes whose objects serve for one state, and become part of no other."""
 
 FROZEN: set[type] = set()
 """The classes of records that are known to be frozen."""

@@ -17,7 +17,7 @@ value, the size of a frozenset, whether it has a member, whether it equals a val
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from functools import cache
 from typing import Any, NoReturn, cast
@@ -28,7 +28,8 @@ from kspec.checkers.engine.learned.recipes import Recipe, settled
 from kspec.checkers.engine.learned.values import RECORD, TUPLE, Shape, Values, is_plain, uncompared
 from kspec.checkers.engine.learned.walk import EQUALS, HAS, SHAPE, SIZE, WHOLE
 from kspec.spec.core import OrderedSet, SpecError, ordered
-from kspec.spec.core.sets import KEPT
+from kspec.spec.core.schema import names_of
+from kspec.spec.core.sets import KEPT, TRANSIENT
 
 ROOT = -1
 """The component of the place of the whole state."""
@@ -195,14 +196,21 @@ class Copying:
     """A field of the class of a stand-in, as `attrs.fields` returns it.
 
     `attrs.evolve` first reads `init` of a field and then its `name`; it receives a name that marks
-    a copy. Other functions (`asdict`, `astuple`) read the name only, and may call `type(value)`,
-    for which a stand-in is not a tuple; a rule that uses them is run on the state itself.
+    a copy. A loop over the fields that are compared reads `eq` first, and receives the plain name.
+    Other functions (`asdict`, `astuple`) read the name only, and may call `type(value)`, for which
+    a stand-in is not a tuple; a rule that uses them is run on the state itself.
     """
 
     def __init__(self, field: attrs.Attribute[Any]) -> None:
         self._field = field
         self._copied = Copied(field.name)
-        self._copies = False
+        self._copies = self._is_compared = False
+
+    @property
+    def eq(self) -> bool:
+        """Whether the field is compared."""
+        self._is_compared = bool(self._field.eq)
+        return self._is_compared
 
     @property
     def init(self) -> bool:
@@ -216,6 +224,9 @@ class Copying:
         if self._copies:
             self._copies = False
             return self._copied
+        if self._is_compared:
+            self._is_compared = False
+            return self._field.name
         raise Untraceable("a loop over the fields of a class")
 
     def __getattr__(self, name: str) -> Any:
@@ -295,13 +306,11 @@ def standin_class(of: type) -> type:
         "__eq__": equals,
         "__ne__": lambda self, other: not equals(self, other),
         "__hash__": lambda self: hash(settle(self)),
-        "__replace__": lambda self, **changes: evolved(self, changes),
-        "_kspec_evolve": evolved,
-        "_kspec_differing": staticmethod(differing_fields),
-        "_kspec_of": of,
+        "__replace__": lambda self, /, **changes: evolved(self, changes),
     }
     made = type(of.__name__, (of,), space)
     STANDINS.add(made)
+    TRANSIENT.add(made)
     return made
 
 
@@ -342,15 +351,6 @@ def evolved(origin: Any, changes: dict[str, Any]) -> Any:
             for name, old in zip(shape.apart, apart, strict=True)
         )
     return new_standin(type(origin), (trace, place, shape, parts, apart), named)
-
-
-def differing_fields(before: Any, after: Any) -> Any:
-    """`differing` of the core; two stand-ins for one record differ in changed fields only."""
-    names: Any = after._kspec_about[2].names
-    if type(before) in STANDINS and before._kspec_about[1] is after._kspec_about[1]:
-        changed = {**(before._kspec_changes or {}), **(after._kspec_changes or {})}
-        names = [name for name in names if name in changed]
-    return ((name, getattr(before, name), getattr(after, name)) for name in names)
 
 
 def equals(one: Any, other: Any) -> bool:
@@ -412,19 +412,6 @@ class Items:
         self.trace = trace
         self.items = items
         self.origin = origin
-
-    _kspec_of = tuple
-
-    @staticmethod
-    def _kspec_differing(before: Any, after: Any) -> Any:
-        """`differing` of the core, without items that are only copied."""
-        if len(before) != len(after):
-            return None
-        return (
-            (index, before[index], after[index])
-            for index in range(len(after.items))
-            if not (type(before) is Items and is_copy(before.items[index], after.items[index]))
-        )
 
     def got(self, index: int) -> Any:
         item = self.items[index]
@@ -528,11 +515,6 @@ class Items:
         return format(real(self), how)
 
 
-def is_copy(one: Any, other: Any) -> bool:
-    """Whether two items of stand-ins are the same part of the state, not read by the run."""
-    return type(one) is Unread and type(other) is Unread and one.place is other.place
-
-
 Sequence.register(Items)
 
 
@@ -546,7 +528,6 @@ class Members:
     """A stand-in for a frozenset: one of the state, with some members more and some less."""
 
     __slots__ = ("less", "more", "origin", "trace", "value")
-    _kspec_of = frozenset
     __class__ = property(lambda self: frozenset)  # for isinstance
 
     def __init__(
@@ -710,6 +691,7 @@ class Members:
 
 
 Set.register(Members)
+TRANSIENT.update((Items, Members))
 
 
 # -- from stand-ins to values ---------------------------------------------------------------------
@@ -719,6 +701,43 @@ def is_standin(value: Any) -> bool:
     """Whether a value is a stand-in."""
     cls = type(value)
     return cls is Items or cls is Members or cls in STANDINS
+
+
+def kind_of(value: Any) -> type:
+    """The class of a value, or of the value that a stand-in represents."""
+    if isinstance(value, frozenset):
+        return frozenset
+    kind: Any = type(value).__base__ if type(value) in STANDINS else value.__class__
+    return cast(type, kind)
+
+
+def differing(before: Any, after: Any) -> Iterable[tuple[str | int, Any, Any]] | None:
+    """The fields or items in which two values of one class may differ, with both values.
+
+    None where they have neither. Parts that stand-ins only copy are left out, and not read.
+    """
+    names = names_of(kind_of(after))
+    if names is not None:
+        if {type(before), type(after)} <= STANDINS and is_of_same(before, after):
+            changed = {**(before._kspec_changes or {}), **(after._kspec_changes or {})}
+            names = tuple(name for name in names if name in changed)
+        return ((name, getattr(before, name), getattr(after, name)) for name in names)
+    if not isinstance(after, tuple) or len(before) != len(after):
+        return None
+    return ((n, before[n], after[n]) for n in range(len(after)) if not is_copied(before, after, n))
+
+
+def is_of_same(one: Any, other: Any) -> bool:
+    """Whether two stand-ins for records are for the same part of the state."""
+    return one._kspec_about[1] is other._kspec_about[1]
+
+
+def is_copied(before: Any, after: Any, index: int) -> bool:
+    """Whether an item of two tuples is the same part of the state, not read by the run."""
+    if not type(before) is type(after) is Items:
+        return False
+    one, other = before.items[index], after.items[index]
+    return type(one) is Unread and type(other) is Unread and one.place is other.place
 
 
 def trace_of(standin: Any) -> Trace:

@@ -12,11 +12,11 @@ import attrs
 import pytest
 
 from kspec import examples
+from kspec.checkers.engine.liveness import lasso, passes
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import explore
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.verdict import BOUNDS, EXIT_INCONCLUSIVE, EXIT_LEADS_TO
-from kspec.checkers.engine.liveness import lasso, passes
 from kspec.spec.core import (
     EventuallyAlways,
     InfinitelyOften,
