@@ -172,9 +172,10 @@ class Encoder:
 def rows(some: Iterable[Sequence[int]], width: int) -> Array:
     """Tuples of numbers as an array; Unkeepable if a number is too large."""
     array = np.array(list(some), np.int64).reshape(-1, width)
-    if not within(array, 1 << 31, -(1 << 31)):
+    narrow = array.astype(np.int32)
+    if (narrow != array).any():
         raise Unkeepable("a number")
-    return array.astype(np.int32)
+    return narrow
 
 
 def flat(lists: Iterable[Sequence[int]]) -> Array:
@@ -201,11 +202,6 @@ def without_gaps(runs: Array, reads: Array) -> tuple[Array, Array]:
     moved = runs.copy()
     moved[:, 1:3] = place[runs[:, 1:3]]
     return moved, reads[used]
-
-
-def within(array: Array, end: int, begin: int = 0) -> bool:
-    """Whether all numbers are at least `begin` and less than `end`."""
-    return not array.size or (int(array.min()) >= begin and int(array.max()) < end)
 
 
 def resolved(module: str, qualname: str) -> Any:

@@ -5,18 +5,19 @@ name and fingerprint (`keys`): after an edit of one rule, the answers of that ru
 all others are used. The classes of values have fingerprints too: after an edit of one, and thus of
 a method that rules call on a value, the whole file is ignored.
 
-A file holds arrays and JSON, and nothing executable. It is checked when it is read (`decode`): a
-file that does not fit is ignored, and replaced after the run. A file that fits and gives wrong
+A file holds arrays and JSON, and nothing executable. It has a digest of its content: a file that
+is damaged or does not fit is ignored, and replaced after the run. A file that fits and gives wrong
 answers is found by the checks of every run (`checking`), which then starts again without it.
 """
 
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, flock
 from pathlib import Path
@@ -66,6 +67,7 @@ class Keeping:
             with self.path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
                 check(sum(entry.file_size for entry in file.zip.infolist()) <= 2 * LARGEST)
                 arrays = dict(file)
+            check(arrays.pop("digest").tobytes() == digest_of(arrays))
             tables = Decoder(self.keys, arrays).tables({*apart})
             self.loaded = tables.runs.count
             os.utime(self.path)
@@ -96,6 +98,7 @@ class Keeping:
         begun = time.perf_counter()
         try:
             arrays = Encoder(self.keys, tables).arrays()
+            arrays["digest"] = np.frombuffer(digest_of(arrays), np.uint8)
             if sum(array.nbytes for array in arrays.values()) <= LARGEST:
                 self.write(self.path, arrays)
         except Exception:  # the verdict stands, and the next run learns again
@@ -115,6 +118,15 @@ class Keeping:
                 total += about.st_size
                 if total > ALL or file.suffix != ".npz":
                     file.unlink()
+
+
+def digest_of(arrays: Mapping[str, Array]) -> bytes:
+    """A digest of all arrays."""
+    digest = hashlib.sha256()
+    for name, array in arrays.items():
+        digest.update(f"{name} {array.dtype} {array.shape} ".encode())
+        digest.update(array.tobytes())
+    return digest.digest()
 
 
 @contextmanager

@@ -407,7 +407,7 @@ def test_wrong_answers_are_discarded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def edited(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Change the arrays of a file, as one that fits in its form."""
+    """Change the arrays of a file, but not its digest."""
     with np.load(path) as file:
         arrays = {name: array.copy() for name, array in file.items()}
     change(arrays)
@@ -444,7 +444,7 @@ def test_invalid_numbers_never_reach_compiled_code(folder: Path) -> None:
     (path,) = files(folder)
     whole = path.read_bytes()
     with np.load(path) as file:
-        names = [name for name in file.files if name != "about" and file[name].size]
+        names = [name for name in file.files if name not in ("about", "digest") and file[name].size]
     chance = random.Random(2)
     loaded = 0
     for _ in range(60):
