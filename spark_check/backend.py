@@ -21,7 +21,7 @@ from kspec.checkers.engine.packed import checkpoint
 from kspec.checkers.engine.packed.behaviour import behaviour
 from kspec.checkers.engine.packed.checkpoint import Counterexample, Level, Manifest
 from kspec.checkers.engine.packed.search import PackedBackend, cannot_keep
-from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped
+from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped, add
 from kspec.checkers.engine.verdict import DEADLOCK
 from kspec.spark_check.errors import DISK_FULL
 from kspec.spark_check.jobs import Job, Model, Sought, files_beside, this_partition
@@ -261,8 +261,7 @@ class OnSpark(Backend):
             return self.here.marks(wanted)
         level = len(self.levels) - 1
         if self.shown is None:
-            ways = self.violations_in(level)
-            told = {*ways} if ways or level + 1 < len(self.manifest.levels) else None
+            told = self.manifest.marks_of(level)
             reachable = {p.name for p in self.system.properties if isinstance(p, Reachable)}
             if told is not None:  # the run that kept the level evaluated all properties
                 self.wanted = tuple(name for name in wanted if name in reachable)
@@ -277,7 +276,7 @@ class OnSpark(Backend):
     def trace_to(self, level: int, mark: str) -> Trace:
         if self.here:
             return self.here.trace_to(level, mark)
-        kept = self.violations_in(level).get(mark)
+        kept = self.manifest.violations_in(level).get(mark)
         way = [tuple(words) for words in kept.states] if kept else self.way_to(level, mark)
         reachable = {p.name for p in self.system.properties if isinstance(p, Reachable)}
         if mark not in reachable and mark != FAILED:
@@ -298,10 +297,6 @@ class OnSpark(Backend):
 
     # -- what is kept ---------------------------------------------------------------------------
 
-    def violations_in(self, level: int) -> dict[str, Counterexample]:
-        """The violations in a level, by name."""
-        return {v.name: v for v in self.manifest.violations if v.level == level}
-
     def take_kept_level(self) -> set[str] | None:
         """Load the next level and the marks of expanding from the checkpoint, if it has them."""
         if len(self.levels) == len(self.manifest.levels):
@@ -309,7 +304,7 @@ class OnSpark(Backend):
         self.next = self.manifest.levels[len(self.levels)]
         self.owned = self.shown = None
         self.counts = self.next.counts
-        return {DEADLOCK} & self.violations_in(len(self.levels) - 1).keys()
+        return {DEADLOCK} & self.manifest.violations_in(len(self.levels) - 1).keys()
 
     def keep(self, *, complete: bool) -> None:
         if self.here:
@@ -319,12 +314,7 @@ class OnSpark(Backend):
         made, self.made = self.made if complete else None, None
         if made:
             manifest.levels.append(made)
-        depth = sum(level.states > 0 for level in manifest.levels)
-        ways = {v.name: v for v in self.ways if v.level < depth}
-        others = [v for v in manifest.violations if v.name not in ways]
-        changed = [*ways.values(), *others] != manifest.violations
-        manifest.violations = [*ways.values(), *others]
-        if made or changed:
+        if manifest.add_violations(self.ways) or made:
             with stops_if_full():
                 checkpoint.write_manifest(self.folder, manifest)
 
@@ -343,12 +333,6 @@ def counts_in(note: Mapping[str, Any]) -> Counts:
     counts.fired, counts.blocked = note["fired"], note.get("blocked", {})
     counts.edge_of_bounds = note["edge_of_bounds"]
     return counts
-
-
-def add(to: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Add values by name."""
-    for name, much in more.items():
-        to[name] = to.get(name, 0) + much
 
 
 @contextmanager

@@ -22,15 +22,17 @@ import click
 if __name__ == "__main__":
     del sys.path[0]  # the modules beside a script have common names
 
-from kspec.checkers.cli.options import json_option
+from kspec.checkers.cli.options import all_of, json_option
 from kspec.checkers.cli.output import say_json
 from kspec.checkers.engine.verdict import EXIT_OK, EXIT_REJECTED
 from kspec.spark_check.session import session
 from kspec.spark_check.validate import (
     TASKS_PER_CORE,
     events_of,
+    master_option,
     print_summary,
     question_of,
+    question_options,
     summary_of,
 )
 from kspec.spec.core import SpecError
@@ -140,10 +142,7 @@ def step(
 @click.option(
     "--by", multiple=True, required=True, metavar="KEY", help="The keys of a trace. Repeatable."
 )
-@click.option("--variant", metavar="V", help="A variant of the model, instead of the header's.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A bound or setting.")
-@click.option("--hidden", multiple=True, metavar="RULE", help="A rule that traces do not show.")
-@click.option("--most-hidden", type=click.IntRange(1), metavar="N", help="At most N hidden steps.")
+@question_options
 @click.option(
     "--delay",
     type=click.FloatRange(0),
@@ -166,22 +165,18 @@ def step(
     metavar="SECONDS",
     help="Keep running, and read new events this often. By default, read what is there, and stop.",
 )
-@click.option("--master", metavar="URL", help="The Spark master: local[4], spark://HOST:PORT, …")
-@json_option
+@all_of(master_option, json_option)
 def stream(
     model: str,
     source: str,
     out: str,
     by: tuple[str, ...],
-    variant: str | None,
-    settings: tuple[str, ...],
-    hidden: tuple[str, ...],
-    most_hidden: int | None,
     delay: float,
     idle: float,
     every: float | None,
     master: str | None,
     as_json: bool,
+    **asked: Any,
 ) -> int:
     """Check recorded traces while they grow, and write a verdict for each that is rejected.
 
@@ -193,7 +188,7 @@ def stream(
 
     Exit codes: 0 no trace was rejected, 3 a trace was rejected, 151 bad input.
     """
-    question = question_of(model, by, variant, settings, hidden, most_hidden)
+    question = question_of(model, by, **asked)
     place = out if "://" in out else Path(out).resolve().as_uri()
     with session(master, f"kspec validate {model}, stream") as spark:
         run_stream(spark, stream_of(spark, source, by), question, place, delay, idle, every)

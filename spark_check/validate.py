@@ -18,7 +18,7 @@ import click
 if __name__ == "__main__":
     del sys.path[0]  # the modules beside a script have common names
 
-from kspec.checkers.cli.options import json_option
+from kspec.checkers.cli.options import all_of, json_option
 from kspec.checkers.cli.output import say, say_json
 from kspec.checkers.engine.verdict import EXIT_INCONCLUSIVE, EXIT_OK, EXIT_REJECTED
 from kspec.spark_check.logs import out_place
@@ -111,6 +111,23 @@ def summary_of(verdicts: DataFrame) -> dict[str, Any]:
 # -- the command ----------------------------------------------------------------------------------
 
 
+question_options = all_of(
+    click.option("--variant", metavar="V", help="A variant of the model, instead of the header's."),
+    click.option(
+        "--set", "settings", multiple=True, metavar="NAME=VALUE", help="A bound or setting."
+    ),
+    click.option("--hidden", multiple=True, metavar="RULE", help="A rule that traces do not show."),
+    click.option(
+        "--most-hidden", type=click.IntRange(1), metavar="N", help="At most N hidden steps."
+    ),
+)
+"""What is asked of each trace."""
+
+master_option = click.option(
+    "--master", metavar="URL", help="The Spark master: local[4], spark://HOST:PORT, …"
+)
+
+
 @click.command(name="kspec.spark_check.validate")
 @click.argument("model")
 @click.argument("folders", metavar="DIR…", nargs=-1, required=True)
@@ -127,23 +144,16 @@ def summary_of(verdicts: DataFrame) -> dict[str, Any]:
     help="A trace is the events with equal values of KEY, such as group. Repeatable. "
     "Without it, each file is a trace.",
 )
-@click.option("--variant", metavar="V", help="A variant of the model, instead of the header's.")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A bound or setting.")
-@click.option("--hidden", multiple=True, metavar="RULE", help="A rule that traces do not show.")
-@click.option("--most-hidden", type=click.IntRange(1), metavar="N", help="At most N hidden steps.")
-@click.option("--master", metavar="URL", help="The Spark master: local[4], spark://HOST:PORT, …")
-@json_option
+@question_options
+@all_of(master_option, json_option)
 def validate(
     model: str,
     folders: tuple[str, ...],
     out: str,
     by: tuple[str, ...],
-    variant: str | None,
-    settings: tuple[str, ...],
-    hidden: tuple[str, ...],
-    most_hidden: int | None,
     master: str | None,
     as_json: bool,
+    **asked: Any,
 ) -> int:
     """Check recorded traces on Spark, as kspec validate does, and write a table of verdicts.
 
@@ -157,7 +167,7 @@ def validate(
 
     Exit codes: 0 all accepted, 3 a trace was rejected, 4 inconclusive, 151 bad input.
     """
-    question = question_of(model, by, variant, settings, hidden, most_hidden)
+    question = question_of(model, by, **asked)
     place = out_place(out)
     with session(master, f"kspec validate {model}") as spark:
         files = files_in(spark, folders)

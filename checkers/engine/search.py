@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kspec.checkers.engine.interrupt import noted
 from kspec.checkers.engine.memory import peak_resident_bytes, resident_bytes
@@ -56,6 +56,8 @@ MEMORY_INTERVAL = 0.05
 MARGIN = 1.1
 """A stopped run may exceed its memory limit by this factor while it evaluates the marks of the
 states found."""
+
+Number = TypeVar("Number", int, float)
 
 FAILED = "failed"
 """The mark of a state in which a rule or a property raises an exception."""
@@ -99,7 +101,7 @@ class Counts:
         return sum(self.fired.values())
 
 
-def add(to: dict[str, int], more: Mapping[str, int]) -> None:
+def add(to: dict[str, Number], more: Mapping[str, Number]) -> None:
     """Add counts by name."""
     for name, times in more.items():
         to[name] = to.get(name, 0) + times

@@ -204,6 +204,23 @@ class Manifest:
     violations: list[Counterexample] = attrs.field(factory=list)
     """The violations in these levels, with the shortest counterexample of each property."""
 
+    def violations_in(self, level: int) -> dict[str, Counterexample]:
+        """The violations in a level, by name."""
+        return {v.name: v for v in self.violations if v.level == level}
+
+    def marks_of(self, level: int) -> set[str] | None:
+        """The properties that a level is the first to violate; None if not evaluated yet."""
+        ways = self.violations_in(level)
+        return set(ways) if ways or level + 1 < len(self.levels) else None
+
+    def add_violations(self, found: Sequence[Counterexample]) -> bool:
+        """Add those in complete levels, each in place of one of its name; whether any is new."""
+        depth = sum(level.states > 0 for level in self.levels)
+        ways = {v.name: v for v in found if v.level < depth}
+        before = self.violations
+        self.violations = [*ways.values(), *(v for v in before if v.name not in ways)]
+        return self.violations != before
+
 
 # -- reading --------------------------------------------------------------------------------------
 

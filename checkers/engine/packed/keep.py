@@ -228,23 +228,13 @@ class Keeper:
             for index, (rows, states) in enumerate(tables)
         ]
         self.manifest.levels.append(attrs.evolve(level, parts=tuple(parts)))
-        self.add_violations(known)
+        self.manifest.add_violations(known)
         checkpoint.write_manifest(self.folder, self.manifest)
 
     def write_violations(self, known: list[Counterexample]) -> None:
         """Write the violations found after the last complete level."""
-        if self.add_violations(known):
+        if self.manifest.add_violations(known):
             checkpoint.write_manifest(self.folder, self.manifest)
-
-    def add_violations(self, known: list[Counterexample]) -> bool:
-        """Add violations; those that are in the manifest already stay."""
-        depth = sum(level.states > 0 for level in self.manifest.levels)
-        known = [v for v in known if v.level < depth]
-        names = {v.name for v in known}
-        others = [v for v in self.manifest.violations if v.name not in names]
-        changed = [*known, *others] != self.manifest.violations
-        self.manifest.violations = [*known, *others]
-        return changed
 
     # -- taking up again ------------------------------------------------------------------------
 
@@ -264,22 +254,13 @@ class Keeper:
         self.unread.append(level)
         if not self.has_ended:
             self.read(backend)
-        return {DEADLOCK} & self.violations_in(self.depth - 2).keys()
+        return {DEADLOCK} & self.manifest.violations_in(self.depth - 2).keys()
 
     @property
     def has_ended(self) -> bool:
         """Whether the run in the checkpoint is complete, or has ended with a violation."""
         last = len(self.manifest.levels) - 1
-        return not self.manifest.levels[last].states or bool(self.violations_in(last))
-
-    def violations_in(self, level: int) -> dict[str, Counterexample]:
-        """The violations in a level, by name."""
-        return {v.name: v for v in self.manifest.violations if v.level == level}
-
-    def marks_of(self, level: int) -> set[str] | None:
-        """The properties that a level is the first to violate; None if not evaluated yet."""
-        ways = self.violations_in(level)
-        return set(ways) if ways or level + 1 < len(self.manifest.levels) else None
+        return not self.manifest.levels[last].states or bool(self.manifest.violations_in(last))
 
     def read(self, backend: PackedBackend) -> None:
         """Read the states of the levels that were loaded."""

@@ -234,7 +234,7 @@ class PackedBackend(Backend):
         """The marks of the last level's states."""
         self.least = {}
         by_bit = [name for name in wanted if name in self.bits]
-        kept = self.keeper.marks_of(self.level) if self.keeper else None
+        kept = self.keeper.manifest.marks_of(self.level) if self.keeper else None
         shown = (kept or set()) & {*by_bit}
         if kept is not None:  # a checkpoint has the violations, but no witnesses
             reachable = {p.name for p in self.system.properties if isinstance(p, Reachable)}
@@ -276,7 +276,7 @@ class PackedBackend(Backend):
 
     def trace_to(self, level: int, mark: str) -> Trace:
         """A shortest behaviour, found backwards through the levels; the least of several."""
-        kept = self.keeper.violations_in(level).get(mark) if self.keeper else None
+        kept = self.keeper.manifest.violations_in(level).get(mark) if self.keeper else None
         if self.keeper and kept:
             trace = self.keeper.trace(self.system, kept)
         else:
