@@ -8,7 +8,7 @@ import sys
 import threading
 import webbrowser
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.text import Text
@@ -20,7 +20,6 @@ from kspec.checkers.cli.options import (
     json_option,
     names_system,
     number_option,
-    parse_settings,
 )
 from kspec.checkers.cli.output import (
     OutputFile,
@@ -30,9 +29,8 @@ from kspec.checkers.cli.output import (
     say,
     say_line,
 )
-from kspec.checkers.cli.show import complete_story
-from kspec.checkers.models.find import find_model
-from kspec.spec.core import SpecError, System
+from kspec.checkers.cli.show import complete_story, story_named
+from kspec.spec.core import SpecError
 from kspec.traces.itf import Document, parse, read, to_itf
 
 if TYPE_CHECKING:
@@ -88,7 +86,7 @@ def explore(
     if terminal and (as_json or no_browser or port):
         raise click.UsageError("--terminal has no page: omit --json, --no-browser and --port")
     document = document_of(load) if load else None
-    session = Session(system_of(asked, document))
+    session = Session(asked.system(document.about if document else None))
     if terminal:
         return in_terminal(session, document)
     return on_page(session, document, port, opens=not (no_browser or as_json), as_json=as_json)
@@ -96,22 +94,8 @@ def explore(
 
 def document_of(load: Path) -> Document:
     """The ITF file, or the story of that name."""
-    from kspec.checkers.models.stories import STORIES
-
-    script = None if load.exists() else STORIES.get(str(load))
+    script = story_named(load)
     return read(load) if script is None else parse(json.dumps(to_itf(script.played())), str(load))
-
-
-def system_of(asked: Asked, document: Document | None) -> System[Any]:
-    """The system that the options name; otherwise that of the file."""
-    found = find_model(asked.model)
-    about = document.about if document else {}
-    named, bounds = about.get("variant"), about.get("bounds")
-    given = dict(bounds) if isinstance(bounds, dict) else {}
-    return found.system(
-        asked.variant or (named if isinstance(named, str) else None),
-        {**given, **parse_settings(asked.settings, found)},
-    )
 
 
 def on_page(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -187,9 +187,19 @@ class Asked:
     settings: tuple[str, ...]
     properties: tuple[str, ...] = ()
 
-    def system(self) -> System[Any]:
-        """The system."""
-        return find_system(self.model, self.variant, self.settings, self.properties)
+    def system(self, about: Mapping[str, Any] | None = None) -> System[Any]:
+        """The system. What no option gives, a trace may say that is `about` it."""
+        found = find_model(self.model)
+        said = about or {}
+        variant, bounds = said.get("variant"), said.get("bounds")
+        system = found.system(
+            self.variant or (variant if isinstance(variant, str) else None),
+            {
+                **(bounds if isinstance(bounds, dict) else {}),
+                **parse_settings(self.settings, found),
+            },
+        )
+        return checking(system, self.properties)
 
 
 Command = Callable[..., int]
@@ -253,8 +263,7 @@ def find_system(
     model: str, variant: str | None, settings: Sequence[str], properties: Sequence[str] = ()
 ) -> System[Any]:
     """The system that the options name."""
-    found = find_model(model)
-    return checking(found.system(variant, parse_settings(settings, found)), properties)
+    return Asked(model, variant, tuple(settings), tuple(properties)).system()
 
 
 def checking(system: System[Any], properties: Sequence[str]) -> System[Any]:

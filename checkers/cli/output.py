@@ -16,7 +16,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -147,6 +147,19 @@ def say_json(record: object) -> None:
     say_raw(json.dumps(record, indent=2))
 
 
+def say_json_lines(head: Mapping[str, object], name: str, records: Sequence[object]) -> None:
+    """Print one JSON object that ends with a list, with each of its items on a line of its own."""
+    say(json.dumps(head)[:-1] + f', "{name}": [')
+    for number, record in enumerate(records, 1):
+        say(json.dumps(record) + ("," if number < len(records) else ""))
+    say("]}")
+
+
+def or_dash(value: object) -> str:
+    """A value in a table, if it is known."""
+    return "–" if value is None else str(value)
+
+
 def discard_output() -> None:
     """Discard further output: the reader is gone (`| head`), and the work continues."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -228,16 +241,23 @@ def progress_line(what: str) -> Iterator[OnProgress | None]:
         yield show
 
 
-def counted(what: str, items: Sequence[T]) -> Iterator[T]:
-    """The items, with a line on a terminal that shows how many are done."""
+@contextmanager
+def status_line(what: str) -> Iterator[Callable[[str], None]]:
+    """A line on a terminal, which the caller updates."""
     if not sys.stderr.isatty():
-        yield from items
+        yield lambda text: None
         return
     from rich.console import Console
 
     with Console(stderr=True).status(what) as status:
+        yield status.update
+
+
+def counted(what: str, items: Sequence[T]) -> Iterator[T]:
+    """The items, with a line on a terminal that shows how many are done."""
+    with status_line(what) as update:
         for number, item in enumerate(items, 1):
-            status.update(f"{what} {number} of {len(items)}")
+            update(f"{what} {number} of {len(items)}")
             yield item
 
 

@@ -13,6 +13,7 @@ from click.shell_completion import CompletionItem
 
 from kspec.checkers.cli.options import (
     FILE,
+    Asked,
     json_option,
     option,
     parse_settings,
@@ -162,15 +163,11 @@ def replayed(
     name = model or document.about.get("model")
     if not isinstance(name, str) or (model is None and name not in registered_models()):
         return None
-    said, bounds = document.about.get("variant"), document.about.get("bounds")
-    if variant:
+    if variant:  # an error in an option is none of the file
         find_model(name).variant(variant)
-    chosen = parse_settings(settings, find_model(name))
+    parse_settings(settings, find_model(name))
     try:
-        system = find_model(name).system(
-            variant or (said if isinstance(said, str) else None),
-            {**(bounds if isinstance(bounds, dict) else {}), **chosen},
-        )
+        system = Asked(name, variant, tuple(settings)).system(document.about)
     except SpecError as error:
         if model:
             raise

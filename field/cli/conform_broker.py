@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import sys
 from collections.abc import Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,14 +20,19 @@ from kspec.checkers.cli.options import (
     repeated,
     writes,
 )
-from kspec.checkers.cli.output import OutputFile, as_json_text, say, say_json, say_table
+from kspec.checkers.cli.output import (
+    OutputFile,
+    as_json_text,
+    say,
+    say_json,
+    say_table,
+    status_line,
+)
 from kspec.checkers.engine.verdict import EXIT_INCONCLUSIVE, EXIT_REJECTED
 from kspec.checkers.needs import needs
 from kspec.spec.core import SpecError, look_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from kspec.field.conform.search import Searched
     from kspec.spec.messages import Settings
 
@@ -127,7 +131,12 @@ def conform_broker(
     address = Address.parse(addresses)
     prefix = prefix or f"kspec-{secrets.token_hex(4)}"
     broker = Broker(address, read_security(command_config), prefix)
-    with closing(broker), progress_of(f"conform {address}") as progress:
+    what = f"conform {address}"
+    with closing(broker), status_line(what) as update:
+
+        def progress(text: str) -> None:
+            update(f"{what}: {text}")
+
         try:
             settings = settings_of(broker.settings(given), coordinator)
             broker.create_topic()
@@ -199,18 +208,6 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, int]:
         look_up("setting", name, GROUP_SETTINGS)
         given[name] = int(value)
     return given
-
-
-@contextmanager
-def progress_of(what: str) -> Iterator[Callable[[str], None]]:
-    """A line that shows the progress of the search, on a terminal."""
-    if not sys.stderr.isatty():
-        yield lambda text: None
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what) as status:
-        yield lambda text: status.update(f"{what}: {text}")
 
 
 def say_coverage(searched: Searched) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import attrs
 import click
 
 from kspec.checkers.cli.options import json_option, names_from, number_option, option, reads
-from kspec.checkers.cli.output import say, say_table
+from kspec.checkers.cli.output import say, say_json_lines, say_table
 from kspec.field.groups.leaders import OFFSETS_TOPIC, Leaders, parse_leaders
 from kspec.spec.core import SpecError, look_up
 from kspec.spec.placement import OFFSETS_PARTITIONS, PLACEMENT_RULES
@@ -146,8 +145,8 @@ def print_table(placed: list[Placed], count: int, rule: str, *, with_broker: boo
 def say_as_json(placed: list[Placed], count: int, rule: str, *, with_broker: bool) -> None:
     """Print one JSON object, with each group on a line of its own."""
     head = {"partitions": count, "rule": rule, "java": RULES[rule]}
-    say(json.dumps(head)[:-1] + ', "groups": [')
-    for number, p in enumerate(placed, 1):
+    records = []
+    for p in placed:
         record: dict[str, Any] = {
             "group": p.group,
             "hash": p.hash_code,
@@ -157,5 +156,5 @@ def say_as_json(placed: list[Placed], count: int, rule: str, *, with_broker: boo
             record["broker"] = p.broker
         if len(set(p.by_rule)) > 1:
             record["rules"] = dict(zip(RULES, p.by_rule, strict=True))
-        say(json.dumps(record) + ("," if number < len(placed) else ""))
-    say("]}")
+        records.append(record)
+    say_json_lines(head, "groups", records)

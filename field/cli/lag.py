@@ -11,7 +11,7 @@ import attrs
 import click
 
 from kspec.checkers.cli.options import FILE, json_option, option, reads
-from kspec.checkers.cli.output import say, say_json, say_table
+from kspec.checkers.cli.output import or_dash, say, say_json, say_table
 from kspec.field.cli.operating import (
     DURATION,
     RATE,
@@ -186,7 +186,7 @@ def print_groups(
         for each, forecast in zip(group.partitions, its_forecasts, strict=True):
             numbers = [each.partition.partition, each.committed, each.end, each.lag]
             numbers += [each.start, each.lead] if with_starts else []
-            cells = ["–" if number is None else str(number) for number in numbers]
+            cells = map(or_dash, numbers)
             last = [str(forecast)] if settings else []
             rows.append([group.name or "–", each.partition.topic, *cells, *last])
     if rows:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kspec.checkers.cli.options import FILE, json_option, writes
-from kspec.checkers.cli.output import OutputFile, counted, say, say_json, say_table
+from kspec.checkers.cli.output import OutputFile, counted, or_dash, say, say_json, say_table
 from kspec.checkers.engine.verdict import EXIT_REJECTED
 from kspec.checkers.needs import needs
 
@@ -78,13 +78,12 @@ def print_reports(reports: Sequence[PartitionReport]) -> None:
     """Print a line for each partition, and its open transactions."""
     rows = []
     for report in reports:
-        high_watermark = "–" if report.high_watermark is None else str(report.high_watermark)
         counts = (report.segments, report.batches, report.records, report.start, report.end)
         rows.append(
             [
                 *map("{:,}".format, counts[:3]),
                 *map(str, counts[3:]),
-                high_watermark,
+                or_dash(report.high_watermark),
                 str(report.last_stable_offset),
                 str(len(report.problems) + report.more_problems),
                 str(report.folder.path),

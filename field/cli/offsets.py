@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kspec.checkers.cli.options import FILE, json_option, number_option, option
-from kspec.checkers.cli.output import counted, say, say_json, say_table
+from kspec.checkers.cli.output import counted, or_dash, say, say_json, say_table
 from kspec.checkers.engine.verdict import EXIT_REJECTED
 from kspec.checkers.needs import needs
 
@@ -228,7 +228,7 @@ def named_facts(group: Group) -> list[tuple[str, object]]:
 
 def row_of(one: GroupOffset, expires: str) -> list[str]:
     """The line of an offset."""
-    epoch = "–" if one.leader_epoch is None else str(one.leader_epoch)
+    epoch = or_dash(one.leader_epoch)
     numbers = [str(one.partition), str(one.offset), epoch, number(one.dead_bytes)]
     return [*numbers, one.topic, clock(one.committed), expires]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import attrs
 import click
 
 from kspec.checkers.cli.options import json_option, names_from, option, reads
-from kspec.checkers.cli.output import say, say_table
+from kspec.checkers.cli.output import say, say_json_lines, say_table
 from kspec.spec.core import SpecError
 from kspec.spec.placement import key_partition, murmur2
 from kspec.traces.text import printable
@@ -133,10 +132,10 @@ def say_as_json(placed: Sequence[Placed], partitions: int, after: int | None, ki
     head: dict[str, Any] = {"partitions": partitions, "type": kind}
     if after:
         head |= {"after": after, "moving": sum(p.moves for p in placed)}
-    say(json.dumps(head)[:-1] + ', "keys": [')
-    for number, p in enumerate(placed, 1):
+    records = []
+    for p in placed:
         record = {"key": p.key, "hash": p.hash_code, "partition": p.partition}
         if after:
             record |= {"after": p.after, "moves": p.moves}
-        say(json.dumps(record) + ("," if number < len(placed) else ""))
-    say("]}")
+        records.append(record)
+    say_json_lines(head, "keys", records)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from kspec.checkers.cli.options import flag, json_option, option, reads, repeated
-from kspec.checkers.cli.output import say, say_json, say_raw, say_table
+from kspec.checkers.cli.output import or_dash, say, say_json, say_raw, say_table
 from kspec.field.cli.operating import (
     DATETIME,
     DURATION,
@@ -211,7 +211,7 @@ def print_plans(plans: Sequence[Plan], *, topics_are_whole: bool) -> None:
             p, effect = move.found, move.effect
             offsets = (p.committed, move.new, effect.skipped, effect.repeated)
             numbers = (p.partition.partition, *offsets)
-            cells = ["–" if number is None else str(number) for number in numbers]
+            cells = map(or_dash, numbers)
             rows.append([plan.group.name or "–", p.partition.topic, *cells])
     columns = ("group", "topic", "partition", "committed", "new", "skipped", "repeated")
     say_table(columns, rows, right=range(2, 7))

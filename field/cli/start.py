@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kspec.checkers.cli.options import json_option, option
-from kspec.checkers.cli.output import say, say_json, say_table
+from kspec.checkers.cli.output import or_dash, say, say_json, say_table
 from kspec.field.cli.operating import (
     DURATION,
     RATE,
@@ -184,7 +184,7 @@ def print_beginnings(groups: Sequence[Group], records: Sequence[dict[str, Any]])
             for at in each["begins"]:
                 where = at["raises"] if at["offset"] is None else str(at["offset"])
                 numbers = [at["deleted"], at["skipped"], at["repeated"]]
-                cells = ["–" if number is None else str(number) for number in numbers]
+                cells = map(or_dash, numbers)
                 place = group.name or "–", each["topic"], str(each["partition"])
                 moment = *place, in_words(at["after_ms"])
                 rows[moment] = [*moment, where, *cells, at["because"]]
