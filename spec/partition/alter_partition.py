@@ -36,12 +36,6 @@ def divergence(s: Cluster, leader: int, follower: int) -> EpochEnd | None:
     return end if diverges(fetch, end) else None
 
 
-def agreeing_requests(s: Cluster, leader: int, follower: int) -> Guarded[None]:
-    """Guards of a fetch that the leader counts: epochs agree, and so do the logs."""
-    yield from requests(s, leader, follower)
-    yield "logs agree", divergence(s, leader, follower) is None
-
-
 @rule(by="follower", broker=brokers, epoch=epochs)
 def broker_becomes_fetching_follower(s: Cluster, broker: Broker, epoch: int) -> Step[Cluster]:
     """A broker takes a decision that names another leader, and fetches at once.
@@ -98,7 +92,8 @@ def leader_counts_agreeing_fetch(s: Cluster, leader: Broker, follower: Broker) -
     joins the ISR (`joins_by_proposal`). Kafka: `Partition.fetchRecords`,
     `updateFollowerFetchState`.
     """
-    yield from agreeing_requests(s, leader, follower)
+    yield from requests(s, leader, follower)
+    yield "logs agree", divergence(s, leader, follower) is None
     joins = joins_by_proposal(s, leader, follower)
     s = yield from counted(s, leader, follower, joins, with_proposed_isr)
     return with_advanced_hw(s, leader)
@@ -111,7 +106,8 @@ def follower_fetches_what_agrees(s: Cluster, leader: Broker, follower: Broker) -
     The leader may propose that the follower joins the ISR (`joins_by_proposal`).
     Kafka: `Partition.fetchRecords`, `ReplicaFetcherThread.processPartitionData`.
     """
-    yield from agreeing_requests(s, leader, follower)
+    yield from requests(s, leader, follower)
+    yield "logs agree", divergence(s, leader, follower) is None
     joins = joins_by_proposal(s, leader, follower)
     s = yield from fetched(s, leader, follower, joins, with_proposed_isr)
     return with_advanced_hw(s, leader)

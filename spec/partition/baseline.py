@@ -121,10 +121,11 @@ def ProposalChangesOneMember(s: Cluster, leader: int) -> Claims:
 @always(leader=brokers, follower=brokers)
 def CountedOffsetsAreReached(s: Cluster, leader: int, follower: int) -> Claims:
     """A follower's log reaches the offset that its leader counted, unless it restarted since."""
-    state = s.replicas[leader].leadership
-    if state is not None and follower not in state.restarted and s.same_epoch(follower, leader):
-        missed_epoch = state.since < s.replicas[leader].epoch
-        reached = state.ends[follower] <= s.replicas[follower].log.end
+    own, theirs = s.replicas[follower], s.replicas[leader]
+    state = theirs.leadership
+    if state is not None and follower not in state.restarted and own.epoch == theirs.epoch:
+        missed_epoch = state.since < theirs.epoch
+        reached = state.ends[follower] <= own.log.end
         yield f"follower {follower} of leader {leader}", reached or missed_epoch
 
 

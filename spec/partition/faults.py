@@ -5,7 +5,6 @@ from __future__ import annotations
 from kspec.spec.core import Step, rule
 from kspec.spec.leader_epochs import UNDEFINED, EpochEnd, truncation_for
 from kspec.spec.partition.alter_partition import (
-    agreeing_requests,
     divergence,
     isr_learned,
     joins_by_proposal,
@@ -138,7 +137,8 @@ def leader_counts_fetch_of_fenced(s: Cluster, leader: Broker, follower: Broker) 
 
     Kafka: `Partition.canAddReplicaToIsr` (3.2.0).
     """
-    yield from agreeing_requests(s, leader, follower)
+    yield from requests(s, leader, follower)
+    yield "logs agree", divergence(s, leader, follower) is None
     joins = joins_by_proposal(s, leader, follower)
     s = yield from counted(s, leader, follower, joins, with_proposed_isr)
     return with_advanced_hw(s, leader, since_3_7=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kspec.spec.core import Guarded, Step, rule
 from kspec.spec.leader_epochs import UNDEFINED, EpochEnd, truncation_for
-from kspec.spec.partition.leader import decision_for, with_taken
+from kspec.spec.partition.leader import taken
 from kspec.spec.partition.state import Broker, Cluster, brokers, epochs
 
 
@@ -23,9 +23,9 @@ def broker_becomes_follower(s: Cluster, broker: Broker, epoch: int) -> Step[Clus
 
 def followed(s: Cluster, broker: int, epoch: int) -> Guarded[Cluster]:
     """A broker takes a decision that names another leader."""
-    decision = yield from decision_for(s, broker, epoch)
+    s, decision = yield from taken(s, broker, epoch)
     yield "decision names another broker", decision.leader != broker
-    return with_taken(s, broker, decision)
+    return s
 
 
 @rule(by="follower", leader=brokers, follower=brokers)
@@ -46,8 +46,8 @@ def answers(s: Cluster, leader: int, follower: int) -> Guarded[EpochEnd]:
     Kafka: `Partition.lastOffsetForLeaderEpoch`.
     """
     yield from asks(s, leader, follower)
-    yield "follower is in the leader's epoch", s.same_epoch(follower, leader)
     own, theirs = s.replicas[follower], s.replicas[leader]
+    yield "follower is in the leader's epoch", own.epoch == theirs.epoch
     latest = own.epochs.latest_epoch
     return theirs.epochs.end_of(UNDEFINED if latest is None else latest, theirs.log.end)
 
@@ -55,7 +55,7 @@ def answers(s: Cluster, leader: int, follower: int) -> Guarded[EpochEnd]:
 def asks(s: Cluster, leader: int, follower: int) -> Guarded[None]:
     """Guards of a follower that asks its leader where an epoch ended."""
     own = s.replicas[follower]
-    yield "broker presumes leadership", s.presumes_leadership(leader)
+    yield "broker presumes leadership", s.replicas[leader].leadership is not None
     yield "follower follows the leader", own.leader == leader
     yield "follower truncates", own.truncates
 

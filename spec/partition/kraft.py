@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from kspec.spec.core import Guarded, Step, rule
 from kspec.spec.partition.alter_partition import (
-    agreeing_requests,
+    divergence,
     isr_learned,
     joins_by_proposal,
     proposal,
@@ -28,6 +28,7 @@ from kspec.spec.partition.leader import (
     counted,
     fetched,
     led,
+    requests,
     with_advanced_hw,
 )
 from kspec.spec.partition.state import (
@@ -81,7 +82,8 @@ def leader_counts_kraft_fetch(s: Cluster, leader: Broker, follower: Broker) -> S
     `Partition.fetchRecords`, `updateFollowerFetchState`, which notes the broker epoch of the
     follower (KIP-903).
     """
-    yield from agreeing_requests(s, leader, follower)
+    yield from requests(s, leader, follower)
+    yield "logs agree", divergence(s, leader, follower) is None
     joins = joins_unfenced(s, leader, follower)
     s = yield from counted(s, leader, follower, joins, with_proposed_isr)
     return with_advanced_hw(s, leader, since_3_7=True)
@@ -96,7 +98,8 @@ def follower_fetches_from_kraft_leader(
     The leader may propose that the follower joins the ISR (`joins_unfenced`).
     Kafka: `Partition.fetchRecords`, `ReplicaFetcherThread.processPartitionData`.
     """
-    yield from agreeing_requests(s, leader, follower)
+    yield from requests(s, leader, follower)
+    yield "logs agree", divergence(s, leader, follower) is None
     joins = joins_unfenced(s, leader, follower)
     s = yield from fetched(s, leader, follower, joins, with_proposed_isr)
     return with_advanced_hw(s, leader, since_3_7=True)

@@ -62,18 +62,14 @@ def with_acks(s: Cluster, *ids: int) -> Cluster:
 # -- leadership -----------------------------------------------------------------------------------
 
 
-def decision_for(s: Cluster, broker: int, epoch: int) -> Guarded[Decision]:
-    """The decision of that epoch, if the broker may take it now."""
+def taken(s: Cluster, broker: int, epoch: int) -> Guarded[tuple[Cluster, Decision]]:
+    """A broker takes the decision of that epoch, which supersedes earlier ones."""
     yield "broker is connected to the controller", broker not in s.fenced
     on_its_way = (d for d in s.decisions[broker] if d.epoch == epoch)
-    return (yield from present("decision is on its way", next(on_its_way, None)))
-
-
-def with_taken(s: Cluster, broker: int, decision: Decision) -> Cluster:
-    """The cluster after a broker took a decision, which supersedes earlier ones."""
-    later = tuple(d for d in s.decisions[broker] if d.epoch > decision.epoch)
+    decision = yield from present("decision is on its way", next(on_its_way, None))
+    later = tuple(d for d in s.decisions[broker] if d.epoch > epoch)
     s = evolve(s, decisions=replaced(s.decisions, broker, later))
-    return s.with_replica(broker, epoch=decision.epoch, leader=decision.leader)
+    return s.with_replica(broker, epoch=epoch, leader=decision.leader), decision
 
 
 @rule(by="leader", broker=brokers, epoch=epochs)
@@ -89,16 +85,15 @@ def broker_becomes_leader(s: Cluster, broker: Broker, epoch: int) -> Step[Cluste
 
 def led(s: Cluster, broker: int, epoch: int, *, is_noted: bool = True) -> Guarded[Cluster]:
     """A broker becomes leader, and notes where its epoch begins; its HW has not advanced yet."""
-    decision = yield from decision_for(s, broker, epoch)
-    yield "decision names the broker", decision.leader == broker
     replica = s.replicas[broker]
+    s, decision = yield from taken(s, broker, epoch)
+    yield "decision names the broker", decision.leader == broker
     if replica.leadership is None:
         ends = (UNKNOWN,) * s.bounds.brokers
         now = Leadership(isr=decision.isr, ends=ends, since=epoch)
     else:
         now = evolve(replica.leadership, isr=decision.isr, pending=None)
     noted = replica.epochs.assign(epoch, replica.log.end) if is_noted else replica.epochs
-    s = with_taken(s, broker, decision)
     return s.with_replica(broker, leadership=now, truncates=False, epochs=noted)
 
 
@@ -141,7 +136,7 @@ def record_is_dropped(s: Cluster, broker: Broker) -> Step[Cluster]:
     """
     yield limit("a record remains"), s.sent < s.bounds.records
     yield "producer does not wait for a response", s.bounds.acks == 0
-    yield "broker does not presume leadership", not s.presumes_leadership(broker)
+    yield "broker does not presume leadership", s.replicas[broker].leadership is None
     named = s.registration.leader == broker or any(r.leader == broker for r in s.replicas)
     yield "metadata name the broker", named
     return with_acks(evolve(s, sent=s.sent + 1), s.sent)
@@ -180,9 +175,10 @@ def requests(s: Cluster, leader: int, follower: int) -> Guarded[None]:
 
     Kafka: `Partition.checkCurrentLeaderEpoch`.
     """
-    yield "broker presumes leadership", s.presumes_leadership(leader)
+    own, theirs = s.replicas[follower], s.replicas[leader]
+    yield "broker presumes leadership", theirs.leadership is not None
     yield "follower fetches from the leader", s.fetches_from(follower, leader)
-    yield "follower is in the leader's epoch", s.same_epoch(follower, leader)
+    yield "follower is in the leader's epoch", own.epoch == theirs.epoch
 
 
 @rule(by="leader", leader=brokers, follower=brokers)

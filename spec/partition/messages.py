@@ -154,7 +154,7 @@ def accepted(s: Cluster, leader: int, follower: int) -> Guarded[Request]:
 
     Kafka: `Partition.checkCurrentLeaderEpoch`.
     """
-    yield "broker presumes leadership", s.presumes_leadership(leader)
+    yield "broker presumes leadership", s.replicas[leader].leadership is not None
     epoch = s.replicas[leader].epoch
     here = (r for r in s.requests if r.leader == leader and r.follower == follower)
     mine = (r for r in here if r.epoch == epoch and not r.is_late)
@@ -265,7 +265,7 @@ def leader_counts_late_fetch(
     of a connection that is closed. Since KIP-903 a fetch has a broker epoch, which the leader
     compares: `Replica.updateFetchStateOrThrow`.
     """
-    yield "broker presumes leadership", s.presumes_leadership(leader)
+    yield "broker presumes leadership", s.replicas[leader].leadership is not None
     epoch = s.replicas[leader].epoch
     late = (r for r in s.requests if r.is_late and r.leader == leader and r.follower == follower)
     mine = (r for r in late if r.epoch == epoch and r.offset == offset and not r.truncates)

@@ -45,11 +45,12 @@ def CountedRecordsAgree(s: Cluster, leader: int, follower: int) -> Claims:
     Offsets are all that a leader knows of its followers. The property applies while both are in
     the same leader epoch.
     """
-    state = s.replicas[leader].leadership
-    if state is not None and s.fetches_from(follower, leader) and s.same_epoch(follower, leader):
-        own, theirs = s.replicas[follower].log, s.replicas[leader].log
-        for offset in range(min(state.ends[follower], own.end)):
-            yield f"offset {offset}, on follower {follower}", own.agrees_at(offset, theirs)
+    own, theirs = s.replicas[follower], s.replicas[leader]
+    state = theirs.leadership
+    if state is not None and s.fetches_from(follower, leader) and own.epoch == theirs.epoch:
+        for offset in range(min(state.ends[follower], own.log.end)):
+            agree = own.log.agrees_at(offset, theirs.log)
+            yield f"offset {offset}, on follower {follower}", agree
 
 
 @always(broker=brokers)

@@ -101,7 +101,10 @@ class Replica:
     truncates: bool = False
     """Whether it is a follower that asks where an epoch ended and does not fetch yet."""
     leadership: Leadership | None = None
-    """What it knows as a leader; None of a broker that does not presume leadership."""
+    """What it knows as a leader; None of a broker that does not presume leadership.
+
+    Several brokers may presume leadership at the same time.
+    """
 
 
 @attrs.frozen(order=True)
@@ -203,10 +206,6 @@ class Cluster:
 
     # -- predicates -------------------------------------------------------------------------------
 
-    def presumes_leadership(self, broker: int) -> bool:
-        """Whether the broker is up and believes that it leads; several may at the same time."""
-        return self.replicas[broker].leadership is not None
-
     def leads(self, broker: int) -> bool:
         """Whether the controller has the broker as leader, and the broker knows it."""
         replica, now = self.replicas[broker], self.registration
@@ -217,10 +216,6 @@ class Cluster:
         """Whether the follower follows this leader, and fetches from it."""
         replica = self.replicas[follower]
         return replica.leader == leader and follower != leader and not replica.truncates
-
-    def same_epoch(self, follower: int, leader: int) -> bool:
-        """Whether both took the same decision last: the fencing of KIP-320."""
-        return self.replicas[follower].epoch == self.replicas[leader].epoch
 
     # -- updates ----------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ def requests_unfenced(s: Cluster, leader: int, follower: int) -> Guarded[None]:
 
     Kafka: `ReplicaManager.getLeaderReplicaIfLocal`.
     """
-    yield "broker presumes leadership", s.presumes_leadership(leader)
+    yield "broker presumes leadership", s.replicas[leader].leadership is not None
     yield "follower fetches from the leader", s.fetches_from(follower, leader)
 
 
