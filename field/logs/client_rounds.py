@@ -38,7 +38,7 @@ def groups_of_clients(events: Iterable[Event]) -> list[Group]:
     for event in events:
         if event.get("side") == "client" and "group" in event:
             found.setdefault(event["group"], ClientReader()).read(event)
-    return [Group(name, reader.finish(name)) for name, reader in found.items()]
+    return [Group(name, reader.finish()) for name, reader in found.items()]
 
 
 class ClientReader:
@@ -67,7 +67,7 @@ class ClientReader:
         recent = (one for one in self.rounds[-RECENT:] if one.generation == event["generation"])
         one = next(recent, None)
         if one is None:
-            one = Round("", "", Trigger(JOINS), generation=event["generation"], members=0)
+            one = Round("", Trigger(JOINS), generation=event["generation"], members=0)
             one.source = event["source"]
             self.rounds.append(one)
         attempt = self.attempts.pop(client, None)
@@ -85,13 +85,11 @@ class ClientReader:
             one.assigned_ms = time_ms
             one.end_ms = time_ms if one.end_ms is None else one.end_ms
 
-    def finish(self, name: str) -> list[Round]:
+    def finish(self) -> list[Round]:
         """The rounds in the order of their times; one for each client that did not return."""
         for attempt in self.attempts.values():
             if attempt.trigger.cause.is_timeout:
-                self.rounds.append(Round("", "", attempt.trigger, start_ms=attempt.start_ms))
-        for one in self.rounds:
-            one.group = name
+                self.rounds.append(Round("", attempt.trigger, start_ms=attempt.start_ms))
         return sorted(self.rounds, key=lambda one: one.end_ms or one.start_ms or 0)
 
 

@@ -43,7 +43,6 @@ NEAR_MS = 20
 class Round:
     """From the first line of a rebalance to its assignment."""
 
-    group: str
     node: str
     trigger: Trigger
     reason: str = ""
@@ -206,7 +205,6 @@ class GroupReader:
                 trigger = attrs.evolve(trigger, cause=CAME_BACK)
         self.close()
         self.open = Round(
-            self.group.name,
             event["node"],
             trigger,
             event.get("reason", ""),
@@ -217,7 +215,7 @@ class GroupReader:
 
     def end(self, event: Event) -> None:
         """A round ends: with a generation, or without members."""
-        one = self.open or Round(self.group.name, event["node"], trigger_of(""))
+        one = self.open or Round(event["node"], trigger_of(""))
         one.source = one.source or event["source"]
         one.end_ms, one.generation = event.get("time_ms"), event["generation"]
         one.members = 0 if event["event"] == "emptied" else event.get("members")
@@ -234,7 +232,7 @@ class GroupReader:
         elif self.departed:
             trigger = Trigger(self.departed[-1].cause, (self.departed[-1].member,))
         time_ms = event.get("time_ms")
-        self.open = Round(self.group.name, event["node"], trigger, "", time_ms, time_ms)
+        self.open = Round(event["node"], trigger, "", time_ms, time_ms)
         self.open.generation, self.open.source = event["epoch"], event["source"]
         self.close()
 

@@ -103,7 +103,8 @@ def advance(
         around, cut = with_hidden(mapping, frontier.states, read, limits)
         after = dict.fromkeys(s for state in around for s in mapping.successors(state, read))
     if not after:
-        rejection = explain(mapping, frontier, around, event, read)
+        nearest, reason = closest(mapping, around, read)
+        rejection = rejection_of(mapping, frontier, event, nearest, reason)
         return attrs.evolve(
             frontier,
             events=frontier.events + 1,
@@ -164,13 +165,6 @@ def with_hidden(
 
 
 # -- the reason of a rejection --------------------------------------------------------------
-
-
-def explain(
-    mapping: TraceMapping, frontier: Frontier, around: Sequence[Any], event: Event, read: Any
-) -> Rejection:
-    """Why no state explains the event: the reason in the nearest state."""
-    return rejection_of(mapping, frontier, event, *closest(mapping, around, read))
 
 
 def rejection_of(

@@ -155,22 +155,22 @@ class Nodes:
     def next_of(self, node: int, position: int) -> Pending | None:
         """The event of a node at a position; None if it has no more."""
         buffer = self.buffers[node]
-        at = position - self.taken[node]
-        while at >= len(buffer):
+        place = position - self.taken[node]
+        while place >= len(buffer):
             if self.buffered >= WINDOW:
                 self.cut = f"nodes are more than {WINDOW:,} events apart"
                 return None
             if not self.pull(self.source_of[node]):
                 return None
-        return buffer[at]
+        return buffer[place]
 
     def earliest(self, positions: Positions) -> tuple[int, Pending] | None:
         """The earliest event that was read and that these positions do not explain."""
         found: tuple[int, Pending] | None = None
         for node, buffer in enumerate(self.buffers):
-            at = (positions[node] if node < len(positions) else 0) - self.taken[node]
-            if at < len(buffer) and (found is None or buffer[at].order < found[1].order):
-                found = node, buffer[at]
+            place = at(positions, node) - self.taken[node]
+            if place < len(buffer) and (found is None or buffer[place].order < found[1].order):
+                found = node, buffer[place]
         return found
 
     def forget(self, least: Positions) -> None:
@@ -186,13 +186,10 @@ class Nodes:
                 self.taken[node] += 1
                 self.buffered -= 1
 
-    def is_after_its_messages(self, pending: Pending, positions: Positions) -> bool:
+    def may_come(self, pending: Pending, positions: Positions) -> bool:
         """Whether the events that send what this one receives are explained."""
-        for message in pending.receives:
-            sender = self.sender_of(message)
-            if sender is not None and positions[sender[0]] <= sender[1]:
-                return False
-        return True
+        senders = filter(None, map(self.sender_of, pending.receives))
+        return all(at(positions, node) > place for node, place in senders)
 
     def sender_of(self, message: str) -> tuple[int, int] | None:
         """Who sends a message, and where; None if every entry explains that, or nobody does."""
@@ -201,6 +198,16 @@ class Nodes:
             if self.buffered >= WINDOW or not any(map(self.pull, sources)):
                 break
         return self.senders.get(message)
+
+
+def at(positions: Positions, node: int) -> int:
+    """How many events of a node are explained; none of one that was found later."""
+    return positions[node] if node < len(positions) else 0
+
+
+def padded(positions: Positions, width: int) -> Positions:
+    """The positions of all nodes, of those that were found later as well."""
+    return positions + (0,) * (width - len(positions))
 
 
 def ids_of(value: Any) -> tuple[str, ...]:
@@ -289,7 +296,7 @@ class Merge:
             asked = asked or self.nodes.earliest(positions) is not None
             for node, pending in events:
                 latest = latest or pending.event
-                known = positions + (0,) * (len(self.nodes.names) - len(positions))
+                known = padded(positions, len(self.nodes.names))
                 moved = (*known[:node], known[node] + 1, *known[node + 1 :])
                 around, cut = with_hidden(self.mapping, (state,), pending.read, self.limits)
                 self.cut = self.cut or cut
@@ -299,26 +306,27 @@ class Merge:
         if found and latest is not None:
             self.last.append(latest)
         width = len(self.nodes.names)
-        if any(len(positions) < width for positions, _ in found):
-            found = {(p + (0,) * (width - len(p)), s): None for p, s in found}
-        return found, asked
+        return {(padded(p, width), s): None for p, s in found}, asked
 
     def next_events(self, positions: Positions) -> list[tuple[int, Pending]]:
         """The events that may come next; a local one alone."""
         first = self.nodes.earliest(positions)
         if first is None and any(map(self.nodes.pull, range(len(self.nodes.sources)))):
             first = self.nodes.earliest(positions)
-        if first is not None and self.is_alone(first[1], positions):
+        if (
+            first is not None
+            and self.mapping.is_local(first[1].read)
+            and self.nodes.may_come(first[1], positions)
+        ):
             return [first]
         candidates = []
         node = 0
         while node < len(self.nodes.names):  # looking for an event may find another node
-            at = positions[node] if node < len(positions) else 0
-            pending = self.nodes.next_of(node, at)
+            pending = self.nodes.next_of(node, at(positions, node))
             if pending is not None:
                 candidates.append((node, pending))
             node += 1
-        ready = [(n, p) for n, p in candidates if self.may_come(p, positions)]
+        ready = [(n, p) for n, p in candidates if self.nodes.may_come(p, positions)]
         self.cut = self.cut or self.nodes.cut or self.nodes.late
         if self.clock_skew_ms is not None:
             times = [p.time for _, p in ready if p.time is not None]
@@ -326,15 +334,6 @@ class Merge:
             ready = [(n, p) for n, p in ready if p.time is None or p.time <= latest]
         ready.sort(key=lambda each: each[1].order)
         return next(([each] for each in ready if self.mapping.is_local(each[1].read)), ready)
-
-    def is_alone(self, pending: Pending, positions: Positions) -> bool:
-        """Whether no other event needs to be tried beside this one."""
-        return self.mapping.is_local(pending.read) and self.may_come(pending, positions)
-
-    def may_come(self, pending: Pending, positions: Positions) -> bool:
-        """Whether the messages that an event receives are sent."""
-        known = positions + (0,) * (len(self.nodes.names) - len(positions))
-        return self.nodes.is_after_its_messages(pending, known)
 
     def explain(self, frontier: Frontier, entries: Iterable[Entry]) -> Rejection:
         """Why no order goes on: the nearest of the next events."""
