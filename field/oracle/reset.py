@@ -4,45 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import kspec.spec.consumer.reset as resets
 from kspec.field.oracle.draws import Draw
 from kspec.field.oracle.questions import Oracle, oracle_of
-from kspec.spec.consumer.reset import PartitionOffsets
-
-
-def to_earliest(partition: PartitionOffsets) -> int:
-    """The log start offset."""
-    return resets.to_earliest(partition)
-
-
-def to_latest(partition: PartitionOffsets) -> int:
-    """The end of the log."""
-    return resets.to_latest(partition)
-
-
-def to_current(partition: PartitionOffsets) -> int:
-    """The committed offset; without one, the end of the log."""
-    return resets.to_current(partition)
-
-
-def to_offset(partition: PartitionOffsets, offset: int) -> int:
-    """The offset given, or the nearest that the log has."""
-    return resets.to_offset(partition, offset)
-
-
-def shift_by(partition: PartitionOffsets, by: int) -> int:
-    """The committed offset plus `by`, or the nearest that the log has."""
-    return resets.shift_by(partition, by)
-
-
-def to_datetime(partition: PartitionOffsets, time: int) -> int:
-    """The first record at this time or later; without one, the end of the log."""
-    return resets.to_datetime(partition, time)
-
-
-def by_duration(partition: PartitionOffsets, now: int, duration: int) -> int:
-    """The first record that is no older than this duration."""
-    return resets.by_duration(partition, now, duration)
+from kspec.spec.consumer.reset import (
+    by_duration,
+    shift_by,
+    to_current,
+    to_datetime,
+    to_earliest,
+    to_latest,
+    to_offset,
+)
 
 
 def oracle() -> Oracle:

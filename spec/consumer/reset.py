@@ -38,50 +38,61 @@ def check_reset(state: GroupState) -> None:
         raise GroupIsActive(f"assignments can only be reset if the group is inactive, not {state}")
 
 
-def to_earliest(p: PartitionOffsets) -> int:
-    """`--to-earliest`: the log start offset."""
-    return p.start
+# -- the options of the command -------------------------------------------------------------------
 
 
-def to_latest(p: PartitionOffsets) -> int:
-    """`--to-latest`: the end of the log, so that only new records are read."""
-    return p.end
+def to_earliest(partition: PartitionOffsets) -> int:
+    """The log start offset."""
+    return partition.start
 
 
-def to_current(p: PartitionOffsets) -> int:
-    """`--to-current`: the committed offset, even outside the log; without one, the end."""
-    return p.end if p.committed is None else p.committed
+def to_latest(partition: PartitionOffsets) -> int:
+    """The end of the log.
+
+    Only new records are read.
+    """
+    return partition.end
 
 
-def to_offset(p: PartitionOffsets, offset: int) -> int:
-    """`--to-offset`: this offset, or the nearest that the log has."""
-    return p.clamped(offset)
+def to_current(partition: PartitionOffsets) -> int:
+    """The committed offset; without one, the end of the log.
+
+    It may be outside the log.
+    """
+    return partition.end if partition.committed is None else partition.committed
 
 
-def shift_by(p: PartitionOffsets, by: int) -> int:
-    """`--shift-by`: the committed offset plus `by`, within the log."""
-    if p.committed is None:
+def to_offset(partition: PartitionOffsets, offset: int) -> int:
+    """The offset given, or the nearest that the log has."""
+    return partition.clamped(offset)
+
+
+def shift_by(partition: PartitionOffsets, by: int) -> int:
+    """The committed offset plus `by`, or the nearest that the log has."""
+    if partition.committed is None:
         raise NothingCommitted("cannot shift the offset of a partition with nothing committed")
-    return p.clamped(p.committed + by)
+    return partition.clamped(partition.committed + by)
 
 
-def to_datetime(p: PartitionOffsets, time: int) -> int:
-    """`--to-datetime`: the first record at this time or later; without one, the end."""
-    later = (offset for offset, written in enumerate(p.times, p.start) if written >= time)
-    return p.clamped(to_found(p, next(later, None)))
+def to_datetime(partition: PartitionOffsets, time: int) -> int:
+    """The first record at this time or later; without one, the end of the log."""
+    later = (
+        offset for offset, written in enumerate(partition.times, partition.start) if written >= time
+    )
+    return partition.clamped(to_found(partition, next(later, None)))
 
 
-def to_found(p: PartitionOffsets, found: int | None) -> int:
+def to_found(partition: PartitionOffsets, found: int | None) -> int:
     """The offset that ListOffsets finds for a timestamp; the end, where it finds none.
 
     Kafka: `getLogTimestampOffsets`, which warns that the partition "is empty" (since 3.0).
     """
-    return p.end if found is None else found
+    return partition.end if found is None else found
 
 
-def by_duration(p: PartitionOffsets, now: int, duration: int) -> int:
-    """`--by-duration`: the first record that is no older than this duration."""
-    return to_datetime(p, now - duration)
+def by_duration(partition: PartitionOffsets, now: int, duration: int) -> int:
+    """The first record that is no older than this duration."""
+    return to_datetime(partition, now - duration)
 
 
 # -- what a reset costs ---------------------------------------------------------------------------

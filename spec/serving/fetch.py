@@ -17,7 +17,6 @@ from kspec.spec.serving.partition import (
     Handler,
     Partition,
     epoch_error,
-    epoch_is_current,
     exists,
 )
 from kspec.spec.vocabulary import PartitionError, TopicPartition
@@ -73,13 +72,13 @@ class FetchResponse:
 def fetch(partition: Partition, request: Fetch) -> Handler[FetchResponse]:
     """Fetch as a consumer. A leader epoch below 0 is none (`FetchRequest.optionalEpoch`).
 
-    Kafka: `ReplicaManager.readFromLog`, `UnifiedLog.read`.
+    Kafka: `ReplicaManager.readFromLog`, `UnifiedLog.read`. Simplification: no sizes and no sessions.
     """
     guard, here, error = exists(request.partition)
     if request.version >= FIRST_BY_ID and request.partition.topic != PARTITION.topic:
         error = PartitionError.UNKNOWN_TOPIC_ID
     yield Check(guard, here, error)
-    yield from epoch_is_current(partition, request.epoch)
+    yield from partition.has_epoch(request.epoch)
     log = partition.log
     offsets = Offsets(log.start, log.end, hw=log.end)
     found = readable(offsets, request.offset, isolation_of(False, request.read_committed))

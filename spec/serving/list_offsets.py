@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from kspec.spec.leader_epochs import UNDEFINED
-from kspec.spec.serving.partition import PARTITION, Handler, Partition, epoch_is_current, exists
+from kspec.spec.serving.partition import PARTITION, Handler, Partition, exists
 from kspec.spec.vocabulary import TopicPartition
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
@@ -43,10 +43,10 @@ class ListOffsetsResponse:
 def list_offsets(partition: Partition, request: ListOffsets) -> Handler[ListOffsetsResponse]:
     """Find an offset: by time, that of the first record that is as late.
 
-    Kafka: `Partition.fetchOffsetForTimestamp`, `UnifiedLog`.
+    Kafka: `Partition.fetchOffsetForTimestamp`, `UnifiedLog`. Simplification: no remote storage.
     """
     yield exists(request.partition)
-    yield from epoch_is_current(partition, request.epoch)
+    yield from partition.has_epoch(request.epoch)
     log = partition.log
     if request.time in (LATEST, EARLIEST):
         offset = log.end if request.time == LATEST else log.start
@@ -89,6 +89,6 @@ class EpochOfLeaderResponse:
 def end_of_epoch(partition: Partition, request: EpochOfLeader) -> Handler[EpochOfLeaderResponse]:
     """Where a leader epoch ended. Kafka: `Partition.lastOffsetForLeaderEpoch`."""
     yield exists(request.partition)
-    yield from epoch_is_current(partition, request.epoch)
+    yield from partition.has_epoch(request.epoch)
     end = partition.epochs.end_of(request.asked, partition.log.end)
     return partition, EpochOfLeaderResponse(epoch=end.epoch, end=end.offset)

@@ -6,7 +6,7 @@ from typing import TypeAlias, TypeVar
 
 import attrs
 
-from kspec.spec.core import Check, Checked
+from kspec.spec.core import Check, Checked, decide
 from kspec.spec.leader_epochs import UNDEFINED, LeaderEpochs
 from kspec.spec.log import Log
 from kspec.spec.producer.entries import ProducerEntry
@@ -43,6 +43,10 @@ class Partition:
         """The current leader epoch."""
         return self.epochs.entries[-1].epoch
 
+    def has_epoch(self, asked_in: int) -> Checked[None]:
+        """The leader epoch that a request names, if it names one, is the current one."""
+        return epoch_is_current(self.leader_epoch, None if asked_in == UNDEFINED else asked_in)
+
 
 NEW = Partition()
 """A new partition."""
@@ -57,25 +61,18 @@ def exists(asked: TopicPartition) -> Check:
     return Check("partition exists", asked == PARTITION, error)
 
 
-def epoch_is_current(partition: Partition, epoch: int) -> Checked[None]:
-    """The leader epoch that a request names, if any, is the current one.
+def epoch_is_current(leader_epoch: int, asked_in: int | None) -> Checked[None]:
+    """The leader epoch that a request names, if it names one, is the replica's.
 
     Kafka: `Partition.checkCurrentLeaderEpoch` (KIP-320).
     """
-    error = epoch_error(partition.leader_epoch, None if epoch == UNDEFINED else epoch)
+    asked_in = leader_epoch if asked_in is None else asked_in
     fenced, unknown = PartitionError.FENCED_LEADER_EPOCH, PartitionError.UNKNOWN_LEADER_EPOCH
-    yield Check("leader epoch is not older", error is not fenced, fenced)
-    yield Check("leader epoch is not newer", error is not unknown, unknown)
+    yield Check("leader epoch is not older", asked_in >= leader_epoch, fenced)
+    yield Check("leader epoch is not newer", asked_in <= leader_epoch, unknown)
 
 
 def epoch_error(leader_epoch: int, asked_in: int | None) -> PartitionError | None:
-    """The error for a request with another leader epoch than the replica's; None if it fits.
-
-    A request without an epoch (`asked_in` None) always fits. Kafka:
-    `Partition.checkCurrentLeaderEpoch` (KIP-320).
-    """
-    if asked_in is None or asked_in == leader_epoch:
-        return None
-    if asked_in < leader_epoch:
-        return PartitionError.FENCED_LEADER_EPOCH
-    return PartitionError.UNKNOWN_LEADER_EPOCH
+    """The error for a request with another leader epoch than the replica's; None if it fits."""
+    error: PartitionError | None = decide(epoch_is_current(leader_epoch, asked_in)).error
+    return error
