@@ -76,10 +76,9 @@ def shift_by(partition: PartitionOffsets, by: int) -> int:
 
 def to_datetime(partition: PartitionOffsets, time: int) -> int:
     """The first record at this time or later; without one, the end of the log."""
-    later = (
-        offset for offset, written in enumerate(partition.times, partition.start) if written >= time
-    )
-    return partition.clamped(to_found(partition, next(later, None)))
+    written = enumerate(partition.times, partition.start)
+    found = next((offset for offset, at in written if at >= time), None)
+    return partition.clamped(to_found(partition, found))
 
 
 def to_found(partition: PartitionOffsets, found: int | None) -> int:

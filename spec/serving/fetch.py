@@ -72,7 +72,7 @@ class FetchResponse:
 def fetch(partition: Partition, request: Fetch) -> Handler[FetchResponse]:
     """Fetch as a consumer. A leader epoch below 0 is none (`FetchRequest.optionalEpoch`).
 
-    Kafka: `ReplicaManager.readFromLog`, `UnifiedLog.read`. Simplification: no sizes and no sessions.
+    Kafka: `ReplicaManager.readFromLog`, `UnifiedLog.read`. Simplification: no sizes, no sessions.
     """
     guard, here, error = exists(request.partition)
     if request.version >= FIRST_BY_ID and request.partition.topic != PARTITION.topic:

@@ -157,7 +157,7 @@ def test_requests_and_answers_are_valid(name: str) -> None:
     valid = jsonschema.Draft202012Validator(schema)
     oracle, drawn = find_oracle(name), module_of(name).drawn
     methods = set()
-    for number in range(30):
+    for number in range(60):
         method, params = drawn(Draw(3, number))
         asked = {"id": number, "method": method, "params": params}
         answered = answer(oracle, as_line(asked).encode(), 1)
