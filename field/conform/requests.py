@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 from kspec.spec.coordinator import Group, GroupMember
 from kspec.spec.core import evolve
@@ -25,6 +25,11 @@ INSTANCES = ("i", "j")
 
 class RandomRequests(ABC):
     """Draws requests, given the group."""
+
+    POOLS: ClassVar = (58, 12, 10, 6, 14)
+    """How often a member id is current, pending, of earlier times, unknown, or empty."""
+    NAMED: ClassVar = 0.93
+    """How often a generation is named."""
 
     random: Random
     issued: list[str]
@@ -48,7 +53,7 @@ class RandomRequests(ABC):
     def member(self) -> str:
         """A member id: current, pending, of earlier times, unknown, or empty."""
         pools = [m.id for m in self.group.members], sorted(self.group.pending), self.issued
-        pool = self.random.choices((*pools, ["nobody"], [NO_MEMBER_ID]), (58, 12, 10, 6, 14))[0]
+        pool = self.random.choices((*pools, ["nobody"], [NO_MEMBER_ID]), self.POOLS)[0]
         return self.random.choice(pool or [NO_MEMBER_ID])
 
     def identity(self) -> tuple[str, str | None]:
@@ -62,7 +67,7 @@ class RandomRequests(ABC):
     def generation(self) -> int:
         """A generation: mostly the current one."""
         off = self.random.choices((0, -1, 1), (80, 10, 5))[0]
-        return max(self.group.generation + off, 0) if self.chance(0.93) else -1
+        return max(self.group.generation + off, 0) if self.chance(self.NAMED) else -1
 
     # -- requests ---------------------------------------------------------------------------------
 
@@ -99,10 +104,13 @@ class RandomRequests(ABC):
         member_id, instance = self.identity()
         return Heartbeat(member_id, self.generation(), instance)
 
+    def leaving(self) -> int:
+        """How many members leave."""
+        return self.random.choices((1, 2, 3), (80, 15, 5))[0]
+
     def leave(self) -> LeaveGroup:
         """A LeaveGroup of some members, static ones with or without their ids."""
-        size = self.random.choices((1, 2, 3), (80, 15, 5))[0]
-        members = tuple(MemberIdentity(*self.identity()) for _ in range(size))
+        members = tuple(MemberIdentity(*self.identity()) for _ in range(self.leaving()))
         return LeaveGroup(
             tuple(evolve(m, member=NO_MEMBER_ID) if self.chance(0.2) else m for m in members)
         )

@@ -124,6 +124,9 @@ FAILURES = (Error.COORDINATOR_NOT_AVAILABLE, Error.NOT_COORDINATOR, Error.UNKNOW
 class Chooser(RandomRequests):
     """Draws a call, given the state."""
 
+    POOLS = (60, 12, 8, 4, 16)
+    NAMED = 0.95
+
     random: Random
     group: Group
     issued: list[str]
@@ -198,6 +201,10 @@ class Chooser(RandomRequests):
         return SyncGroup(
             member_id, generation, tuple(given), instance, protocol_type, protocol, version
         )
+
+    def leaving(self) -> int:
+        """How many members leave."""
+        return self.random.choice((1, 1, 1, 2, 3))
 
     def leave(self) -> LeaveGroup:
         """A LeaveGroup of some members, static ones with or without their ids."""
