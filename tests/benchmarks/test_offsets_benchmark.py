@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.offsets import COMMITS, measure
 
 
+@pytest.mark.slow
 def test_the_partition_is_read() -> None:
     figure = measure(1, groups=3)
     assert figure.live_keys == 3 * COMMITS

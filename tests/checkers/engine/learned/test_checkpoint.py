@@ -157,12 +157,18 @@ def test_a_resumed_run_takes_the_engine_that_began_it(tmp_path: Path) -> None:
 # -- what is refused ------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def kept(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that ended at a limit."""
-    system = SYSTEMS["a violation"]
-    explore_by_learning(system, Options(max_depth=6, checkpoint=tmp_path / "run"))
-    return tmp_path / "run"
+    folder = tmp_path_factory.mktemp("ended") / "run"
+    explore_by_learning(SYSTEMS["a violation"], Options(max_depth=6, checkpoint=folder))
+    return folder
+
+
+@pytest.fixture
+def kept(ended: Path, tmp_path: Path) -> Path:
+    """A copy of it, to be harmed."""
+    return shutil.copytree(ended, tmp_path / "run")
 
 
 def resume(folder: Path) -> Verdict:
