@@ -14,7 +14,7 @@ import attrs
 from kspec.field.recorded.mapping import BadEvent, Content, read_schemas
 from kspec.field.recorded.observed import ObservedMapping
 from kspec.spec.core import Checked
-from kspec.spec.observed.group_log import GroupLife, Line, blocked, line_follows
+from kspec.spec.observed.group_log import GroupLife, Line, blocked, coordinator_logs
 
 GROUP_EVENTS = frozenset(read_schemas("group-log").event["event"]["enum"])
 """The events of a trace of `group-log`."""
@@ -51,7 +51,7 @@ class GroupLog(ObservedMapping):
 
     def observe(self, state: GroupLife, event: Content) -> Checked[GroupLife]:
         """The group after the line, if it may follow."""
-        return line_follows(state, event)
+        return coordinator_logs(state, event)
 
     def allowed(self, state: GroupLife) -> Sequence[str]:
         """The lines about rounds that may follow."""

@@ -131,24 +131,28 @@ def consumer_acts(group: Group, event: Event, *, is_whole: bool) -> Checked[Grou
         yield Check("the generation of a member does not decrease", grows, older)
     match event.kind:
         case "assigned":
-            group, consumer = yield from is_assigned(group, consumer, event, is_whole=is_whole)
+            group, consumer = yield from partitions_are_assigned(
+                group, consumer, event, is_whole=is_whole
+            )
         case "revoked" | "lost":
-            consumer = is_revoked(consumer, event)
+            consumer = partitions_are_taken_away(consumer, event)
         case "polled":
-            consumer = yield from polls(consumer, event, is_whole=is_whole)
+            consumer = yield from consumer_polls(consumer, event, is_whole=is_whole)
         case "committing":
-            consumer = begins_commit(group, consumer, event)
+            consumer = consumer_begins_commit(group, consumer, event)
         case "committed":
-            group, consumer = yield from has_committed(group, consumer, event, is_whole=is_whole)
+            group, consumer = yield from coordinator_stores_offsets(
+                group, consumer, event, is_whole=is_whole
+            )
         case "sought":
-            consumer = seeks(consumer, event)
+            consumer = application_seeks(consumer, event)
         case "closed":
             consumer = Consumer()  # it leaves its group
     consumer = attrs.evolve(consumer, group_generation=group.generation)
     return attrs.evolve(group, consumers={**group.consumers, event.consumer: consumer})
 
 
-def is_assigned(
+def partitions_are_assigned(
     group: Group, consumer: Consumer, event: Event, *, is_whole: bool
 ) -> Checked[tuple[Group, Consumer]]:
     """Partitions are added to those that the consumer owns.
@@ -179,8 +183,9 @@ def is_assigned(
         if partition in event.partitions:
             yield Check("a partition has one owner in a generation", is_its, taken)
         else:
-            guard = "a partition is revoked before another consumer is assigned it"
-            yield Check(guard, is_its, taken)
+            yield Check(
+                "a partition is revoked before another consumer is assigned it", is_its, taken
+            )
     known = {**owners, **dict.fromkeys(claimed, event.consumer)}
     every = {**group.owners, generation: known}
     if generation < group.generation:
@@ -194,7 +199,7 @@ def is_replaced(former: Consumer, event: Event) -> bool:
     return event.instance is not None and event.instance == former.instance
 
 
-def is_revoked(consumer: Consumer, event: Event) -> Consumer:
+def partitions_are_taken_away(consumer: Consumer, event: Event) -> Consumer:
     """Partitions are revoked or lost.
 
     Kafka: `ConsumerRebalanceListenerInvoker`.
@@ -209,7 +214,7 @@ def is_revoked(consumer: Consumer, event: Event) -> Consumer:
     )
 
 
-def polls(consumer: Consumer, event: Event, *, is_whole: bool) -> Checked[Consumer]:
+def consumer_polls(consumer: Consumer, event: Event, *, is_whole: bool) -> Checked[Consumer]:
     """Records are returned to the application.
 
     Kafka: `FetchCollector.collectFetch`.
@@ -223,13 +228,13 @@ def polls(consumer: Consumer, event: Event, *, is_whole: bool) -> Checked[Consum
             yield Check("the consumer owns the partition", may_read, unowned)
         first, last = event.first.get(partition), event.offsets.get(partition)
         if is_whole and first is not None and is_owned and not event.overlaps:
-            yield from reads_on(consumer, partition, first)
+            yield from position_goes_on(consumer, partition, first)
         if is_owned and last is not None:
             positions[partition] = last
     return attrs.evolve(consumer, positions=positions, leaving=frozenset())
 
 
-def reads_on(consumer: Consumer, partition: Partition, first: int) -> Checked[None]:
+def position_goes_on(consumer: Consumer, partition: Partition, first: int) -> Checked[None]:
     """The first record is at or after the position, which begins at the committed offset.
 
     Kafka: `SubscriptionState.position`, `ConsumerCoordinator.initWithCommittedOffsetsIfNeeded`.
@@ -246,7 +251,7 @@ def reads_on(consumer: Consumer, partition: Partition, first: int) -> Checked[No
         yield Check("the position begins at the committed offset", first >= start, early)
 
 
-def begins_commit(group: Group, consumer: Consumer, event: Event) -> Consumer:
+def consumer_begins_commit(group: Group, consumer: Consumer, event: Event) -> Consumer:
     """A commit begins, of offsets that the application may choose.
 
     A position passes transaction markers and compacted records, which no poll shows; so an offset
@@ -262,7 +267,7 @@ def begins_commit(group: Group, consumer: Consumer, event: Event) -> Consumer:
     return attrs.evolve(consumer, commit=(group.generation, most))
 
 
-def has_committed(
+def coordinator_stores_offsets(
     group: Group, consumer: Consumer, event: Event, *, is_whole: bool
 ) -> Checked[tuple[Group, Consumer]]:
     """The coordinator has stored offsets of the consumer.
@@ -288,7 +293,7 @@ def has_committed(
     )
 
 
-def seeks(consumer: Consumer, event: Event) -> Consumer:
+def application_seeks(consumer: Consumer, event: Event) -> Consumer:
     """The application sets positions. Kafka: `SubscriptionState.seek`."""
     chosen = {p: event.offsets.get(p) for p in event.partitions}
     return attrs.evolve(consumer, positions={**consumer.positions, **chosen})

@@ -51,7 +51,7 @@ class GroupLife:
     """How many members the generation has; None if no line says."""
 
 
-def line_follows(life: GroupLife, line: Line) -> Checked[GroupLife]:
+def coordinator_logs(life: GroupLife, line: Line) -> Checked[GroupLife]:
     """A coordinator logs a line about the group.
 
     An empty group may end unseen, and its name be used again: Java does not log its expiry. Kafka:
@@ -94,7 +94,7 @@ def line_follows(life: GroupLife, line: Line) -> Checked[GroupLife]:
 
 def blocked(life: GroupLife, line: Line) -> str | None:
     """The check that a line fails; None if it may follow."""
-    failed = decide(line_follows(life, line)).failed
+    failed = decide(coordinator_logs(life, line)).failed
     return None if failed is None else failed.guard
 
 

@@ -123,7 +123,7 @@ def at_least(variable: str, expected: int | None, observed: int | None) -> Contr
 # -- reports -------------------------------------------------------------------------------------
 
 
-def knows_epoch(before: Replica, number: int) -> Checked[None]:
+def epoch_is_not_older(before: Replica, number: int) -> Checked[None]:
     """A replica refuses an older leader epoch. Kafka: `Partition.makeLeader`, `makeFollower`."""
     older = at_least("leader_epoch", before.leader_epoch, number)
     yield Check("leader epoch does not decrease", number >= before.leader_epoch, older)
@@ -144,11 +144,11 @@ def broker_reports(known: Known, report: Report) -> Checked[Known]:
     if number is None:
         end, hw = before.end if end is None else end, before.hw if hw is None else hw
         return known.with_replica(node, attrs.evolve(before, end=end, hw=hw))
-    yield from knows_epoch(before, number)
+    yield from epoch_is_not_older(before, number)
     if number != before.leader_epoch:
         before = Replica(number)
     epoch, replica = yield from report_in_epoch(known, report, before)
-    lineage, lineage_end = yield from lineage_with(known, report)
+    lineage, lineage_end = yield from lineage_agrees(known, report)
     replicas = {**known.replicas, node: replica}
     return Known(replicas, known.with_epoch(number, epoch), lineage, lineage_end)
 
@@ -220,7 +220,7 @@ def leader_reports(known: Known, report: Report, before: Replica) -> Checked[Non
         yield Check("leader holds the committed records", end >= committed, lacks)
 
 
-def lineage_with(known: Known, report: Report) -> Checked[tuple[LeaderEpochs, int]]:
+def lineage_agrees(known: Known, report: Report) -> Checked[tuple[LeaderEpochs, int]]:
     """Below the high watermark, all replicas agree on the leader epoch of each record.
 
     The first entry of a cache may be cut by deleted segments. Kafka: `LeaderEpochFileCache`.
@@ -243,7 +243,7 @@ def follower_truncates(known: Known, report: Report) -> Checked[Known]:
     """
     before, end = known.replicas.get(report.node, Replica()), report.end or 0
     number = before.leader_epoch if report.leader_epoch is None else report.leader_epoch
-    yield from knows_epoch(before, number)
+    yield from epoch_is_not_older(before, number)
     if report.leader_epoch is not None and number in known.epochs:
         is_follower = known.epochs[number].leader != report.node
         yield Check("leader does not truncate", is_follower, None)

@@ -8,7 +8,8 @@ import pytest
 
 from kspec.field.logs.group_log import possible
 from kspec.field.recorded import from_objects, validate_recordings
-from kspec.spec.observed.group_log import GroupLife, after, blocked
+from kspec.spec.core.text import guards_in_text
+from kspec.spec.observed.group_log import GroupLife, after, blocked, coordinator_logs
 
 
 def line(event: str, generation: int | None = None, **fields: Any) -> dict[str, Any]:
@@ -57,6 +58,10 @@ BLOCKED = [
         "the line names the group's state",
     ),
 ]
+
+
+def test_every_guard_has_a_line_that_it_blocks() -> None:
+    assert {name for name, _ in guards_in_text(coordinator_logs)} == {name for *_, name in BLOCKED}
 
 
 def test_a_healthy_group_is_accepted() -> None:

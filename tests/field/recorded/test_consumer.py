@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from kspec.spec.core.text import guards_in_text
+from kspec.spec.observed.consumer import consumer_acts
 from tests.field.recorded.recorded import Line, check, load, names, thinned
 
 HEADER: Line = {"kspec_trace": 1, "mapping": "consumer", "group": "g", "observed": "all"}
@@ -92,6 +94,10 @@ EVEN_IF_EVENTS_ARE_MISSING = {
     "the generation of a member does not decrease",
     "generation is current",
 }
+
+
+def test_every_guard_has_a_fault() -> None:
+    assert {name for name, _ in guards_in_text(consumer_acts)} == set(FAULTS)
 
 
 def test_a_healthy_trace_is_accepted() -> None:

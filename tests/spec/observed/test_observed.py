@@ -55,7 +55,9 @@ def test_a_group_keeps_the_owners_of_few_generations() -> None:
 
 def test_a_line_that_names_an_older_generation_does_not_follow() -> None:
     life = group_log.GroupLife(group_log.PREPARING, 3)
-    failed = decide(group_log.line_follows(life, {"event": "stabilized", "generation": 3})).failed
+    failed = decide(
+        group_log.coordinator_logs(life, {"event": "stabilized", "generation": 3})
+    ).failed
     assert failed is not None
     assert failed.error == Contradiction("generation", 4, 3)
 
