@@ -186,12 +186,14 @@ def finish(*arguments: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_run_killed_ten_times_has_the_same_result(tmp_path: Path, chance: random.Random) -> None:
+def test_a_run_killed_at_any_moment_has_the_same_result(
+    tmp_path: Path, chance: random.Random
+) -> None:
     """Every other resumed run is killed as well, before one runs to its end."""
     begun = time.perf_counter()
     whole = counts(finish(*LARGER, "--checkpoint", str(tmp_path / "whole")))
     seconds = time.perf_counter() - begun
-    for attempt in range(10):
+    for attempt in range(4):
         folder = tmp_path / str(attempt)
         for option in ["--checkpoint", "--resume"][: 1 + attempt % 2]:
             with start(*LARGER, option, str(folder), "--workers", str(1 + attempt % 2)) as process:

@@ -76,7 +76,7 @@ def test_same_over_histories(strategy: str, history: History) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(history=histories(max_rounds=10))
-@settings(max_examples=600)
+@settings(max_examples=200)
 def test_same_over_many_histories(strategy: str, history: History) -> None:
     follow(strategy, history)
 

@@ -110,13 +110,6 @@ def test_every_step_agrees(version: str) -> None:
     assert refused == {g for rule in compared for g, _ in rule.guard_names()} & REFUSED
 
 
-@pytest.mark.slow
-def test_every_step_of_three_brokers_agrees() -> None:
-    """One version, since it takes long: the long walks have three brokers in every version."""
-    explored = system("kafka-4.1", brokers=3)
-    assert every_edge(explored, adapter(explored)).steps > 20_000
-
-
 @pytest.mark.parametrize("version", GENERATION_OF)
 def test_every_step_agrees_if_min_insync_is_above_the_replication_factor(version: str) -> None:
     explored = system(version, brokers=1, records=2, min_insync=2)
