@@ -77,11 +77,12 @@ class LearnedExpander(Expander):
         self.begin_short()
         self.count[0] = 0
         stop, successors, lost = walk.expand(
-            words, begin, end, *learning.layout_arrays, *learning.step_arrays,
-            self.short, self.short_used, self.short_at, learning.short_begin,
-            self.successors, self.origins, self.masks, self.fired, self.blocked, self.ends,
-            self.misses.reshape(-1), self.count, self.lost_places, learning.most_steps,
-            learning.most_misses, self.latest, self.latest_rows,
+            words, begin, end, learning.layout_arrays, learning.asked_rules, learning.known,
+            walk.Shortened(self.short, self.short_used, self.short_at, learning.short_begin),
+            walk.Successors(
+                self.successors, self.origins, self.masks, self.fired, self.blocked, self.ends
+            ),
+            self.noted, learning.most_steps, learning.most_misses,
         )  # fmt: skip
         self.uses += stop - begin
         np.add.at(self.blocked, learning.always_blocked, stop - begin - lost)
@@ -116,12 +117,18 @@ class LearnedExpander(Expander):
         self.make_room(learning.most_marks, learning.most_marks)
         self.count[0] = 0
         stop, lost = walk.mark(
-            words, begin, end, *learning.layout_arrays, *learning.mark_arrays,
-            self.masks, self.misses.reshape(-1), self.count, self.lost_places, learning.most_marks,
-            self.latest, self.latest_rows,
+            words, begin, end, learning.layout_arrays, learning.asked_properties, learning.known,
+            self.masks, self.noted, learning.most_marks,
         )  # fmt: skip
         self.note_misses(words, lost)
         return int(stop)
+
+    @property
+    def noted(self) -> walk.Noted:
+        """Where compiled code notes what it has missed and seen."""
+        return walk.Noted(
+            self.misses.reshape(-1), self.count, self.lost_places, self.latest, self.latest_rows
+        )
 
     def note_misses(self, words: Words, lost: int) -> None:
         """Record what is to be learned."""

@@ -57,19 +57,19 @@ class Learning:
         packing = t.packing
         self.width = len(packing.widths)
         self.layout_arrays = packing.words, packing.shifts, packing.masks
-        known = (
+        self.known = walk.Known(
             t.root_at.array, t.tree.array, t.answers.array, t.answers_at, t.stride,
             t.leaves.array.reshape(-1), t.lists.array,
         )  # fmt: skip
-        self.mark_arrays = (self.asked(self.properties)[0], *known)
+        self.asked_properties = self.asked(self.properties)[0]
         asked, self.always_blocked, limits = self.asked(self.rules)
         groups, group, others = self.grouped(asked)
         self.version += 1
         self.most_short = 16 + sum(8 + 4 * (end - first) for _, first, end in groups.tolist())
         counts = t.component_count
         self.short_begin: Words = np.cumsum(counts) - counts
-        self.step_arrays = (
-            groups, group, others, limits, self.final, *known, t.writes.array.reshape(-1),
+        self.asked_rules = walk.Asked(
+            groups, group, others, limits, self.final, t.writes.array.reshape(-1),
             t.keep.reshape(-1), t.put.reshape(-1),
             t.recipes.at.array, t.recipes.room.array, t.recipes.content.array,
         )  # fmt: skip

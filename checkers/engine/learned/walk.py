@@ -12,12 +12,13 @@ from __future__ import annotations
 
 # mypy: ignore-errors
 # Every argument is an array or an index: their types are Numba's, found when it compiles.
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kspec.checkers.engine.packed.prefetch import prefetch
 from kspec.impl.packed import compiled as kept
+from kspec.impl.packed.compiled import Words
 from kspec.impl.packed.pointer import pointer_to
 
 compiled: Any = kept.compiled
@@ -54,6 +55,74 @@ SPARSE = 16
 MISSED_PATH, MISSED_RECIPE = 0, 1
 
 AGAIN, GROW, REBUILD, CONFLICT = 1, 2, 3, 4
+
+
+class Known(NamedTuple):
+    """What is known of instances."""
+
+    root_at: Words
+    tree: Words
+    answers: Words
+    answers_at: Words
+    stride: Words
+    leaves: Words
+    lists: Words
+
+
+class Asked(NamedTuple):
+    """The instances of rules, and what they write."""
+
+    groups: Words
+    """For each component that instances ask about first: the component, and where they stand in
+    `group`."""
+    group: Words
+    others: Words
+    """Instances that are asked one by one."""
+    limits_always: Words
+    """Instances beyond the limits that block in every state so far."""
+    final: int
+    writes: Words
+    keep: Words
+    put: Words
+    recipe_at: Words
+    recipe_room: Words
+    recipe_table: Words
+
+
+class Shortened(NamedTuple):
+    """Lists of instances, by the value of the first component that they ask about."""
+
+    entries: Words
+    used: Words
+    at: Words
+    begin: Words
+
+
+class Noted(NamedTuple):
+    """What is noted of states."""
+
+    misses: Words
+    count: Words
+    missed: Words
+    """The states that miss something."""
+    latest: Words
+    """By component: the highest number of a value so far."""
+    latest_rows: Words
+
+
+class Successors(NamedTuple):
+    """What expanding writes."""
+
+    words: Words
+    origins: Words
+    masks: Words
+    """Which states have failed, or are deadlocks."""
+    fired: Words
+    """By rule."""
+    blocked: Words
+    """By guard of a rule."""
+    ends: Words
+    """The number of states at the edge of the bounds."""
 
 
 @compiled
@@ -298,6 +367,30 @@ def any_skipped_that_tells_apart(skipped, counts, probe_count):
 
 
 @compiled
+def child_of(tree, node, p):
+    """The child of a node for an answer, which is negative if there is none; or UNKNOWN."""
+    following = np.int64(UNKNOWN)
+    if p >= 0:
+        if p < tree[node + 2]:
+            following = np.int64(tree[node + NODE_SIZE + p])
+        elif tree[node + 2] < 0:
+            following = np.int64(tree[place_among(tree, node, p)])
+    return following
+
+
+@compiled
+def note_miss(misses, n, what, one, two, three, i):
+    """Note what is missing for the state `i`: a path by its instance, node and answer; or a result
+    of a recipe.
+    """
+    misses[n * 5] = what
+    misses[n * 5 + 1] = one
+    misses[n * 5 + 2] = two
+    misses[n * 5 + 3] = three
+    misses[n * 5 + 4] = i
+
+
+@compiled
 def walk(node, instance, rows, tree, answers, misses, nmiss, i):
     """The leaf that answers an instance, from a node on.
 
@@ -306,26 +399,13 @@ def walk(node, instance, rows, tree, answers, misses, nmiss, i):
     node = np.int64(node)
     while node >= 0:
         p = np.int64(answers[rows[tree[node]] + tree[node + 1]])
-        following = np.int64(UNKNOWN)
-        if p >= 0:
-            if p < tree[node + 2]:
-                following = np.int64(tree[node + NODE_SIZE + p])
-            elif tree[node + 2] < 0:
-                following = np.int64(tree[place_among(tree, node, p)])
+        following = child_of(tree, node, p)
         if following == UNKNOWN:
-            misses[nmiss * 5] = MISSED_PATH
-            misses[nmiss * 5 + 1] = instance
-            misses[nmiss * 5 + 2] = node
-            misses[nmiss * 5 + 3] = p
-            misses[nmiss * 5 + 4] = i
+            note_miss(misses, nmiss, MISSED_PATH, instance, node, p, i)
             return np.int64(-1)
         node = following
     if node == UNKNOWN:
-        misses[nmiss * 5] = MISSED_PATH
-        misses[nmiss * 5 + 1] = instance
-        misses[nmiss * 5 + 2] = -1
-        misses[nmiss * 5 + 3] = -1
-        misses[nmiss * 5 + 4] = i
+        note_miss(misses, nmiss, MISSED_PATH, instance, -1, -1, i)
         return np.int64(-1)
     return LEAF - node
 
@@ -346,13 +426,7 @@ def shorten(k, row, group, begin, end, root_at, tree, answers, leaves, short, us
     for x in range(begin, end):
         node = np.int64(tree[root_at[group[x]]])
         while node >= 0 and tree[node] == k:
-            p = np.int64(answers[row + tree[node + 1]])
-            following = np.int64(UNKNOWN)
-            if p >= 0:
-                if p < tree[node + 2]:
-                    following = np.int64(tree[node + NODE_SIZE + p])
-                elif tree[node + 2] < 0:
-                    following = np.int64(tree[place_among(tree, node, p)])
+            following = child_of(tree, node, np.int64(answers[row + tree[node + 1]]))
             if following == UNKNOWN:
                 break
             node = following
@@ -406,14 +480,14 @@ def note_latest(ids, latest, latest_rows):
 
 
 @compiled
-def mark(
-    words, begin, end, at_word, at_shift, at_mask, roots, root_at, tree_, answers_, answers_at,
-    stride, leaves_, lists_, masks, misses_, miss_count, missed, most, latest, latest_rows,
-):  # fmt: skip
+def mark(words, begin, end, layout, roots, known, masks, noted, most):
     """The mask of what each of a range of states marks; how far it came, and how many it missed.
 
     A state that is missed has the mask 0.
     """
+    at_word, at_shift, at_mask = layout
+    root_at, tree_, answers_, answers_at, stride, leaves_, lists_ = known
+    misses_, miss_count, missed, latest, latest_rows = noted
     rows_ = np.empty(len(at_word), np.int64)
     ids_ = np.empty(len(at_word), np.int64)
     ids = pointer_to(ids_)
@@ -469,28 +543,27 @@ def mark(
 
 @compiled
 def expand(
-    words, begin, end, at_word, at_shift, at_mask, groups, group, others, limits_always, final,
-    root_at, tree_, answers_, answers_at, stride, leaves_, lists_, writes_, keep_, put_,
-    recipe_at_, recipe_room_, recipe_table_, short_, short_used, short_at, short_begin,
-    successors, origins, masks, fired, blocked, ends, misses_, miss_count, missed, most,
-    most_misses, latest, latest_rows,
+    words, begin, end, layout, asked, known, shortened, found, noted, most, most_misses
 ):  # fmt: skip
     """Write the successors of a range of states, of those of which everything is known.
 
     Answers how far it came, how many successors there are, and how many states it missed.
     A state has at most `most` instances and `most_misses` misses: there is always room for those
-    of a block. The state with the `latest` value of each component is noted.
-    `groups` has, for each component that instances ask about first, the component and where
-    they stand in `group`; `others` are asked one by one.
-    `masks` says which have failed, or are deadlocks. `fired` counts by rule, `blocked` by guard
-    of a rule, `ends` the states at the edge of the bounds.
+    of a block.
     """
-    found_ = np.empty(most * BLOCK, np.int64)
-    asked = np.empty(most * BLOCK, np.int64)
+    at_word, at_shift, at_mask = layout
+    groups, group, others, limits_always, final = asked[:5]
+    writes_, keep_, put_, recipe_at_, recipe_room_, recipe_table_ = asked[5:]
+    root_at, tree_, answers_, answers_at, stride, leaves_, lists_ = known
+    short_, short_used, short_at, short_begin = shortened
+    successors, origins, masks, fired, blocked, ends = found
+    misses_, miss_count, missed, latest, latest_rows = noted
+    leaves_found_ = np.empty(most * BLOCK, np.int64)
+    of = np.empty(most * BLOCK, np.int64)
     state_at = np.empty(BLOCK + 1, np.int64)
     edges_ = np.empty(2 * most + len(limits_always), np.int64)
     ids_ = np.empty(len(at_word), np.int64)
-    found = pointer_to(found_)
+    answered = pointer_to(leaves_found_)
     edges = pointer_to(edges_)
     rows_ = np.empty(len(at_word), np.int64)
     ids = pointer_to(ids_)
@@ -593,8 +666,8 @@ def expand(
                             elif kind == MARK:
                                 mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
                             else:
-                                found[count] = leaf
-                                asked[count] = instance
+                                answered[count] = leaf
+                                of[count] = instance
                                 count += 1
                                 if kind == STEP:
                                     steps += 1
@@ -660,7 +733,7 @@ def expand(
             if is_lost:
                 stop_at = state_at[i - first_of_block]
             for y in range(state_at[i - first_of_block], stop_at):
-                leaf = found[y]
+                leaf = answered[y]
                 if leaves[leaf * LEAF_SIZE] != STEP:
                     continue
                 effect = leaves[leaf * LEAF_SIZE + 1]
@@ -675,16 +748,12 @@ def expand(
                     if old < recipe_room[recipe]:
                         new = np.int64(recipe_table[recipe_at[recipe] + old])
                     if new < 0:
-                        misses[nmiss * 5] = MISSED_RECIPE
-                        misses[nmiss * 5 + 1] = recipe
-                        misses[nmiss * 5 + 2] = old
-                        misses[nmiss * 5 + 3] = 0
-                        misses[nmiss * 5 + 4] = i
+                        note_miss(misses, nmiss, MISSED_RECIPE, recipe, old, 0, i)
                         nmiss += 1
                     else:
                         k = writes[z * 3]
                         successors[at_word[k], n] |= new << at_shift[k]
-                origins[n] = np.int64(i) << LABEL_BITS | asked[y]
+                origins[n] = np.int64(i) << LABEL_BITS | of[y]
                 n += 1
             if is_lost or nmiss != before:
                 n = first
@@ -697,14 +766,14 @@ def expand(
                     short[short_at[short_begin[k] + old] + 3] -= 1
                 continue
             for y in range(state_at[i - first_of_block], state_at[i - first_of_block + 1]):
-                leaf = found[y]
+                leaf = answered[y]
                 if leaves[leaf * LEAF_SIZE] == STEP:
                     fired[leaves[leaf * LEAF_SIZE + 4]] += 1
                 else:
                     blocked[leaves[leaf * LEAF_SIZE + 1]] += 1
         stop = last_of_block
     miss_count[0] = nmiss
-    return stop, n, lost + 0 * (len(ids_) + len(rows_) + len(found_) + len(edges_))
+    return stop, n, lost + 0 * (len(ids_) + len(rows_) + len(leaves_found_) + len(edges_))
 
 
 @compiled

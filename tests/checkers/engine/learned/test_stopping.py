@@ -131,7 +131,7 @@ def test_learning_stops_where_it_is_told_to(calls: int) -> None:
             return learn(self, missed, stop_after(calls) if watch else lambda: None)
         finally:
             held = [self.tables.answers.array, self.tables.tree.array, self.tables.answers_at]
-            assert all(any(one is array for one in self.mark_arrays) for array in held)
+            assert all(any(one is array for one in self.known) for array in held)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Learning, "learn", stopping)
