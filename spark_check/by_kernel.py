@@ -45,7 +45,7 @@ from kspec.spark_check.jobs import (
     note_row,
     this_partition,
 )
-from kspec.spark_check.known import Known, known
+from kspec.spark_check.known import OwnedStates, known
 from kspec.spec.core import Reachable, SpecError, System
 
 OUTBOX_BITS = 19
@@ -184,7 +184,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     yield note_row(SENT, note, owner)
 
 
-def frontier(job: Job, owner: int, memory: Known, coding: Coding) -> list[Chunk]:
+def frontier(job: Job, owner: int, memory: OwnedStates, coding: Coding) -> list[Chunk]:
     """An owner's states of the last level, from memory or from their files."""
     if job.counts and memory.level == job.last and memory.last == job.counts[owner]:
         count = memory.last
@@ -245,7 +245,7 @@ def drop_known(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
     yield note_row(WRITTEN, {**summary, "marks": shown, "seconds": seconds})
 
 
-def catch_up(job: Job, owner: int, memory: Known) -> None:
+def catch_up(job: Job, owner: int, memory: OwnedStates) -> None:
     """Load all levels so far into an owner's memory, and prepare it for the next one."""
     if memory.level == job.last + 1:
         return  # another attempt has begun or finished this task: continue, with the same result

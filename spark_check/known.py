@@ -61,7 +61,7 @@ def mapped(handle: int | None) -> mmap.mmap:
                 raise
 
 
-class Known:
+class OwnedStates:
     """The states that an owner knows, and those of its last level in order."""
 
     def __init__(self, handle: int | None, coding: Coding) -> None:
@@ -134,12 +134,12 @@ class Known:
         header[BUSY] = 0
 
 
-KEPT: dict[str, Known] = {}
+KEPT: dict[str, OwnedStates] = {}
 """The memory that this process has used, by run and owner."""
 
 
 @contextmanager
-def known(run: str, owner: int, coding: Coding) -> Iterator[Known]:
+def known(run: str, owner: int, coding: Coding) -> Iterator[OwnedStates]:
     """An owner's known states, locked for this process."""
     name = f"{run}-{owner}"
     for other in [other for other in KEPT if not other.startswith(f"{run}-")]:
@@ -147,7 +147,7 @@ def known(run: str, owner: int, coding: Coding) -> Iterator[Known]:
     found = KEPT.get(name) or there_already(name, coding) or begun(name, coding)
     try:
         if not locked(found):
-            found = Known(anonymous(name), coding)
+            found = OwnedStates(anonymous(name), coding)
         elif found.header[BUSY]:
             if found.handle is not None:
                 os.close(found.handle)
@@ -168,7 +168,7 @@ def anonymous(name: str) -> int | None:
     return os.memfd_create(name, os.MFD_CLOEXEC) if hasattr(os, "memfd_create") else None
 
 
-def locked(found: Known) -> bool:
+def locked(found: OwnedStates) -> bool:
     """Lock the memory; returns whether that succeeded."""
     if found.handle is None:
         return True
@@ -196,7 +196,7 @@ def link(name: str) -> Path:
     return folder / name
 
 
-def there_already(name: str, coding: Coding) -> Known | None:
+def there_already(name: str, coding: Coding) -> OwnedStates | None:
     """The memory of another process, if that process is alive."""
     try:
         handle = os.open(link(name), os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -205,13 +205,13 @@ def there_already(name: str, coding: Coding) -> Known | None:
     if not str(Path(f"/proc/self/fd/{handle}").readlink()).startswith(f"/memfd:{name}"):
         os.close(handle)  # the process has ended, and its number was reused
         return None
-    return Known(handle, coding)
+    return OwnedStates(handle, coding)
 
 
-def begun(name: str, coding: Coding) -> Known:
+def begun(name: str, coding: Coding) -> OwnedStates:
     """Memory for a new owner, with a link for other processes if possible."""
     handle = anonymous(name)
-    found = KEPT[name] = Known(handle, coding)
+    found = KEPT[name] = OwnedStates(handle, coding)
     if handle is None:
         return found
     with suppress(OSError):  # without a link, only this process uses it

@@ -39,7 +39,8 @@ from kspec.checkers.cli.main import kspec, summaries
 from kspec.checkers.cli.main import run as run_kspec
 from kspec.checkers.cli.options import find_system
 from kspec.checkers.engine import verdict
-from kspec.checkers.engine.simulate import Sampling, simulate
+from kspec.checkers.engine.run import simulate
+from kspec.checkers.engine.simulate import Sampling
 from kspec.checkers.models.find import find_model, registered_models
 from kspec.checkers.models.stories import STORIES
 from kspec.checkers.mutation.equivalent import equivalent_mutants

@@ -56,9 +56,9 @@ def simulate(
     kspec simulate replication --set max_epoch=5 --seed 7
     """
     from kspec.checkers.engine.options import Options
+    from kspec.checkers.engine.run import simulate as walk
     from kspec.checkers.engine.search import RuleFailed
     from kspec.checkers.engine.simulate import Sampling
-    from kspec.checkers.engine.simulate import simulate as walk
 
     started = time.perf_counter()
     system = asked.system()

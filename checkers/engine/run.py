@@ -1,4 +1,4 @@
-"""Choose the engine that explores a system."""
+"""Choose the engine that explores a system, or walks through it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ import attrs
 
 from kspec.checkers.engine.options import INTERRUPTED, Options
 from kspec.checkers.engine.reference import explore
-from kspec.checkers.engine.verdict import Verdict
+from kspec.checkers.engine.simulate import Sampling, TooManyStates, WalksByRules
+from kspec.checkers.engine.verdict import Verdict, kinds
 from kspec.checkers.registered import SPARK, load
 from kspec.spec.core import Liveness, SpecError, System
 
 ENGINES = ("auto", "reference", "learned", "kernel", "native", "spark")
 
 SMALL = 1_000
-"""Up to this many states, the reference engine finishes before compiled code is loaded."""
+"""Up to this many states, running the rules takes less time than loading compiled code."""
 
 THIN = 8
 """With fewer states per level than this, compiled code spends its time on starting levels."""
+
+LEARNED_PROPERTIES = 59
+"""The most properties that learned rules can evaluate."""
 
 
 def run(system: System[Any], options: Options | None = None) -> Verdict:
@@ -153,3 +157,26 @@ def explore_natively(system: System[Any], engine: str, options: Options) -> Verd
         return explore_by_kernel(system, options)
     except NoKernel as error:
         raise SpecError(f"{error}; use --engine learned") from None
+
+
+def simulate(
+    system: System[Any],
+    sampling: Sampling,
+    options: Options | None = None,
+    *,
+    few_states: int = SMALL,
+) -> Verdict:
+    """Walk at random until a property is violated or all walks are done.
+
+    Systems with more than a few states are simulated by learned rules. Of the options, the limit
+    on memory, the progress callback and the use of the cache apply.
+    """
+    options = options or Options()
+    always, reachable, _ = kinds(system)
+    limit = few_states if len(always) + len(reachable) < LEARNED_PROPERTIES else None
+    try:
+        return WalksByRules(system, sampling, options, limit).run()
+    except TooManyStates:
+        from kspec.checkers.engine.learned.simulate import simulate_by_learning
+
+        return simulate_by_learning(system, sampling, options)

@@ -55,12 +55,6 @@ FAILED."""
 TOGETHER = 1024
 """The number of walks that advance together."""
 
-FEW_STATES = 1_000
-"""The number of states to expand by running rules before compiled code is worth loading."""
-
-LEARNED_PROPERTIES = 59
-"""The most properties that learned rules can evaluate."""
-
 MEMORY_INTERVAL = 0.2
 """Minimum seconds between memory checks."""
 
@@ -75,29 +69,6 @@ class Sampling:
     max_depth: int = 100
     """The most states in a walk."""
     seed: int = 0
-
-
-def simulate(
-    system: System[Any],
-    sampling: Sampling,
-    options: Options | None = None,
-    *,
-    few_states: int = FEW_STATES,
-) -> Verdict:
-    """Walk at random until a property is violated or all walks are done.
-
-    Systems with more than a few states are simulated by learned rules. Of the options, the limit
-    on memory, the progress callback and the use of the cache apply.
-    """
-    options = options or Options()
-    always, reachable, _ = kinds(system)
-    limit = few_states if len(always) + len(reachable) < LEARNED_PROPERTIES else None
-    try:
-        return WalksByRules(system, sampling, options, limit).run()
-    except TooManyStates:
-        from kspec.checkers.engine.learned.simulate import simulate_by_learning
-
-        return simulate_by_learning(system, sampling, options)
 
 
 class Simulation(ABC):

@@ -40,7 +40,7 @@ class Explorer:
         self.at = session.first
         """The state that a page shows when it is opened."""
         self.lock = threading.Lock()
-        self.search: Search | None = None
+        self.search: SearchInBackground | None = None
 
     def answer(self, request: Any) -> Answer:
         """Answer one request."""
@@ -161,7 +161,7 @@ class Explorer:
         if self.search is not None and self.search.is_running:
             raise SpecError("a search is running: stop it first")
         node = self.session.node(request.get("node"))
-        self.search = Search(Seeker(node, text(request, "goal")), node)
+        self.search = SearchInBackground(Seeker(node, text(request, "goal")), node)
         self.search.start()
         return {"running": True}
 
@@ -205,7 +205,7 @@ class Explorer:
         return {"name": f"{name}{suffix}", "text": content}
 
 
-class Search(threading.Thread):
+class SearchInBackground(threading.Thread):
     """A search in a thread of its own."""
 
     def __init__(self, seeker: Seeker, node: Node) -> None:

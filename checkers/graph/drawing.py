@@ -201,14 +201,14 @@ class Drawing:
 
 def letters(diagram: Diagram) -> dict[str, str]:
     """A letter, or several, for each rule of a diagram."""
-    rules = sorted({name_of(rule) for arrow in diagram.arrows for rule in arrow.steps})
+    rules = sorted({name_without_choices(rule) for arrow in diagram.arrows for rule in arrow.steps})
     lengths = (product(ascii_lowercase, repeat=length) for length in count(1))
     return {
         rule: "".join(some) for rule, some in zip(rules, chain.from_iterable(lengths), strict=False)
     }
 
 
-def name_of(rule: str) -> str:
+def name_without_choices(rule: str) -> str:
     """The name of a rule that is written with its choices."""
     return rule.partition("(")[0]
 
@@ -216,7 +216,7 @@ def name_of(rule: str) -> str:
 def rules_of(arrow: Arrow, key: Mapping[str, str]) -> list[str]:
     """The rules that are written at an arrow."""
     if key:
-        return [" ".join(dict.fromkeys(key[name_of(rule)] for rule in arrow.steps))]
+        return [" ".join(dict.fromkeys(key[name_without_choices(rule)] for rule in arrow.steps))]
     lines = [printable(rule) for rule in list(arrow.steps)[:MOST_RULES]]
     if len(arrow.steps) > MOST_RULES:
         lines.append(f"and {len(arrow.steps) - MOST_RULES} more")

@@ -16,7 +16,14 @@ import attrs
 
 from kspec.checkers.engine.learned import recipes, standins, walk
 from kspec.checkers.engine.learned.plainly import asks_for_types
-from kspec.checkers.engine.learned.standins import ROOT, Items, Place, Trace, Unread, Untraceable
+from kspec.checkers.engine.learned.standins import (
+    ROOT,
+    Items,
+    Place,
+    ReadTrace,
+    Unread,
+    Untraceable,
+)
 from kspec.checkers.engine.learned.values import Uncompared, Values, is_plain, uncompared
 from kspec.spec.core import (
     Always,
@@ -288,7 +295,7 @@ class Book:
         self.probes.append((place.component, what, of, place.path))
         return len(self.probes) - 1
 
-    def whole_state(self, trace: Trace) -> Any:
+    def whole_state(self, trace: ReadTrace) -> Any:
         """The state itself; every component counts as read."""
         for k, number in enumerate(self.numbers):
             trace.note(self.component_place(k), walk.WHOLE, -1, number)
@@ -303,7 +310,7 @@ class Book:
             return self.root.children[component.field]
         return self.items[component.field][1][component.index][1]
 
-    def standin(self, trace: Trace) -> Any:
+    def standin(self, trace: ReadTrace) -> Any:
         """A stand-in for the state that is being learned."""
         numbers = self.numbers
         parts: list[int] = [0] * len(self.plan)
@@ -333,7 +340,7 @@ class Book:
         while True:
             if not self.is_record:
                 instance.follow = WHOLE_STATE
-            trace = Trace(
+            trace = ReadTrace(
                 self.values, self.new_probe, self.whole_state,
                 deep=instance.follow == DEEP, has_standins=instance.follow != WHOLE_STATE,
             )  # fmt: skip
@@ -366,7 +373,9 @@ class Book:
 
     def agrees(self, instance: Instance, leaf: int) -> bool:
         """Whether an instance gives the same result on the state itself."""
-        trace = Trace(self.values, self.new_probe, self.whole_state, deep=False, has_standins=False)
+        trace = ReadTrace(
+            self.values, self.new_probe, self.whole_state, deep=False, has_standins=False
+        )
         state = self.state_of(self.row)
         if self.leaves[leaf][0] != walk.STEP:
             return self.leaf_of(instance, trace, state) == leaf
@@ -409,7 +418,7 @@ class Book:
             return asked.failure_of(state, instance.choice) is None
         return bool(asked.body(state))
 
-    def leaf_of(self, instance: Instance, trace: Trace, state: Any) -> int:
+    def leaf_of(self, instance: Instance, trace: ReadTrace, state: Any) -> int:
         """Run an instance, and make a leaf of the result."""
         kind, asked = instance.kind, instance.asked
         answer = self.ask(instance, state)
@@ -441,7 +450,7 @@ class Book:
         shown = not answer if isinstance(asked, Always) else answer
         return self.leaf((walk.MARK, self.bit(asked.name), 0, 0, 0)) if shown else 0
 
-    def step(self, rule: Rule[Any], trace: Trace, before: Any, after: Any) -> int:
+    def step(self, rule: Rule[Any], trace: ReadTrace, before: Any, after: Any) -> int:
         """The leaf of a successor."""
         constants: list[tuple[int, int]] = []
         writes: list[tuple[int, int, int]] = []
@@ -468,7 +477,7 @@ class Book:
         number = self.rule_numbers.setdefault(rule.name, len(self.rule_numbers))
         return self.leaf((walk.STEP, *numbers, number))
 
-    def changes(self, trace: Trace, before: Any, after: Any) -> Iterable[tuple[int, Any]]:
+    def changes(self, trace: ReadTrace, before: Any, after: Any) -> Iterable[tuple[int, Any]]:
         """The components that a step may change, and the recipe of each."""
         if after is before:
             return

@@ -57,7 +57,7 @@ class Learning:
         packing = t.packing
         self.width = len(packing.widths)
         self.layout_arrays = packing.words, packing.shifts, packing.masks
-        self.known = walk.Known(
+        self.known = walk.KnownAnswers(
             t.root_at.array, t.tree.array, t.answers.array, t.answers_at, t.stride,
             t.leaves.array.reshape(-1), t.lists.array,
         )  # fmt: skip

@@ -27,7 +27,7 @@ INLINE = 0xFFFF
 """Marks a class that no initial state has; its name follows."""
 
 
-def name_of(kind: type) -> str:
+def class_name(kind: type) -> str:
     """The module and name of a class."""
     return f"{kind.__module__}:{kind.__qualname__}"
 
@@ -112,7 +112,7 @@ class Codec:
             self.classes.append(kind)
         if number is not None:
             return SHORT.pack(number)
-        return SHORT.pack(INLINE) + self.encode(name_of(kind))
+        return SHORT.pack(INLINE) + self.encode(class_name(kind))
 
     def encode_state(self, state: Any) -> bytes:
         """A state as bytes."""

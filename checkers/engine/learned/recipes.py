@@ -13,7 +13,7 @@ from kspec.checkers.engine.learned.values import Values
 from kspec.checkers.engine.learned.walk import WHOLE
 
 if TYPE_CHECKING:
-    from kspec.checkers.engine.learned.standins import Trace
+    from kspec.checkers.engine.learned.standins import ReadTrace
 
 Recipe = Any
 """A number, if the value is known; else ("copy", place, number),
@@ -41,7 +41,7 @@ def components_in(recipe: Recipe, found: set[int]) -> None:
             components_in(part, found)
 
 
-def settled(trace: Trace, recipe: Recipe, base: int | None) -> Recipe:
+def settled(trace: ReadTrace, recipe: Recipe, base: int | None) -> Recipe:
     """The recipe with everything read that is not copied from the component `base`.
 
     What remains are tuples of paths and numbers alone: ("copy", path), ("evolve", path,

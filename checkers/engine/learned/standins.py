@@ -66,10 +66,10 @@ class Place:
         self.probes: dict[Any, int] = {}
         self.shape_probe = -1
         """The probe of its shape, the most frequent."""
-        self.read_by: Trace | None = None
+        self.read_by: ReadTrace | None = None
         """The last run that read its shape."""
         self.standin: Any = None
-        self.standin_by: Trace | None = None
+        self.standin_by: ReadTrace | None = None
         """The run that the stand-in belongs to."""
 
     def child(self, step: int | str) -> Place:
@@ -80,7 +80,7 @@ class Place:
         return found
 
 
-class Trace:
+class ReadTrace:
     """The reads of one run, in order: pairs of the number of a probe and its answer."""
 
     __slots__ = (
@@ -92,7 +92,7 @@ class Trace:
         self,
         values: Values,
         new_probe: Callable[[Place, int, int], int],
-        whole_state: Callable[[Trace], Any],
+        whole_state: Callable[[ReadTrace], Any],
         *,
         deep: bool,
         has_standins: bool,
@@ -233,14 +233,14 @@ class Copying:
         return getattr(self._field, name)
 
 
-def standin_for(trace: Trace, place: Place, shape: Shape, number: int) -> Any:
+def standin_for(trace: ReadTrace, place: Place, shape: Shape, number: int) -> Any:
     """A stand-in for a record."""
     values = trace.values
     about = trace, place, shape, values.parts[number], values.apart[number]
     return new_standin(standin_class(shape.cls), about, None)
 
 
-About = tuple[Trace, Place, Shape, "tuple[int, ...]", "tuple[Any, ...]"]
+About = tuple[ReadTrace, Place, Shape, "tuple[int, ...]", "tuple[Any, ...]"]
 """What a stand-in for a record is for: the run, where the record stands, its fields, the
 numbers of its parts, and the fields that are not compared."""
 
@@ -407,7 +407,7 @@ class Items:
     __class__ = property(lambda self: tuple)  # for isinstance
 
     def __init__(
-        self, trace: Trace, items: list[Any], origin: tuple[Place, int] | None = None
+        self, trace: ReadTrace, items: list[Any], origin: tuple[Place, int] | None = None
     ) -> None:
         self.trace = trace
         self.items = items
@@ -532,7 +532,7 @@ class Members:
 
     def __init__(
         self,
-        trace: Trace,
+        trace: ReadTrace,
         origin: tuple[Place, int],
         more: Mapping[int, int] = NO_MEMBERS,
         less: Set[int] = frozenset(),
@@ -740,11 +740,11 @@ def is_copied(before: Any, after: Any, index: int) -> bool:
     return type(one) is Unread and type(other) is Unread and one.place is other.place
 
 
-def trace_of(standin: Any) -> Trace:
+def trace_of(standin: Any) -> ReadTrace:
     """The run that a stand-in belongs to."""
     if type(standin) in STANDINS:
-        return cast(Trace, standin._kspec_about[0])
-    return cast(Trace, standin.trace)
+        return cast(ReadTrace, standin._kspec_about[0])
+    return cast(ReadTrace, standin.trace)
 
 
 def is_settled(standin: Any) -> bool:
@@ -781,7 +781,7 @@ def real(value: Any) -> Any:
     return value
 
 
-def whole_root(trace: Trace, state: Any) -> Any:
+def whole_root(trace: ReadTrace, state: Any) -> Any:
     """The whole state with the changes of the rule; every component counts as read."""
     before = trace.whole_state(trace)
     changes = state._kspec_changes
@@ -795,14 +795,14 @@ def whole_root(trace: Trace, state: Any) -> Any:
     )
 
 
-def number_of(trace: Trace, value: Any) -> int:
+def number_of(trace: ReadTrace, value: Any) -> int:
     """The number of a value that may be or contain stand-ins; the parts needed count as read."""
     recipe = recipe_of(trace, value)
     number: int = recipe if type(recipe) is int else settled(trace, recipe, None)
     return number
 
 
-def recipe_of(trace: Trace, value: Any) -> Recipe:
+def recipe_of(trace: ReadTrace, value: Any) -> Recipe:
     """The recipe of a value that a rule returned."""
     cls = type(value)
     values = trace.values
@@ -859,7 +859,7 @@ def recipe_of(trace: Trace, value: Any) -> Recipe:
     raise Untraceable(f"a {cls.__name__}")
 
 
-def tuple_recipe(trace: Trace, items: Sequence[Any]) -> Recipe:
+def tuple_recipe(trace: ReadTrace, items: Sequence[Any]) -> Recipe:
     """How a tuple of such values is made."""
     parts = tuple([recipe_of(trace, item) for item in items])
     if all(type(part) is int for part in parts):

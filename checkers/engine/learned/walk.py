@@ -57,7 +57,7 @@ MISSED_PATH, MISSED_RECIPE = 0, 1
 AGAIN, GROW, REBUILD, CONFLICT = 1, 2, 3, 4
 
 
-class Known(NamedTuple):
+class KnownAnswers(NamedTuple):
     """What is known of instances."""
 
     root_at: Words

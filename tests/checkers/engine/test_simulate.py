@@ -12,8 +12,9 @@ from kspec import examples
 from kspec.checkers.cli.report import effort
 from kspec.checkers.engine.learned.simulate import simulate_by_learning
 from kspec.checkers.engine.options import Options, Progress
+from kspec.checkers.engine.run import simulate
 from kspec.checkers.engine.search import RuleFailed
-from kspec.checkers.engine.simulate import Sampling, TooManyStates, WalksByRules, simulate
+from kspec.checkers.engine.simulate import Sampling, TooManyStates, WalksByRules
 from kspec.checkers.engine.verdict import EXIT_DEADLOCK, Verdict
 from kspec.checkers.models.find import find_model
 from kspec.spec.core import Always, Model, Step, Variant, limit, rule
