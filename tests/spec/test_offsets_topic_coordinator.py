@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kspec.checkers.graph.graph import states_of
 from kspec.checkers.models.find import find_model
@@ -38,7 +39,7 @@ def group_of(status: GroupStatus | None) -> Group:
     )
 
 
-def holds(rule: Rule, guard: str, s: OffsetsTopic, *choice: object) -> bool | None:
+def holds(rule: Rule[Any], guard: str, s: OffsetsTopic, *choice: object) -> bool | None:
     """Whether a guard of the rule holds; None where it is not asked."""
     return dict(rule.guards(s, choice)).get(guard)
 

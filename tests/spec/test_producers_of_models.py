@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
+from typing import Any
 
 import attrs
 import pytest
@@ -25,7 +27,7 @@ from kspec.spec.vocabulary import AppendOrigin
 TRANSACTIONS, IDEMPOTENCE = find_model("transactions"), find_model("idempotence")
 
 
-def is_enabled(rule: Rule, state: object, *choice: object) -> bool:
+def is_enabled(rule: Rule[Any], state: object, *choice: object) -> bool:
     return not isinstance(rule.attempt(state, choice), Blocked)
 
 
@@ -60,8 +62,8 @@ def replicated(log: Log, rules: BrokerRules) -> TransactionLog:
 def logs_reached() -> Iterator[tuple[Application, int]]:
     """A state for each log that a partition of the model ever has."""
     known = set()
-    for bounds in TRANSACTIONS.baseline.bounds:
-        for state in states_of(TRANSACTIONS.system("kafka-4.2", bounds)):
+    for variant, bounds in product(("kafka-4.2", "kip-447"), TRANSACTIONS.baseline.bounds):
+        for state in states_of(TRANSACTIONS.system(variant, bounds)):
             for partition, log in enumerate(state.logs):
                 if (log, partition) not in known:
                     known.add((log, partition))
@@ -97,7 +99,7 @@ def test_a_log_of_transactions_knows_of_producers_what_a_replica_knows() -> None
     [("4.1.0", late_marker_arrives), ("4.2.0", late_marker_arrives_v2)],
 )
 def test_a_partition_of_transactions_accepts_what_a_replica_accepts(
-    release: str, appends_marker: Rule
+    release: str, appends_marker: Rule[Any]
 ) -> None:
     answers = set()
     for state, partition in logs_reached():
