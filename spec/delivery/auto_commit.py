@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kspec.spec.core import Step, evolve, limit, rule
-from kspec.spec.delivery.member import reads_partition
+from kspec.spec.delivery.member import member_polls, reads_partition
 from kspec.spec.delivery.state import (
     NO_OWNER,
     Delivery,
@@ -227,8 +227,5 @@ def member_polls_while_rejoining(
     yet (3.2.1 and 3.2.2).
     """
     yield "commit is not answered", not is_answered(s, member)
-    yield "member owns the partition", s.owns(member, partition)
-    progress = yield from reads_partition(s, member, partition)
-    yield "every fetched record is processed", s.has_processed_all(member)
-    yield limit("the partition has more records"), progress.position + records <= s.bounds.records
-    return s.with_fetched(member, partition, progress, records)
+    after: Delivery = yield from member_polls.body(s, member, partition, records)
+    return after

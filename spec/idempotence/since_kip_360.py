@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kspec.spec.core import Step, rule
+from kspec.spec.idempotence.before_kip_360 import leader_appends_known, leader_refuses_any_gap
 from kspec.spec.idempotence.leader import (
     arrived,
     producer_state,
@@ -51,11 +52,8 @@ def leader_appends_zero_first(s: Exchange, late: bool) -> Step[Exchange]:
     Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 does for transactions of
     version 2 (4.1).
     """
-    request = yield from arrived(s, late)
-    state = producer_state(s, request)
-    yield "epoch is not old", request.epoch >= state.epoch
-    yield "sequence is the next one", state.is_next(request, without_state=False)
-    return with_appended(s, request, late)
+    after: Exchange = yield from leader_appends_known.body(s, late)
+    return after
 
 
 @rule(by="leader")
@@ -65,11 +63,8 @@ def leader_refuses_other_first(s: Exchange) -> Step[Exchange]:
     Kafka: `ProducerAppendInfo.checkSequence`, as KAFKA-18202 does for transactions of
     version 2 (4.1).
     """
-    request = yield from arrived(s, late=False)
-    state = producer_state(s, request)
-    yield "batch is no duplicate", state.offset_of(request) is None
-    yield "sequence is not the next one", not state.is_next(request, without_state=False)
-    return with_answer(s, s.term, Answer.OUT_OF_ORDER)
+    after: Exchange = yield from leader_refuses_any_gap.body(s)
+    return after
 
 
 @rule(by="producer", term=terms)
