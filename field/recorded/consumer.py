@@ -17,16 +17,9 @@ from typing import Any
 
 import attrs
 
-from kspec.field.recorded.mapping import BadEvent, Content, Schemas
+from kspec.field.recorded.mapping import BadEvent, Content
 from kspec.field.recorded.observed import ObservedMapping
-from kspec.field.recorded.sequence import (
-    IN_ORDER,
-    OBSERVED,
-    SEQUENCE,
-    Progress,
-    nothing_seen,
-    sequence_of,
-)
+from kspec.field.recorded.sequence import IN_ORDER, Progress, nothing_seen, sequence_of
 from kspec.spec.core import Check, Checked
 from kspec.spec.observed.consumer import KINDS, Event, Group, Partition, consumer_acts
 from kspec.spec.observed.contradiction import Contradiction
@@ -95,16 +88,6 @@ class ConsumerMapping(ObservedMapping):
             }
             for name, group in state.groups.items()
         }
-
-    @classmethod
-    def schema(cls) -> Schemas:
-        """The keys of its events and header."""
-        known = super().schema()
-        return attrs.evolve(
-            known,
-            event={**known.event, "sequence": SEQUENCE},
-            header={**known.header, "observed": OBSERVED},
-        )
 
 
 def read_event(content: Content, group: str) -> Event | None:

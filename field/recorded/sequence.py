@@ -12,17 +12,6 @@ from kspec.field.recorded.mapping import BadEvent, Content
 IN_ORDER = "events are in the order of their sequence"
 """The guard of an event that comes after a later one."""
 
-SEQUENCE = {
-    "type": "integer",
-    "minimum": 1,
-    "description": "The number of the event in its recording: a gap shows missing events.",
-}
-OBSERVED = {
-    "enum": ["all", "some"],
-    "description": "all: no event is missing, although they have no sequence.",
-}
-"""The schemas of the keys that say whether events are missing."""
-
 
 @attrs.frozen
 class Progress:

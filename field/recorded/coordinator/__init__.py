@@ -63,15 +63,14 @@ from kspec.field.recorded.coordinator.worlds import (
     has_unnamed,
     new_worlds,
 )
-from kspec.field.recorded.mapping import Difference, Reason, Schemas, TraceMapping
-from kspec.field.recorded.sequence import (
-    IN_ORDER,
-    OBSERVED,
-    SEQUENCE,
-    Progress,
-    nothing_seen,
-    sequence_of,
+from kspec.field.recorded.mapping import (
+    Difference,
+    Reason,
+    Schemas,
+    TraceMapping,
+    read_schemas,
 )
+from kspec.field.recorded.sequence import IN_ORDER, Progress, nothing_seen, sequence_of
 from kspec.spec.core import SpecError, look_up
 from kspec.spec.messages import GROUP_SETTINGS, JAVA, SCALA, Settings
 
@@ -354,36 +353,7 @@ class CoordinatorMapping(TraceMapping):
     @classmethod
     def schema(cls) -> Schemas:
         """The keys of its events and header."""
-        text, number = {"type": "string"}, {"type": "integer"}
-        event = {
-            "event": {"enum": ["request", "response", "disconnect"]},
-            "sequence": SEQUENCE,
-            "connection": {
-                "type": ["integer", "string"],
-                "description": "The client's connection.",
-            },
-            "correlation": {**number, "description": "What a response repeats of its request."},
-            "group": {**text, "description": "The group of a request, or of what it answers."},
-            "client": {"type": ["string", "null"], "description": "The client id."},
-            "broker": {**text, "description": "The broker that handles the connection."},
-            "api": {**text, "description": "The API, such as JoinGroup."},
-            "version": {**number, "description": "The version of the API."},
-            "fields": {
-                "type": ["object", "null"],
-                "description": "The message, with the names of Kafka's schemas; bytes as base64.",
-            },
-        }
-        header = {
-            "group": {**text, "description": "The only group that is checked."},
-            "variant": {"enum": [JAVA.name, SCALA.name]},
-            "settings": {
-                "type": "object",
-                "properties": dict.fromkeys(SETTINGS, number),
-                "description": "The broker's settings.",
-            },
-            "observed": OBSERVED,
-        }
-        return Schemas(cls.name, event, header)
+        return read_schemas(cls.name)
 
     def undecided(self, state: Seen) -> str:
         """Why a trace that is accepted so far is undecided."""

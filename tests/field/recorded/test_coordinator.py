@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from kspec.field.recorded.coordinator import CoordinatorMapping
+from kspec.spec.messages import JAVA, SCALA
 from tests.field.recorded.recorded import (
     CASES,
     Line,
@@ -255,3 +257,9 @@ def test_a_malformed_event_is_named(line: Line) -> None:
     verdict = check([HEADER, *joining(1), line])
     assert verdict.verdict == "inconclusive"
     assert verdict.problems.counts == {"malformed event": 1}
+
+
+def test_the_schema_has_every_setting_and_variant() -> None:
+    header = CoordinatorMapping.schema().header
+    assert list(header["settings"]["properties"]) == list(CoordinatorMapping.setting_names)
+    assert header["variant"]["enum"] == [JAVA.name, SCALA.name]
