@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import argparse
 import random
-import signal
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -28,7 +26,9 @@ from rich.table import Table
 
 from benchmarks.peers.kafka_java import HOW_TO_GET, KafkaJava, find_jar
 from benchmarks.picture import Line, log_log
+from kspec.field.conform.assignors.findings import Hangs, at_most
 from kspec.field.groups.clients import kafka_python
+from kspec.field.groups.strategies import AssignorInput
 from kspec.impl.assignors import ASSIGNORS
 from kspec.spec.assignors import Member, kafka_order
 
@@ -113,26 +113,6 @@ def again(strategy: str, asked: Asked) -> Asked:
 # -- measuring -----------------------------------------------------------------------------------
 
 
-class Stopped(Exception):
-    """A peer exceeded its time limit."""
-
-
-@contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Interrupt a peer that is written in Python after this time."""
-
-    def stop(*_: object) -> None:
-        raise Stopped
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def timed(call: Callable[[], Any]) -> float:
     """The time of one call, without the time to free its result."""
     begin = time.perf_counter()
@@ -169,10 +149,10 @@ class Peers:
             times["Kafka (Java)"] = Times.of(kafkas)
         if strategy in self.python and (strategy, size) not in self.given_up:
             try:
-                with at_most(self.patience):
+                with at_most(self.patience, AssignorInput(*asked)):  # type: ignore[arg-type]
                     python = timed(lambda: self.python[strategy](*asked))
                 times["kafka-python"] = Times(python, python)
-            except Stopped:
+            except Hangs:
                 self.given_up.add((strategy, size))
             except Exception:
                 pass  # it raises on some of these: see `kspec conform kafka-python`

@@ -13,7 +13,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measuring import best
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed.blocks import as_rows, assert_whole, read_part, write_rows
 from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
@@ -32,17 +33,6 @@ from kspec.spec.replication import REPLICATION
 
 BOUNDS = {"log_size": 3, "max_records": 3, "max_epoch": 2}
 PIECES = 1
-
-
-def best(repeat: int, *tasks: Callable[[], object]) -> list[float]:
-    """The best time of each task; tasks take turns, and the first turn warms up."""
-    seconds: list[list[float]] = [[] for _ in tasks]
-    for _ in range(repeat + 1):
-        for task, taken in zip(tasks, seconds, strict=True):
-            begun = time.perf_counter()
-            task()
-            taken.append(time.perf_counter() - begun)
-    return [min(taken[1:]) for taken in seconds]
 
 
 def shapes(folder: Path, states: int, repeat: int) -> Table:
@@ -71,14 +61,13 @@ def shapes(folder: Path, states: int, repeat: int) -> Table:
 
     write_blocks()
     part = write_rows(folder, "blocks.parquet", as_rows(codes, pieces), len(codes))
-    times = best(
-        repeat,
-        write_states,
-        read_states,
-        write_blocks,
-        read_blocks,
-        lambda: assert_whole(folder, part),
-    )
+
+    def check_blocks() -> None:
+        assert_whole(folder, part)
+
+    tasks = write_states, read_states, write_blocks, read_blocks, check_blocks
+    best(1, *tasks)  # warms up
+    times = best(repeat, *tasks)
     table = Table(title=f"{states:,} states")
     for name in ("rows", "write, s", "read, s", "check, s", "bytes a state"):
         table.add_column(name, justify="left" if name == "rows" else "right")
@@ -111,7 +100,9 @@ def exploration(folder: Path, repeat: int) -> Table:
     def take_up() -> None:
         explore_by_kernel(system, attrs.evolve(nearly_all, resume=True))
 
-    without, kept, taken_up = best(repeat, lambda: counted("without", None), keep_new, take_up)
+    tasks = partial(counted, "without", None), keep_new, take_up
+    best(1, *tasks)  # warms up
+    without, kept, taken_up = best(repeat, *tasks)
     table = Table(title=f"kip-320, {BOUNDS}: {found.distinct:,} states in 28 levels")
     for name in ("exploration", "seconds", "ratio", "processor seconds"):
         table.add_column(name, justify="left" if name == "exploration" else "right")

@@ -9,7 +9,6 @@ create the requests.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import statistics
@@ -22,6 +21,7 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measuring import options_of
 from kspec.impl.coordinator import Deadlines, GroupCoordinator, Outcome
 from kspec.spec.messages import (
     Heartbeat,
@@ -172,10 +172,9 @@ def in_words(value: float) -> str:
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = options_of(__doc__)
     parser.add_argument("--members", type=int, default=1000, help="in the group (1000)")
     parser.add_argument("--rounds", type=int, default=7, help="number of rounds (7)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, no table")
     options = parser.parse_args()
     figures = measure(options.members, options.rounds)
     if options.json:

@@ -7,42 +7,18 @@ or if one is killed that the baseline calls equivalent.
 from __future__ import annotations
 
 import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from kspec.checkers.models.find import find_model
 from kspec.checkers.mutation.mutate import mutate
 
 DELIVERY = find_model("delivery")
 
-ADDED = {
-    # variant: rules that it adds
-    "commit-async-close": ["member_closes"],
-    "async-then-sync": ["member_commits_and_closes"],
-    "commit-in-finally": ["member_fails_and_commits_position"],
-    "commit-processed-in-finally": ["member_fails_and_commits_processed"],
-    "commit-within-batch": ["member_commits_processed"],
-    "commit-position-within-batch": ["member_commits_position_within_batch"],
-    "commit-offset-of-last-record": ["member_commits_offset_of_last_record"],
-    "stored-offsets": ["client_commits_stored_offsets"],
-    "auto-commit-steps": [
-        "client_rejoins",
-        "member_polls_unless_rejoining",
-        "client_commits_before_rejoining",
-    ],
-    "auto-commit-3.2.1": ["client_repeats_commit", "member_polls_while_rejoining"],
-    "auto-commit-3.2.0": [
-        "coordinator_assigns_partition_after_commits",
-        "client_rejoins_without_waiting",
-    ],
-    "workers-prefix": ["member_polls_without_waiting", "worker_processes"],
-    "workers-latest": ["member_commits_latest"],
-    "workers-cancelled": ["member_cancels_workers"],
-    "store-apart": ["member_stores_offset"],
-    "store-together": ["member_stores_result_with_offset"],
-    "store-conditional": ["member_stores_result_if_next", "store_rejects_result"],
-    "filter-position": ["member_processes_unfiltered_record", "member_filters_record"],
-    "filter-last-seen": ["member_commits_after_last_seen_record"],
-    "poison-dead-letter": ["member_processes_healthy_record", "member_writes_dead_letter"],
-}
+ADDED: Mapping[str, Sequence[str]] = tomllib.loads(
+    Path(__file__).with_suffix(".toml").read_text("utf-8")
+)
 """The rules that each variant adds, by the variant in which their mutants are explored."""
 
 

@@ -10,7 +10,6 @@ alone. Compiling is listed separately: kspec compiles once for all bounds, rumur
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -23,9 +22,10 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measuring import options_of
 from benchmarks.peers import rumur
 from benchmarks.picture import Line, log_log
-from benchmarks.processes import Ran, measured
+from benchmarks.processes import Ran, check, least, measured
 
 Bounds = Mapping[str, int]
 
@@ -52,11 +52,8 @@ PATIENCE = 60
 
 
 def kspec(size: Bounds, workers: int, *options: str, **environment: str) -> tuple[Ran, Any]:
-    """Run `kspec check` as at the prompt, and return its JSON."""
-    given = [f"--set={name}={value}" for name, value in size.items()]
-    command = [sys.executable, "-m", "kspec", "check", "replication", *given, *options]
-    run = measured([*command, "--engine=native", f"--workers={workers}", "--json"], **environment)
-    return run, json.loads(run.said)
+    """The native engine, as at the prompt."""
+    return check("replication", size, workers, "--engine=native", *options, **environment)
 
 
 @attrs.frozen
@@ -90,14 +87,7 @@ class Measured:
 
 def best(runs: Sequence[Measured]) -> Measured:
     """The least of each figure."""
-    return attrs.evolve(
-        runs[0],
-        explore=min(run.explore for run in runs),
-        shell=min(run.shell for run in runs),
-        cpu=min(run.cpu for run in runs),
-        load=min(run.load for run in runs),
-        peak_bytes=min(run.peak_bytes for run in runs),
-    )
+    return least(runs, "explore", "shell", "cpu", "load", "peak_bytes")
 
 
 def run_kspec(size: Bounds, workers: int, *options: str) -> Measured:
@@ -110,11 +100,9 @@ def run_kspec(size: Bounds, workers: int, *options: str) -> Measured:
         size=size,
         states=answer["distinct"],
         explore=spent["explore"],
-        shell=run.seconds,
-        cpu=run.cpu,
         load=spent["compile"],
-        peak_bytes=run.peak_bytes,
         workers=workers,
+        **run.cost,
     )
 
 
@@ -127,11 +115,9 @@ def run_rumur(size: Bounds, workers: int, verifier: Path) -> Measured:
         size=size,
         states=found,
         explore=run.seconds,
-        shell=run.seconds,
-        cpu=run.cpu,
         load=0,
-        peak_bytes=run.peak_bytes,
         workers=workers,
+        **run.cost,
     )
 
 
@@ -239,13 +225,12 @@ def first_run(workers: int) -> float:
 
 def main() -> None:
     """Measure what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = options_of(__doc__)
     parser.add_argument("--workers", type=int, default=2, help="cores for each (2)")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each, if quick (3)")
     parser.add_argument("--large", action="store_true", help="also 64,739,578 states; minutes")
     parser.add_argument("--symmetry", action="store_true", help="ours up to symmetry as well")
     parser.add_argument("--no-compile", action="store_true", help="leave out the first run")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, no tables")
     parser.add_argument("--picture", type=Path, metavar="SVG", help="more sizes, and draw growth")
     options = parser.parse_args()
     console = Console(width=110, stderr=options.json)

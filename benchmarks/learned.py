@@ -11,7 +11,6 @@ one of two workers to one.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -22,6 +21,7 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measuring import options_of
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.search import LearnedBackend, warm_up_learning
 from kspec.checkers.engine.options import Options
@@ -108,10 +108,9 @@ def measure(model: str, variant: str | None, bounds: Mapping[str, int], states: 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run every case, and print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options_of(__doc__)
     parser.add_argument("--only", metavar="MODEL", help="this model only")
     parser.add_argument("--reference-states", type=int, default=20_000, metavar="N")
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     begun = time.perf_counter()
     rows = [

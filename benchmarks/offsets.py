@@ -11,15 +11,16 @@ objects and arrays took, without the segments, which are mapped.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
 import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import attrs
 
+from benchmarks.measuring import best, options_of
 from kspec.field.disk.folders import find_partitions
 from kspec.field.offsets.partition import OffsetsPartition, read_partition
 from kspec.impl.storage.writer import SegmentWriter, encode_batch
@@ -79,25 +80,20 @@ def measure(megabytes: int, groups: int) -> Figure:
     """Write a partition and read it."""
     with tempfile.TemporaryDirectory() as root:
         folder = write_partition(Path(root), megabytes * 2**20, groups)
-        times = []
-        for _ in range(RUNS):
-            begin = time.process_time()
-            found = read(folder)
-            times.append(time.process_time() - begin)
+        [seconds] = best(RUNS, partial(read, folder), clock=time.process_time)
         tracemalloc.start()
-        read(folder)
+        found = read(folder)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    rate = found.bytes / min(times) / 1e9
+    rate = found.bytes / seconds / 1e9
     return Figure(found.bytes / 1e6, found.records, found.keys, rate, peak / 1e6)
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = options_of(__doc__)
     parser.add_argument("--megabytes", type=int, default=256)
     parser.add_argument("--groups", type=int, default=200)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     figure = measure(options.megabytes, options.groups)
     if options.json:

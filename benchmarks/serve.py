@@ -13,7 +13,6 @@ The real broker is Apache Kafka, from Maven's jars; it is left out where Java or
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import selectors
@@ -31,6 +30,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measuring import options_of
 from kspec.impl.wire import decode_response, encode_request
 from tests.impl.broker.scene import batch, message
 from tests.real_broker import KAFKA, real_broker
@@ -270,10 +270,9 @@ def run(broker: Callable[[], Any], seconds: float) -> list[Figure]:
 
 def main() -> None:
     """Measure, and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = options_of(__doc__)
     parser.add_argument("--seconds", type=float, default=3, help="for each figure (3)")
     parser.add_argument("--no-kafka", action="store_true", help="without the real broker")
-    parser.add_argument("--json", action="store_true", help="print one JSON object, no table")
     options = parser.parse_args()
     results = {"kspec serve": run(embedded, options.seconds)}
     if not options.no_kafka:

@@ -9,17 +9,17 @@ small folder has started the workers and loaded the compiled code, so that what 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
 import tempfile
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import attrs
 
+from benchmarks.measuring import best, options_of
 from kspec.checkers.cli.main import run
 from kspec.field.disk.folders import with_directories
 from kspec.impl.storage.writer import SegmentWriter, encode_batch
@@ -77,12 +77,7 @@ def on_cores(cores: int, small: Path) -> Iterator[Callable[[Path], None]]:
 
 def timed(by: str, work: Callable[[Path], None], root: Path, size: int) -> Figure:
     """How long an audit takes: the best of some runs, since other work disturbs it."""
-    times = []
-    for _ in range(RUNS):
-        begin = time.perf_counter()
-        work(root)
-        times.append(time.perf_counter() - begin)
-    seconds = min(times)
+    [seconds] = best(RUNS, partial(work, root))
     return Figure(by, seconds, size / seconds / 1e9)
 
 
@@ -102,11 +97,10 @@ def measure(gigabytes: float, partitions: int, cores: list[int]) -> list[Figure]
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = options_of(__doc__)
     parser.add_argument("--gigabytes", type=float, default=4)
     parser.add_argument("--partitions", type=int, default=32)
     parser.add_argument("--cores", default="1,2")
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     cores = [int(number) for number in given.cores.split(",")]
     figures = measure(given.gigabytes, given.partitions, cores)

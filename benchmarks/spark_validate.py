@@ -11,7 +11,6 @@ or a later one that it makes impossible.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from typing import Any
 
 import attrs
 
+from benchmarks.measuring import options_of
 from benchmarks.recorded_partitions import BROKERS, recordings
 from kspec.spark_check.session import session
 from kspec.spark_check.validate import files_in, verdicts_of
@@ -94,12 +94,11 @@ def measure(traces: int, events: int, altered: int, cores: list[int]) -> list[Fi
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = options_of(__doc__)
     parser.add_argument("--traces", type=int, default=1000)
     parser.add_argument("--events", type=int, default=1000)
     parser.add_argument("--altered", type=int, default=50)
     parser.add_argument("--cores", default="1,2")
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     cores = [int(number) for number in given.cores.split(",")]
     figures = measure(given.traces, given.events, given.altered, cores)

@@ -6,10 +6,9 @@ kspec's learning of the rules, are listed separately. Without rumur, its columns
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import tempfile
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -17,8 +16,11 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measuring import options_of
 from benchmarks.peers import rumur
-from benchmarks.processes import measured
+from benchmarks.processes import check, measured
+
+PEERS = Path(__file__).with_name("peers")
 
 
 @attrs.frozen
@@ -63,10 +65,8 @@ class Peer:
 
     def run_kspec(self, case: Case, workers: int) -> Found:
         """`kspec check` as at the prompt."""
-        check = [sys.executable, "-m", "kspec", "check", self.model, "--property=none", "--json"]
-        given = [f"--set={name}={value}" for name, value in case.bounds.items()]
-        run = measured([*check, f"--variant={case.variant}", f"--workers={workers}", *given])
-        answer = json.loads(run.said)
+        options = "--property=none", f"--variant={case.variant}"
+        run, answer = check(self.model, case.bounds, workers, *options)
         explore = answer["seconds"]["explore"]
         return Found(answer["distinct"], answer["generated"], explore, run.seconds - explore)
 
@@ -79,11 +79,18 @@ class Peer:
         return Found(distinct, steps + 1, run.seconds, built)
 
 
+def peer(model: str) -> Peer:
+    """The Murphi model beside a model of kspec, with its cases; both are in `peers`."""
+    murphi = PEERS / f"{model}.m"
+    described = tomllib.loads(murphi.with_suffix(".toml").read_text("utf-8"))
+    cases = [Case(**case) for case in described["cases"]]
+    return Peer(model, murphi, described["constants"], cases)
+
+
 def compare(peer: Peer, about: str | None) -> None:
     """Measure every case, and compare what both find; the command of a benchmark."""
-    parser = argparse.ArgumentParser(description=about.splitlines()[0] if about else None)
+    parser = options_of(about)
     parser.add_argument("--workers", type=int, default=2, help="cores for each (2)")
-    parser.add_argument("--json", action="store_true", help="print one JSON array, no table")
     options = parser.parse_args()
     console = Console(width=120, stderr=options.json)
     if not rumur.is_here():

@@ -13,17 +13,17 @@ three runs; of Java's time, that for a small segment is subtracted.
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import attrs
 
+from benchmarks.measuring import best, options_of
 from kspec.field.disk.audit import audit
 from kspec.field.disk.folders import find_partitions
 from kspec.impl.storage.segment import Segment
@@ -74,31 +74,19 @@ def check(file: Path) -> None:
     assert not audit(folder).problems
 
 
-def best(work: Callable[[Path], None], file: Path) -> float:
-    """The least processor time of some runs."""
-    times = []
-    for _ in range(RUNS):
-        before = time.process_time()
-        work(file)
-        times.append(time.process_time() - before)
-    return min(times)
+def childrens_time() -> float:
+    """The processor time of processes that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def dump(classpath: str, file: Path, *options: str) -> float:
     """The least processor time that kafka-dump-log takes."""
     tool = ["java", "-XX:+UseSerialGC", "-cp", classpath, "kafka.tools.DumpLogSegments"]
-    times = []
-    for _ in range(RUNS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
-            [*tool, *options, "--files", str(file)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            check=True,
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(times)
+    command = [*tool, *options, "--files", str(file)]
+    null = subprocess.DEVNULL
+    run = partial(subprocess.run, command, stdout=null, stderr=null, check=True)
+    return best(RUNS, run, clock=childrens_time)[0]
 
 
 def measure(megabytes: float, classpath: str | None) -> list[Figure]:
@@ -113,7 +101,8 @@ def measure(megabytes: float, classpath: str | None) -> list[Figure]:
             file = write_segment(folder, records, value, int(megabytes * 1e6))
             size = file.stat().st_size
             for what, work in (("kspec.impl.storage", read), ("kspec log", check)):
-                figures.append(Figure(what, shape, size / 1e6, size / 1e9 / best(work, file)))
+                [seconds] = best(RUNS, partial(work, file), clock=time.process_time)
+                figures.append(Figure(what, shape, size / 1e6, size / 1e9 / seconds))
             if classpath and number == 0:
                 for what, options in (
                     ("kafka-dump-log, records", ["--deep-iteration"]),
@@ -128,10 +117,9 @@ def measure(megabytes: float, classpath: str | None) -> list[Figure]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(prog="storage", description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("--megabytes", type=float, default=256, help="size of each segment")
     parser.add_argument("--kafka", metavar="CLASSPATH", help="Kafka's jars")
-    parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
     figures = measure(asked.megabytes, asked.kafka)
     if asked.json:

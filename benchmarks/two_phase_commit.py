@@ -13,9 +13,7 @@ its `shell`. Peers that are not installed are left out.
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -25,8 +23,9 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.measuring import options_of
 from benchmarks.peers import rumur, stateright
-from benchmarks.processes import measured
+from benchmarks.processes import check, least, measured
 
 MODEL = Path(__file__).parents[1] / "examples" / "two_phase_commit.py"
 
@@ -50,20 +49,15 @@ class Measured:
 
 def run_kspec(managers: int, threads: int, engine: str) -> Measured:
     """`kspec check` as at the prompt."""
-    command = [sys.executable, "-m", "kspec", "check", str(MODEL), "--json"]
-    given = [f"--set=managers={managers}", f"--engine={engine}", f"--workers={threads}"]
-    run = measured([*command, *given])
-    answer = json.loads(run.said)
+    run, answer = check(str(MODEL), {"managers": managers}, threads, f"--engine={engine}")
     assert answer["verdict"] == "holds", answer["verdict"]
     spent = answer["seconds"]
     return Measured(
         who=f"kspec, {answer['engine']} engine",
         states=answer["distinct"],
         explore=spent["explore"],
-        shell=run.seconds,
-        cpu=run.cpu,
-        peak_bytes=run.peak_bytes,
         compiling=sum(spent.get(name, 0) for name in ("compile", "prepare")),
+        **run.cost,
     )
 
 
@@ -75,10 +69,8 @@ def run_stateright(managers: int, threads: int, release: str, compiling: float) 
         who=f"Stateright {release}",
         states=run.states,
         explore=run.seconds,
-        shell=run.process.seconds,
-        cpu=run.process.cpu,
-        peak_bytes=run.process.peak_bytes,
         compiling=compiling,
+        **run.process.cost,
     )
 
 
@@ -89,23 +81,15 @@ def run_rumur(verifier: Path, compiling: float) -> Measured:
         who="rumur",
         states=rumur.states(run.said),
         explore=run.seconds,
-        shell=run.seconds,
-        cpu=run.cpu,
-        peak_bytes=run.peak_bytes,
         compiling=compiling,
+        **run.cost,
     )
 
 
 def best(runs: Sequence[Measured]) -> Measured:
-    """The least of each figure."""
-    return attrs.evolve(
-        runs[0],
-        explore=min(run.explore for run in runs),
-        shell=min(run.shell for run in runs),
-        cpu=min(run.cpu for run in runs),
-        peak_bytes=min(run.peak_bytes for run in runs),
-        compiling=max(run.compiling for run in runs),
-    )
+    """The least of each figure; all of them wait for the longest compilation."""
+    least_of_each = least(runs, "explore", "shell", "cpu", "peak_bytes")
+    return attrs.evolve(least_of_each, compiling=max(run.compiling for run in runs))
 
 
 def measure(
@@ -157,11 +141,10 @@ def show(runs: Sequence[Measured], console: Console) -> None:
 
 def main() -> None:
     """Measure what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = options_of(__doc__)
     parser.add_argument("--managers", type=int, default=8, help="resource managers (8)")
     parser.add_argument("--threads", type=int, default=2, help="cores for each checker (2)")
     parser.add_argument("--engine", default="auto", help="kspec's engine (auto)")
-    parser.add_argument("--json", action="store_true", help="print one JSON array, no table")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each; the best counts (1)")
     options = parser.parse_args()
     console = Console(width=120, stderr=options.json)

@@ -10,7 +10,6 @@ the altered value makes impossible. The same walks without the alteration are ne
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import random
@@ -18,6 +17,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from benchmarks.measuring import options_of
 from kspec.field.recorded import Limits, Validation, from_objects, validate_recordings
 from kspec.field.recorded.models import ModelMapping
 from kspec.spec.core import System
@@ -102,9 +102,8 @@ def measure(name: str, degree: float, walks: int) -> dict[str, int]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options_of(__doc__)
     parser.add_argument("--walks", type=int, default=20)
-    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     started = time.perf_counter()
     if not options.json:

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 KIP_320 = Path(__file__).with_name("replication_kip320.m")
-PARTITION = Path(__file__).with_name("partition.m")
-IDEMPOTENCE = Path(__file__).with_name("idempotence.m")
 TWO_PHASE_COMMIT = Path(__file__).with_name("two_phase_commit.m")
 BOUNDS = {"brokers": "R", "log_size": "L", "max_records": "M", "max_epoch": "E", "managers": "N"}
 """The short names of bounds in some Murphi models; in the others a bound keeps its name."""

@@ -45,10 +45,10 @@ def test_rumur_finds_these_states(case: Case, tmp_path: Path) -> None:
 
 def test_the_murphi_model_gets_every_bound() -> None:
     bounds = {bound.name: bound.default for bound in IDEMPOTENCE.bound_ranges()}
-    text = rumur.model({**bounds, "others": 1, "records": 12}, rumur.IDEMPOTENCE)
+    text = rumur.model({**bounds, "others": 1, "records": 12}, PEER.murphi)
     assert "\n  others: 1;\n" in text
     assert "\n  records: 12;\n" in text
-    assert rumur.model(bounds, rumur.IDEMPOTENCE) == rumur.IDEMPOTENCE.read_text("utf-8")
+    assert rumur.model(bounds, PEER.murphi) == PEER.murphi.read_text("utf-8")
 
 
 def test_the_page_has_these_counts() -> None:
