@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 T = TypeVar("T")
+
+Address: TypeAlias = tuple[str, int]
+"""A host and a port."""
 
 
 class Background:
@@ -28,3 +33,50 @@ class Background:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+class InBackground(ABC):
+    """A server in a thread of this process, which listens while the `with` block runs."""
+
+    thread: ClassVar[str]
+    """The name of the thread."""
+
+    @abstractmethod
+    async def _open(self) -> Address:
+        """Begin to listen, in the thread; the host and the port."""
+
+    @abstractmethod
+    async def _close(self) -> None:
+        """Close every connection, in the thread."""
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        problem: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start to listen; OSError if the port is taken."""
+        self._background = Background(self.thread)
+        try:
+            self._address = self._background.run(self._open())
+        except BaseException:
+            self._background.end()
+            raise
+
+    def stop(self) -> None:
+        """Close all connections, and forget everything."""
+        self._background.run(self._close())
+        self._background.end()
+
+    @property
+    def bootstrap(self) -> str:
+        """What a client takes as `bootstrap.servers`."""
+        host, port = self._address
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -12,10 +12,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from kspec.impl.background import Background
+from kspec.impl.background import Address, InBackground
 from kspec.impl.broker.server import Server
 from kspec.impl.broker.settings import BrokerSettings
 from kspec.impl.broker.topics import TopicError
@@ -49,8 +48,10 @@ def command(
     return run
 
 
-class EmbeddedBroker:
+class EmbeddedBroker(InBackground):
     """A broker that listens while the `with` block runs."""
+
+    thread = "kspec"
 
     def __init__(
         self,
@@ -67,45 +68,15 @@ class EmbeddedBroker:
         self._host = host
         self._port = port
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
+    async def _open(self) -> Address:
+        self._server = Server(
+            self._settings, virtual_clock=self._virtual_clock, recording=self._recording
+        )
+        await self._server.start(self._host, self._port)
+        return self._server.address
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Start to listen; OSError if the port is taken."""
-
-        async def listen() -> Server:
-            server = Server(
-                self._settings, virtual_clock=self._virtual_clock, recording=self._recording
-            )
-            await server.start(self._host, self._port)
-            return server
-
-        self._background = Background("kspec")
-        try:
-            self._server = self._background.run(listen())
-        except BaseException:
-            self._background.end()
-            raise
-
-    def stop(self) -> None:
-        """Close all connections, and forget everything."""
-        self._background.run(self._server.stop())
-        self._background.end()
-
-    @property
-    def bootstrap(self) -> str:
-        """What a client takes as `bootstrap.servers`."""
-        host, port = self._server.address
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    async def _close(self) -> None:
+        await self._server.stop()
 
     # -- commands --------------------------------------------------------------------------
 

@@ -12,11 +12,48 @@ Automatic commits are not seen. The client libraries are imported where they are
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any
 
 from kspec.impl.recording.observer import Membership, Observer, Partitions, Recorded, by_partition
 from kspec.impl.recording.trace import Recording
+
+
+class RecordedWithListener(Recorded):
+    """What recorded consumers of kafka-python and aiokafka have in common."""
+
+    def __init__(self, inner: Any, observer: Observer, listener: Callable[[Any], Any]) -> None:
+        super().__init__(inner, observer)
+        self._listener = listener
+        if inner.subscription():
+            self.subscribe(sorted(inner.subscription()))
+
+    def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
+        """Subscribe."""
+        self._inner.subscribe(topics, pattern, self._listener(listener))
+
+    def _polled(self, records: Iterable[Any], began: int) -> None:
+        self._observer.polled(((r.topic, r.partition, r.offset) for r in records), began)
+
+    def seek(self, partition: Any, offset: int) -> None:
+        """Set the position."""
+        self._observer.sought([partition], offset)
+        self._inner.seek(partition, offset)
+
+    def seek_to_beginning(self, *partitions: Any) -> Any:
+        """Set positions; aiokafka's result is awaited."""
+        return self._seek_all(self._inner.seek_to_beginning, partitions)
+
+    def seek_to_end(self, *partitions: Any) -> Any:
+        """Set positions; aiokafka's result is awaited."""
+        return self._seek_all(self._inner.seek_to_end, partitions)
+
+    def _seek_all(self, seek: Callable[..., Any], partitions: Partitions) -> Any:
+        """Set the positions of these partitions, or of all that are assigned."""
+        self._observer.sought(partitions or self._inner.assignment())
+        return seek(*partitions)
+
 
 # -- kafka-python -----------------------------------------------------------------------------
 
@@ -57,29 +94,17 @@ def record_kafka_python(consumer: Any, recording: Recording, name: str | None = 
             observer.rebalanced("lost", lost)
             return result
 
-    recorded = RecordedKafkaPython(consumer, observer, Listener)
-    if consumer.subscription():
-        recorded.subscribe(sorted(consumer.subscription()))
-    return recorded
+    return RecordedKafkaPython(consumer, observer, Listener)
 
 
-class RecordedKafkaPython(Recorded):
+class RecordedKafkaPython(RecordedWithListener):
     """A recorded consumer of kafka-python."""
-
-    def __init__(self, inner: Any, observer: Observer, listener: Callable[[Any], Any]) -> None:
-        super().__init__(inner, observer)
-        self._listener = listener
-
-    def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
-        """Subscribe."""
-        self._inner.subscribe(topics, pattern, self._listener(listener))
 
     def poll(self, *args: Any, **kwargs: Any) -> Any:
         """Poll."""
         began = self._observer.rebalances
         found = self._inner.poll(*args, **kwargs)
-        every = (record for records in found.values() for record in records)
-        self._observer.polled(((r.topic, r.partition, r.offset) for r in every), began)
+        self._polled(chain.from_iterable(found.values()), began)
         return found
 
     def __iter__(self) -> Iterator[Any]:
@@ -88,7 +113,7 @@ class RecordedKafkaPython(Recorded):
     def __next__(self) -> Any:
         began = self._observer.rebalances
         record = next(self._inner)
-        self._observer.polled([(record.topic, record.partition, record.offset)], began)
+        self._polled([record], began)
         return record
 
     def commit(self, offsets: Any = None, timeout_ms: Any = None) -> None:
@@ -96,21 +121,6 @@ class RecordedKafkaPython(Recorded):
         chosen = self._observer.committing(by_partition(offsets))
         self._inner.commit(offsets, timeout_ms=timeout_ms)
         self._observer.add("committed", offsets=chosen)
-
-    def seek(self, partition: Any, offset: int) -> None:
-        """Set the position."""
-        self._observer.sought([partition], offset)
-        self._inner.seek(partition, offset)
-
-    def seek_to_beginning(self, *partitions: Any) -> None:
-        """Set positions."""
-        self._observer.sought(partitions or self._inner.assignment())
-        self._inner.seek_to_beginning(*partitions)
-
-    def seek_to_end(self, *partitions: Any) -> None:
-        """Set positions."""
-        self._observer.sought(partitions or self._inner.assignment())
-        self._inner.seek_to_end(*partitions)
 
     def close(self, *args: Any, **kwargs: Any) -> None:
         """Leave the group."""
@@ -159,36 +169,24 @@ def record_aiokafka(consumer: Any, recording: Recording, name: str | None = None
                 await result
             observer.rebalanced("revoked", revoked)
 
-    recorded = RecordedAiokafka(consumer, observer, Listener)
-    if consumer.subscription():
-        recorded.subscribe(sorted(consumer.subscription()))
-    return recorded
+    return RecordedAiokafka(consumer, observer, Listener)
 
 
-class RecordedAiokafka(Recorded):
+class RecordedAiokafka(RecordedWithListener):
     """A recorded consumer of aiokafka."""
-
-    def __init__(self, inner: Any, observer: Observer, listener: Callable[[Any], Any]) -> None:
-        super().__init__(inner, observer)
-        self._listener = listener
-
-    def subscribe(self, topics: Any = (), pattern: Any = None, listener: Any = None) -> None:
-        """Subscribe."""
-        self._inner.subscribe(topics, pattern, self._listener(listener))
 
     async def getmany(self, *args: Any, **kwargs: Any) -> Any:
         """Poll."""
         began = self._observer.rebalances
         found = await self._inner.getmany(*args, **kwargs)
-        every = (record for records in found.values() for record in records)
-        self._observer.polled(((r.topic, r.partition, r.offset) for r in every), began)
+        self._polled(chain.from_iterable(found.values()), began)
         return found
 
     async def getone(self, *args: Any) -> Any:
         """Poll one record."""
         began = self._observer.rebalances
         record = await self._inner.getone(*args)
-        self._observer.polled([(record.topic, record.partition, record.offset)], began)
+        self._polled([record], began)
         return record
 
     def __aiter__(self) -> Any:
@@ -203,25 +201,9 @@ class RecordedAiokafka(Recorded):
         await self._inner.commit(offsets)
         self._observer.add("committed", offsets=chosen)
 
-    def seek(self, partition: Any, offset: int) -> None:
-        """Set the position."""
-        self._observer.sought([partition], offset)
-        self._inner.seek(partition, offset)
-
-    async def seek_to_beginning(self, *partitions: Any) -> Any:
+    def seek_to_committed(self, *partitions: Any) -> Any:
         """Set positions."""
-        self._observer.sought(partitions or self._inner.assignment())
-        return await self._inner.seek_to_beginning(*partitions)
-
-    async def seek_to_end(self, *partitions: Any) -> Any:
-        """Set positions."""
-        self._observer.sought(partitions or self._inner.assignment())
-        return await self._inner.seek_to_end(*partitions)
-
-    async def seek_to_committed(self, *partitions: Any) -> Any:
-        """Set positions."""
-        self._observer.sought(partitions or self._inner.assignment())
-        return await self._inner.seek_to_committed(*partitions)
+        return self._seek_all(self._inner.seek_to_committed, partitions)
 
     async def stop(self) -> None:
         """Leave the group."""

@@ -23,10 +23,9 @@ import dataclasses
 import itertools
 import logging
 import struct
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any
 
-from kspec.impl.background import Background
+from kspec.impl.background import Address, InBackground
 from kspec.impl.recording.messages import APIS, record_request, record_response
 from kspec.impl.recording.trace import Recording
 from kspec.impl.wire import (
@@ -51,9 +50,6 @@ NAMING_ADDRESSES = frozenset(
 )
 """The APIs whose responses name addresses of brokers."""
 
-Address: TypeAlias = tuple[str, int]
-"""A host and a port."""
-
 
 def parse_address(text: str) -> Address:
     """The host and port of HOST:PORT."""
@@ -63,8 +59,10 @@ def parse_address(text: str) -> Address:
     return host.strip("[]"), int(port)
 
 
-class RecordingProxy:
+class RecordingProxy(InBackground):
     """A proxy in a thread of this process, while the `with` block runs."""
+
+    thread = "kspec-proxy"
 
     def __init__(
         self, broker: str, recording: Recording, *, host: str = "127.0.0.1", port: int = 0
@@ -79,37 +77,8 @@ class RecordingProxy:
         self._connections: set[asyncio.Task[None]] = set()
         self._opening = asyncio.Lock()
 
-    def __enter__(self) -> Self:
-        self.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Start to listen; OSError if the port is taken."""
-        self._background = Background("kspec-proxy")
-        try:
-            self._address = self._background.run(self._listen(self._broker, self._port))
-        except BaseException:
-            self._background.end()
-            raise
-
-    def stop(self) -> None:
-        """Close every connection."""
-        self._background.run(self._close())
-        self._background.end()
-
-    @property
-    def bootstrap(self) -> str:
-        """What a client takes as `bootstrap.servers`."""
-        host, port = self._address
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    async def _open(self) -> Address:
+        return await self._listen(self._broker, self._port)
 
     async def _close(self) -> None:
         for server, _ in self._listeners.values():
