@@ -16,23 +16,15 @@ Read `mapping`, `checker` and `models`, in this order.
 
 from __future__ import annotations
 
-from kspec.field.recorded.checker import (
-    Frontier,
-    Limits,
-    advance,
-    begin,
-    finish,
-    validate_events,
-)
+from kspec.field.recorded.checker import Frontier, Limits
 from kspec.field.recorded.files import validate_files, validate_recordings
-from kspec.field.recorded.find import MAPPINGS, find_mapping
+from kspec.field.recorded.find import find_mapping
 from kspec.field.recorded.mapping import BadEvent, Difference, Event, Reason, Schemas, TraceMapping
 from kspec.field.recorded.problems import Problems
-from kspec.field.recorded.reading import Recording, from_lines, from_objects, read_trace
-from kspec.field.recorded.verdict import Rejection, Validation
+from kspec.field.recorded.reading import Recording, from_objects, read_trace
+from kspec.field.recorded.verdict import Validation
 
 __all__ = [
-    "MAPPINGS",
     "BadEvent",
     "Difference",
     "Event",
@@ -41,18 +33,12 @@ __all__ = [
     "Problems",
     "Reason",
     "Recording",
-    "Rejection",
     "Schemas",
     "TraceMapping",
     "Validation",
-    "advance",
-    "begin",
     "find_mapping",
-    "finish",
-    "from_lines",
     "from_objects",
     "read_trace",
-    "validate_events",
     "validate_files",
     "validate_recordings",
 ]

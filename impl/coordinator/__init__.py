@@ -16,7 +16,7 @@ Kafka: `GroupMetadataManager` and `OffsetMetadataManager`, tag 4.0.0; with
 from kspec.impl.coordinator.coordinator import GroupCoordinator, random_member_id
 from kspec.impl.coordinator.shard import Outcome
 from kspec.impl.coordinator.storage import compact
-from kspec.impl.coordinator.timers import Deadlines, TimerKey, TimerKind, Timers
+from kspec.impl.coordinator.timers import Deadlines, TimerKey, TimerKind
 
 __all__ = [
     "Deadlines",
@@ -24,7 +24,6 @@ __all__ = [
     "Outcome",
     "TimerKey",
     "TimerKind",
-    "Timers",
     "compact",
     "random_member_id",
 ]

@@ -17,23 +17,15 @@ Kafka: `Partition`, `UnifiedLog`, `LeaderEpochFileCache`, `AbstractFetcherThread
 
 from __future__ import annotations
 
-from kspec.impl.partition.epochs import EpochCache, EpochEnd
+from kspec.impl.partition.epochs import EpochCache
 from kspec.impl.partition.follower import Follower
-from kspec.impl.partition.generations import GENERATIONS, Generation
-from kspec.impl.partition.leader import Leader, Progress, Settings
-from kspec.impl.partition.log import Batch, Log
+from kspec.impl.partition.leader import Leader, Settings
 from kspec.impl.partition.replica import Replica
 
 __all__ = [
-    "GENERATIONS",
-    "Batch",
     "EpochCache",
-    "EpochEnd",
     "Follower",
-    "Generation",
     "Leader",
-    "Log",
-    "Progress",
     "Replica",
     "Settings",
 ]

@@ -9,19 +9,15 @@ It is compared with `spec.producer` and shares only names with it. `kspec serve`
 
 from __future__ import annotations
 
-from kspec.impl.producer_state.snapshot import CorruptSnapshot, SnapshotFiles, decode, encode
-from kspec.impl.producer_state.state import Known, Producer, ProducerState
-from kspec.impl.producer_state.transactions import Aborted, TransactionIndex, Transactions
+from kspec.impl.producer_state.snapshot import CorruptSnapshot, SnapshotFiles, decode
+from kspec.impl.producer_state.state import Producer, ProducerState
+from kspec.impl.producer_state.transactions import Aborted
 
 __all__ = [
     "Aborted",
     "CorruptSnapshot",
-    "Known",
     "Producer",
     "ProducerState",
     "SnapshotFiles",
-    "TransactionIndex",
-    "Transactions",
     "decode",
-    "encode",
 ]

@@ -18,17 +18,13 @@ client's own tests:
     TestConformance = conformance_tests(MY_ASSIGNORS)
 """
 
-from kspec.field.conform.assignors.findings import Finding, Searched, search
-from kspec.field.conform.assignors.judgement import Disagreement, judge
+from kspec.field.conform.assignors.findings import Searched, search
 from kspec.field.conform.assignors.suite import conformance_tests
 from kspec.field.conform.assignors.target import find_target
 
 __all__ = [
-    "Disagreement",
-    "Finding",
     "Searched",
     "conformance_tests",
     "find_target",
-    "judge",
     "search",
 ]

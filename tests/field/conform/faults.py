@@ -8,7 +8,8 @@ from typing import Any
 
 from crc32c import crc32c
 
-from kspec.impl.wire import Message, error_code
+from kspec.impl.wire import Message
+from kspec.impl.wire.messages import error_code
 from tests.field.conform.proxy import Fault, Memory
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from kspec.field.logs.adapter import Event
 from kspec.field.logs.traces import by_group, group_traces
-from kspec.field.recorded import Rejection, from_objects, validate_recordings
+from kspec.field.recorded import from_objects, validate_recordings
+from kspec.field.recorded.verdict import Rejection
 from tests.field.logs.recorded import VERSIONS, read_brokers
 
 ROUNDS = ("preparing", "stabilized", "assigned", "emptied")

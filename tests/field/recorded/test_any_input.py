@@ -12,8 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kspec.checkers.registered import registered
-from kspec.field.recorded import MAPPINGS, Validation, from_lines, from_objects, validate_recordings
+from kspec.field.recorded import Validation, from_objects, validate_recordings
+from kspec.field.recorded.find import MAPPINGS
 from kspec.field.recorded.page import validation_page
+from kspec.field.recorded.reading import from_lines
 from kspec.field.recorded.report import lines
 from kspec.spec.core import SpecError
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kspec.field.recorded import Validation, begin, from_objects, validate_recordings
+from kspec.field.recorded import Validation, from_objects, validate_recordings
+from kspec.field.recorded.checker import begin
 from kspec.field.recorded.find import find_mapping
 from tests.field.recorded.walks import system_of, thinned, trace, walk, whole
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from kspec.field.logs.adapter import BROKER_LINES
-from kspec.field.recorded import from_lines, validate_files, validate_recordings
+from kspec.field.recorded import validate_files, validate_recordings
 from kspec.field.recorded.find import VERSION
 from kspec.field.recorded.mapping import read_schemas
-from kspec.field.recorded.reading import MOST_LINE, lines_of
+from kspec.field.recorded.reading import MOST_LINE, from_lines, lines_of
 from kspec.spec.core import SpecError
 from kspec.spec.observed.consumer import KINDS
 from kspec.spec.observed.replica import HANDLERS

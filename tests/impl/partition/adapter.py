@@ -16,8 +16,9 @@ from typing import Any
 import attrs
 
 from kspec.checkers.lockstep import Adapter, NotModelled
-from kspec.impl.partition import Follower, Generation, Leader, Progress, Replica, Settings
-from kspec.impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
+from kspec.impl.partition import Follower, Leader, Replica, Settings
+from kspec.impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW, Generation
+from kspec.impl.partition.leader import Progress
 from kspec.impl.partition.messages import (
     DivergingEpoch,
     EpochEndRequest,

@@ -13,17 +13,10 @@ from typing import Any
 import attrs
 
 from kspec.checkers.lockstep import Adapter
-from kspec.impl.partition import (
-    EpochCache,
-    EpochEnd,
-    Follower,
-    Generation,
-    Leader,
-    Log,
-    Replica,
-    Settings,
-)
-from kspec.impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
+from kspec.impl.partition import EpochCache, Follower, Leader, Replica, Settings
+from kspec.impl.partition.epochs import EpochEnd
+from kspec.impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW, Generation
+from kspec.impl.partition.log import Log
 from kspec.impl.partition.messages import (
     DivergingEpoch,
     EpochEndRequest,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kspec.impl.partition import Follower, Generation, Leader, Replica, Settings
-from kspec.impl.partition.generations import KIP_595
+from kspec.impl.partition import Follower, Leader, Replica, Settings
+from kspec.impl.partition.generations import KIP_595, Generation
 from kspec.impl.partition.messages import FetchRequest, Response
 
 

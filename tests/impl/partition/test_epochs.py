@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kspec.impl.partition import EpochCache, Log
+from kspec.impl.partition import EpochCache
+from kspec.impl.partition.log import Log
 from kspec.spec import log as plain
 from kspec.spec.leader_epochs import LeaderEpochs
 

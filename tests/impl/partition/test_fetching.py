@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kspec.impl.partition import EpochEnd, Leader, Progress, Replica
+from kspec.impl.partition import Leader, Replica
+from kspec.impl.partition.epochs import EpochEnd
+from kspec.impl.partition.leader import Progress
 from kspec.impl.partition.messages import (
     DivergingEpoch,
     EpochEndRequest,

@@ -9,8 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kspec.impl.partition import GENERATIONS, Batch, EpochEnd, Follower, Generation, Replica
-from kspec.impl.partition.generations import KIP_101, KIP_279, KIP_320, KIP_595, TO_HW
+from kspec.impl.partition import Follower, Replica
+from kspec.impl.partition.epochs import EpochEnd
+from kspec.impl.partition.generations import (
+    GENERATIONS,
+    KIP_101,
+    KIP_279,
+    KIP_320,
+    KIP_595,
+    TO_HW,
+    Generation,
+)
+from kspec.impl.partition.log import Batch
 from kspec.impl.partition.messages import (
     DivergingEpoch,
     EpochEndRequest,

@@ -11,8 +11,8 @@ from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import Reference
 from kspec.checkers.engine.search import Search
 from kspec.checkers.lockstep import Differs, compare_everywhere, walk_in_step
-from kspec.impl.partition import EpochCache, Generation, Leader, Replica
-from kspec.impl.partition.generations import KIP_320, KIP_595, TO_HW
+from kspec.impl.partition import EpochCache, Leader, Replica
+from kspec.impl.partition.generations import KIP_320, KIP_595, TO_HW, Generation
 from kspec.impl.partition.messages import (
     DivergingEpoch,
     FetchRequest,

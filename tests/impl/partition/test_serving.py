@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kspec.impl.partition import Leader, Progress, Replica, Settings
+from kspec.impl.partition import Leader, Replica, Settings
+from kspec.impl.partition.leader import Progress
 from kspec.impl.partition.messages import DivergingEpoch, FetchRequest, FetchResponse
 from kspec.spec import in_sync, serving
 from kspec.spec.leader_epochs import EpochEntry, LeaderEpochs

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kspec.impl.producer_state import CorruptSnapshot, ProducerState, SnapshotFiles, decode, encode
+from kspec.impl.producer_state import CorruptSnapshot, ProducerState, SnapshotFiles, decode
+from kspec.impl.producer_state.snapshot import encode
 from kspec.spec.core import SpecError
 from kspec.spec.producer import snapshots
 

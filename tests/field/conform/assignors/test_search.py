@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from kspec.field.conform.assignors import Finding, judge, search
-from kspec.field.conform.assignors.findings import admitted
+from kspec.field.conform.assignors import search
+from kspec.field.conform.assignors.findings import Finding, admitted
+from kspec.field.conform.assignors.judgement import judge
 from kspec.field.conform.assignors.report import as_text, reproduction, to_json
 from kspec.field.groups.clients import Target
 from kspec.field.groups.groupfile import parse_group
