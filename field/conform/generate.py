@@ -156,15 +156,11 @@ class Author(RandomRequests):
         match group.state:
             case GroupState.DEAD | GroupState.EMPTY:
                 if group.pending:
-                    return self.join(
-                        member=self.random.choice(sorted(group.pending)), instance=None
-                    )
+                    return self.join_of_pending()
                 return self.join(member=NO_MEMBER_ID, instance=self.instance(0.3))
             case GroupState.PREPARING_REBALANCE:
                 if group.pending and self.chance(0.6):
-                    return self.join(
-                        member=self.random.choice(sorted(group.pending)), instance=None
-                    )
+                    return self.join_of_pending()
                 missing = [m for m in members if m.awaiting_join is None]
                 return self.rejoin(self.random.choice(missing)) if missing else None
             case GroupState.COMPLETING_REBALANCE:
@@ -210,6 +206,10 @@ class Author(RandomRequests):
             request = self.random.choices(draws, weights)[0]()
             if APIS[type(request)] in self.versions:
                 return request
+
+    def join_of_pending(self) -> JoinGroup:
+        """The JoinGroup of a pending member."""
+        return self.join(member=self.random.choice(sorted(self.group.pending)), instance=None)
 
     def restart(self, member: GroupMember) -> JoinGroup:
         """The first JoinGroup of a static member that restarted."""

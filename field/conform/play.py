@@ -114,6 +114,21 @@ class Played:
     """Whether it ended early, since the broker may be in too many states."""
 
 
+@attrs.frozen
+class Turn:
+    """A step of a history that is being played."""
+
+    at: int
+    """Its index."""
+    step: Step
+    """The step."""
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """Its requests; none of a pause."""
+        return () if isinstance(self.step, Pause) else self.step.asks
+
+
 class Player:
     """Plays histories, one after the other, on connections that it keeps."""
 
@@ -146,7 +161,7 @@ class Player:
         try:
             game.await_coordinator()
             for done, step in enumerate(steps, 1):
-                difference = game.step(done - 1, step)
+                difference = game.take(Turn(done - 1, step))
                 if difference is not None or len(game.worlds) > MOST_WORLDS:
                     break
         finally:
@@ -184,21 +199,17 @@ class Game:
 
     # -- steps ------------------------------------------------------------------------------------
 
-    def step(self, at: int, step: Step) -> Difference | None:
+    def take(self, turn: Turn) -> Difference | None:
         """Play one step; the difference, if the broker differs."""
-        asks: tuple[Ask, ...] = ()
         begin = self.player.clock.now()
         try:
-            if isinstance(step, Pause):
-                self.player.clock.sleep(self.pause(step))
+            if isinstance(turn.step, Pause):
+                self.player.clock.sleep(self.pause(turn.step))
             else:
-                asks = step.asks
-                self.send(asks)
-            return self.observe(at, step, asks, begin)
+                self.send(turn.asks)
+            return self.observe(turn, begin)
         except Lost as lost:
-            return self.difference(
-                at, step, asks, "connection", ["a response"], str(lost), str(lost)
-            )
+            return self.difference(turn, "connection", ["a response"], str(lost), str(lost))
 
     def pause(self, step: Pause) -> float:
         """How long a pause takes, in seconds."""
@@ -237,11 +248,9 @@ class Game:
                 del self.in_flight[ask]
                 self.player.idle[self.place.address].append(connection)
 
-    def observe(
-        self, at: int, step: Step, asks: tuple[Ask, ...], begin: float
-    ) -> Difference | None:
+    def observe(self, turn: Turn, begin: float) -> Difference | None:
         """Wait until some world agrees with the broker; a difference if none does in time."""
-        before = self.worlds
+        before, asks = self.worlds, turn.asks
         observed: dict[Ask, AnyResponse] = {}
         deadline = time.monotonic() + self.player.patience
         last = self.player.clock.now()
@@ -280,7 +289,7 @@ class Game:
             if is_over and rounds >= ROUNDS:
                 break
             wait(self.in_flight.values(), 0.005 if agreeing else 0.05)
-        return self.explain(at, step, asks, worlds, observed, described)
+        return self.explain(turn, worlds, observed, described)
 
     def are_answered(self, asks: tuple[Ask, ...]) -> bool:
         """Whether nothing is left to wait for; without descriptions, nothing shows that."""
@@ -299,9 +308,7 @@ class Game:
 
     def explain(
         self,
-        at: int,
-        step: Step,
-        asks: tuple[Ask, ...],
+        turn: Turn,
         worlds: set[World],
         observed: dict[Ask, AnyResponse],
         described: Described | None,
@@ -315,28 +322,22 @@ class Game:
             seen = show(described.group, names(some))
             if outline.split(" not ")[0] == outline.split(" not ")[1]:
                 outline = "the members differ"
-            return self.difference(at, step, asks, "group", expected, seen, outline)
+            return self.difference(turn, "group", expected, seen, outline)
         expected = sorted({show_responses(world.sent, {}) for world in worlds})
         errors = sorted({outline_of(world.sent) for world in worlds})
         seen = show_responses(tuple(observed.items()), names(some))
         outline = f"{' or '.join(errors)}, not {outline_of(tuple(observed.items()))}"
         if [outline_of(tuple(observed.items()))] == errors:
             outline = f"other {', '.join(fields_that_differ(some, observed))}"
-        return self.difference(at, step, asks, "response", expected, seen, outline)
+        return self.difference(turn, "response", expected, seen, outline)
 
     def difference(
-        self,
-        at: int,
-        step: Step,
-        asks: tuple[Ask, ...],
-        problem: str,
-        expected: Sequence[str],
-        observed: str,
-        outline: str,
+        self, turn: Turn, problem: str, expected: Sequence[str], observed: str, outline: str
     ) -> Difference:
         """A difference, with how the specification decides the request."""
+        asks, shown = turn.asks, tuple(expected)
         decision = decide(next(iter(self.worlds)), asks[0]) if len(asks) == 1 else None
-        return Difference(at, step, problem, tuple(expected), observed, decision, outline)
+        return Difference(turn.at, turn.step, problem, shown, observed, decision, outline)
 
     # -- the end ----------------------------------------------------------------------------------
 

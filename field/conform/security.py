@@ -74,15 +74,11 @@ def read_security(path: Path | None) -> Security:
 
 def tls(properties: Mapping[str, str], path: Path) -> ssl.SSLContext:
     """The TLS settings. Stores of certificates are PEM files or PEM text."""
-    context = ssl.create_default_context()
-    context.check_hostname = properties.get("ssl.endpoint.identification.algorithm", "https") != ""
+    identification = properties.get("ssl.endpoint.identification.algorithm", "https")
     try:
         trusted = pem(properties, "ssl.truststore", "ssl.truststore.certificates", path)
-        if trusted:
-            context = ssl.create_default_context(cadata=trusted)
-            context.check_hostname = (
-                properties.get("ssl.endpoint.identification.algorithm", "https") != ""
-            )
+        context = ssl.create_default_context(cadata=trusted or None)
+        context.check_hostname = identification != ""
         chain = pem(properties, "ssl.keystore", "ssl.keystore.certificate.chain", path)
         if chain:
             key = properties.get("ssl.keystore.key", "")

@@ -12,9 +12,7 @@ from typing import Any
 import attrs
 
 from kspec.field.oracle.draws import Draw
-from kspec.field.oracle.names import KAFKA
-from kspec.field.oracle.questions import Oracle, question
-from kspec.field.shapes import shape_of_class
+from kspec.field.oracle.questions import Oracle, in_request, question
 from kspec.spec.assignors import ASSIGNORS, GUARANTEES, kafka_order
 from kspec.spec.assignors.properties import Round, failure
 from kspec.spec.core import SpecError, look_up
@@ -158,4 +156,4 @@ def drawn(draw: Draw) -> tuple[str, dict[str, Any]]:
     }
     group = Metadata(sizes, tuple(members), racks)
     name = draw.choose(tuple(ASSIGNORS))
-    return "assign", {"assignor": name, **shape_of_class(Metadata, KAFKA).encode(group)}
+    return "assign", {"assignor": name, **in_request(group)}

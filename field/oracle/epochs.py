@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from kspec.field.oracle.draws import Draw
-from kspec.field.oracle.questions import Oracle, oracle_of
+from kspec.field.oracle.questions import Oracle, in_request, oracle_of
 from kspec.spec.core import SpecError
 from kspec.spec.leader_epochs import EpochEnd, EpochEntry, LeaderEpochs, Truncation, truncation_for
 
@@ -108,7 +108,7 @@ def drawn(draw: Draw) -> tuple[str, dict[str, Any]]:
     entries = []
     epoch, start = draw.below(3), draw.below(4)
     for _ in range(draw.below(6)):
-        entries.append({"epoch": epoch, "startOffset": start})
+        entries.append(in_request(EpochEntry(epoch, start)))
         epoch, start = epoch + draw.between(1, 3), start + draw.between(1, 5)
     cached = {"epochs": entries}
     an_epoch, an_offset = draw.below(epoch + 3), draw.below(start + 5)

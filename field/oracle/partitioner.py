@@ -12,7 +12,7 @@ import kspec.spec.producer.adaptive as adaptive
 import kspec.spec.producer.partitioners as partitioners
 from kspec.field.oracle.draws import Draw
 from kspec.field.oracle.placement import partition_for_key
-from kspec.field.oracle.questions import Oracle, oracle_of, question
+from kspec.field.oracle.questions import Oracle, in_request, oracle_of, question
 from kspec.spec.java import INT_MAX, INT_MIN
 from kspec.spec.producer.adaptive import Load, Queue
 from kspec.spec.producer.partitioners import Topic
@@ -131,14 +131,10 @@ def drawn(draw: Draw) -> tuple[str, dict[str, Any]]:
 
 def queues(draw: Draw) -> list[dict[str, Any]]:
     """The queues of some partitions."""
+    waiting = (0, 1, 1, 2, 5)
     return [
-        {
-            "partition": partition,
-            "batches": draw.choose((0, 1, 1, 2, 5)),
-            "hasLeader": not draw.chance(0.1),
-            "isLate": draw.chance(0.1),
-        }
-        for partition in range(draw.between(1, 8))
+        in_request(Queue(number, draw.choose(waiting), not draw.chance(0.1), draw.chance(0.1)))
+        for number in range(draw.between(1, 8))
     ]
 
 

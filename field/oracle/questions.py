@@ -11,6 +11,7 @@ import inspect
 import json
 import typing
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -107,6 +108,18 @@ class Oracle:
 def oracle_of(*functions: Callable[..., Any]) -> Oracle:
     """The oracle that these functions make up."""
     return Oracle(map(question, functions))
+
+
+@cache
+def shape_in_requests(kind: Any) -> Shape:
+    """How requests have the records of a class."""
+    return shape_of(kind, KAFKA)
+
+
+def in_request(value: Any) -> Any:
+    """A record as requests have it."""
+    kind: Any = type(value)
+    return shape_in_requests(kind).encode(value)
 
 
 def find_oracle(name: str) -> Oracle:

@@ -12,7 +12,7 @@ import attrs
 
 import kspec.spec.producer.entries as entries
 from kspec.field.oracle.draws import Draw
-from kspec.field.oracle.questions import Oracle, oracle_of
+from kspec.field.oracle.questions import Oracle, in_request, oracle_of
 from kspec.spec.core import SpecError
 from kspec.spec.producer.broker_rules import RULES, rules_of
 from kspec.spec.producer.entries import (
@@ -133,39 +133,20 @@ def drawn(draw: Draw) -> tuple[str, dict[str, Any]]:
         following = draw.choose((entries.sequence_after(sequence, 1), by))
         return "inSequence", {"lastSeq": sequence, "nextSeq": following}
     entry, following = drawn_entry(draw)
-    epoch = max(entry["producerEpoch"], 0)
+    epoch = max(entry.epoch, 0)
     epoch = min(max(epoch + draw.choose((0, 0, 0, 1, -1)), 0), LAST_EPOCH)
-    given: dict[str, Any] = {"entry": entry, "release": release}
+    given: dict[str, Any] = {"entry": in_request(entry), "release": release}
     if kind > 4:
-        return "appendEndTxnMarker", {
-            **given,
-            "origin": draw.choose(("COORDINATOR", "COORDINATOR", "REPLICATION")),
-            "marker": {
-                "producerId": 7,
-                "producerEpoch": epoch,
-                "coordinatorEpoch": draw.below(3),
-                "isAbort": draw.chance(0.5),
-                "offset": 40,
-                "timestamp": 9,
-                "transactionVersion": draw.below(3),
-            },
-        }
+        origin = draw.choose(("COORDINATOR", "COORDINATOR", "REPLICATION"))
+        marker = EndMarker(7, epoch, draw.below(3), draw.chance(0.5), 40, 9, draw.below(3))
+        return "appendEndTxnMarker", {**given, "origin": origin, "marker": in_request(marker)}
     count = draw.between(1, 3)
     first = draw.choose((following, following, following, 0, entries.sequence_after(following, 1)))
-    if entry["batchMetadata"] and draw.chance(0.2):
-        known = draw.choose(entry["batchMetadata"])
-        count = known["offsetDelta"] + 1
-        first = entries.sequence_before(known["lastSeq"], known["offsetDelta"])
-    batch = {
-        "producerId": 7,
-        "producerEpoch": epoch,
-        "baseSequence": first,
-        "lastSequence": entries.sequence_after(first, count - 1),
-        "baseOffset": 40,
-        "lastOffset": 39 + count,
-        "maxTimestamp": 9,
-        "isTransactional": draw.chance(0.4),
-    }
+    if entry.batches and draw.chance(0.2):
+        known = draw.choose(entry.batches)
+        count, first = known.offset_delta + 1, known.first_sequence
+    last = entries.sequence_after(first, count - 1)
+    batch = in_request(DataBatch(7, epoch, first, last, 40, 39 + count, 9, draw.chance(0.4)))
     origins = ("CLIENT",) * 5 + ("COORDINATOR", "REPLICATION")
     asked = {**given, "batch": batch, "origin": draw.choose(origins)}
     if draw.chance(0.3) and release in ("3.6.0", "4.0.0", "4.1.0", "4.2.0", "4.3.0"):
@@ -178,29 +159,21 @@ def drawn(draw: Draw) -> tuple[str, dict[str, Any]]:
     return "appendDataBatch", asked
 
 
-def drawn_entry(draw: Draw) -> tuple[dict[str, Any], int]:
+def drawn_entry(draw: Draw) -> tuple[ProducerEntry, int]:
     """What is kept of a producer, and its next sequence number."""
     following, offset, batches = draw.choose((0, 0, 5, LAST_SEQUENCE - 3)), 10, []
     for _ in range(draw.below(6)):
         delta = draw.below(3)
         following, offset = entries.sequence_after(following, delta), offset + delta
-        metadata = BatchMetadata(following, offset, delta, 3)
-        batches.append(
-            {
-                "lastSeq": metadata.last_sequence,
-                "lastOffset": metadata.last_offset,
-                "offsetDelta": metadata.offset_delta,
-                "timestamp": metadata.timestamp,
-            }
-        )
+        batches.append(BatchMetadata(following, offset, delta, 3))
         following, offset = entries.sequence_after(following, 1), offset + 1
     is_known = bool(batches) or draw.chance(0.3)
-    entry = {
-        "producerId": 7,
-        "producerEpoch": draw.below(3) if is_known else -1,
-        "batchMetadata": batches,
-        "coordinatorEpoch": draw.between(-1, 2),
-        "lastTimestamp": 3 if is_known else -1,
-        "currentTxnFirstOffset": 10 if batches and draw.chance(0.4) else None,
-    }
+    entry = ProducerEntry(
+        7,
+        draw.below(3) if is_known else -1,
+        tuple(batches),
+        draw.between(-1, 2),
+        3 if is_known else -1,
+        10 if batches and draw.chance(0.4) else None,
+    )
     return entry, following if batches else 0

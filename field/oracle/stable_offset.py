@@ -12,7 +12,7 @@ import attrs
 import kspec.spec.producer.read_committed as read_committed
 import kspec.spec.producer.stable_offset as stable_offset
 from kspec.field.oracle.draws import Draw
-from kspec.field.oracle.questions import Oracle, oracle_of
+from kspec.field.oracle.questions import Oracle, in_request, oracle_of
 from kspec.spec.core import SpecError
 from kspec.spec.producer.entries import Batch, DataBatch, EndMarker
 from kspec.spec.producer.read_committed import Delivery
@@ -146,7 +146,7 @@ def oracle() -> Oracle:
 def drawn(draw: Draw) -> tuple[str, dict[str, Any]]:
     """A method and its parameters: a short log with transactions of two producers."""
     batches, end = drawn_log(draw)
-    logged = {"batches": batches}
+    logged = {"batches": list(map(in_request, batches))}
     match draw.below(4):
         case 0:
             high_watermark = draw.below(end + 1)
@@ -159,15 +159,7 @@ def drawn(draw: Draw) -> tuple[str, dict[str, Any]]:
         case 1:
             return "abortedTxns", logged
         case 2:
-            index = [
-                {
-                    "producerId": each.producer,
-                    "firstOffset": each.first_offset,
-                    "lastOffset": each.last_offset,
-                    "lastStableOffset": each.last_stable_offset,
-                }
-                for each in log_of(decoded(batches)).aborted
-            ]
+            index = [in_request(each) for each in log_of(batches).aborted]
             fetch, upper = draw.below(end + 1), draw.below(end + 2)
             return "collectAbortedTxns", {
                 "index": index,
@@ -176,20 +168,17 @@ def drawn(draw: Draw) -> tuple[str, dict[str, Any]]:
             }
         case _:
             fetch = draw.below(end + 1)
-            index_of_log = log_of(decoded(batches)).aborted_between(fetch, end)
-            aborted = [
-                {"producerId": each.producer, "firstOffset": each.first_offset}
-                for each in index_of_log
-            ]
+            named = log_of(batches).aborted_between(fetch, end)
+            aborted = [in_request(Aborted(each.producer, each.first_offset)) for each in named]
             return "fetchRecords", {
-                "batches": [each for each in batches if each["lastOffset"] >= fetch],
+                "batches": [in_request(each) for each in batches if each.last_offset >= fetch],
                 "fetchOffset": fetch,
                 "readCommittedIsolation": draw.chance(0.8),
                 "abortedTransactions": aborted,
             }
 
 
-def drawn_log(draw: Draw) -> tuple[list[dict[str, Any]], int]:
+def drawn_log(draw: Draw) -> tuple[list[LoggedBatch], int]:
     """The batches of a log, and its end."""
     batches, end, is_open = [], 0, set()
     for _ in range(draw.between(1, 9)):
@@ -204,23 +193,6 @@ def drawn_log(draw: Draw) -> tuple[list[dict[str, Any]], int]:
         elif kind is not Written.PLAIN:
             is_open.discard(producer)
             size = 1
-        batches.append(
-            {
-                "producerId": producer,
-                "firstOffset": end,
-                "lastOffset": end + size - 1,
-                "kind": kind.value,
-            }
-        )
+        batches.append(LoggedBatch(producer, end, end + size - 1, kind))
         end += size
     return batches, end
-
-
-def decoded(batches: list[dict[str, Any]]) -> tuple[LoggedBatch, ...]:
-    """The batches of a request."""
-    return tuple(
-        LoggedBatch(
-            each["producerId"], each["firstOffset"], each["lastOffset"], Written(each["kind"])
-        )
-        for each in batches
-    )

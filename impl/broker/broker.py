@@ -363,41 +363,51 @@ class Broker:
         """ListOffsets: the first, the next, or the one at a time."""
         topics = []
         for asked in call.message.topics:
-            partitions = []
-            for one in asked.partitions:
-                try:
-                    _check_time(one.timestamp, call.version)
-                    log = log_of(self.topics.named(asked.name), one.partition_index)
-                    check_epoch(getattr(one, "current_leader_epoch", -1))
-                    offset, time, epoch = _position(log, one.timestamp)
-                except TopicError as problem:
-                    found: dict[str, Any] = {"error_code": problem.error}
-                else:
-                    found = {"offset": offset, "timestamp": time, "leader_epoch": epoch}
-                partitions.append({"partition_index": one.partition_index, **found})
+            partitions = [
+                {"partition_index": one.partition_index, **self._offset(call, asked.name, one)}
+                for one in asked.partitions
+            ]
             topics.append({"name": asked.name, "partitions": partitions})
         call.answer(topics=topics)
+
+    def _offset(self, call: Call, topic: str, one: Any) -> dict[str, Any]:
+        """The offset that one partition is asked for."""
+        try:
+            _check_time(one.timestamp, call.version)
+            log = self._led(topic, one.partition_index, one)
+        except TopicError as problem:
+            return {"error_code": problem.error}
+        offset, time, epoch = _position(log, one.timestamp)
+        return {"offset": offset, "timestamp": time, "leader_epoch": epoch}
+
+    def _led(self, topic: str, partition: int, one: Any) -> PartitionLog:
+        """The log of a partition, if the leader epoch that the client knows is current."""
+        log = log_of(self.topics.named(topic), partition)
+        check_epoch(getattr(one, "current_leader_epoch", -1))
+        return log
 
     def offset_for_leader_epoch(self, call: Call) -> None:
         """OffsetForLeaderEpoch; there is one epoch, which ends at the end of the log."""
         topics = []
         for asked in call.message.topics:
-            partitions = []
-            for one in asked.partitions:
-                try:
-                    log = log_of(self.topics.named(asked.topic), one.partition)
-                    check_epoch(getattr(one, "current_leader_epoch", -1))
-                except TopicError as problem:
-                    found: dict[str, Any] = {"error_code": problem.error}
-                else:
-                    found = {}
-                    if one.leader_epoch == LEADER_EPOCH:
-                        found = {"leader_epoch": LEADER_EPOCH, "end_offset": log.end}
-                    elif one.leader_epoch < -1:  # before the first one, which began at 0
-                        found = {"leader_epoch": one.leader_epoch, "end_offset": 0}
-                partitions.append({"partition": one.partition, **found})
+            partitions = [
+                {"partition": one.partition, **self._epoch_end(asked.topic, one)}
+                for one in asked.partitions
+            ]
             topics.append({"topic": asked.topic, "partitions": partitions})
         call.answer(topics=topics)
+
+    def _epoch_end(self, topic: str, one: Any) -> dict[str, Any]:
+        """Where the epoch that one partition is asked for ends."""
+        try:
+            log = self._led(topic, one.partition, one)
+        except TopicError as problem:
+            return {"error_code": problem.error}
+        if one.leader_epoch == LEADER_EPOCH:
+            return {"leader_epoch": LEADER_EPOCH, "end_offset": log.end}
+        if one.leader_epoch < -1:  # before the first one, which began at 0
+            return {"leader_epoch": one.leader_epoch, "end_offset": 0}
+        return {}
 
 
 _LATEST, _EARLIEST, _MAX_TIMESTAMP, _EARLIEST_LOCAL = -1, -2, -3, -4

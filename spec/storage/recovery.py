@@ -16,13 +16,13 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from kspec.spec.leader_epochs import LeaderEpochs
-from kspec.spec.storage.indexes import OFFSET_ENTRY_BYTES, TIME_ENTRY_BYTES
 from kspec.spec.storage.segments import (
     Segment,
     SegmentSettings,
     new_segment,
     recover,
     reopened,
+    with_room,
 )
 
 
@@ -108,16 +108,6 @@ def recovered(
         if read.size < segment.size:
             break
     return tuple(kept)
-
-
-def with_room(segment: Segment, settings: SegmentSettings) -> Segment:
-    """The active segment, with indexes that have room for more entries."""
-    offsets, times = segment.offset_index, segment.time_index
-    return attrs.evolve(
-        segment,
-        offset_index=attrs.evolve(offsets, capacity=settings.index_bytes // OFFSET_ENTRY_BYTES),
-        time_index=attrs.evolve(times, capacity=settings.index_bytes // TIME_ENTRY_BYTES),
-    )
 
 
 def epochs_of(epochs: LeaderEpochs, recovered: Iterable[Segment]) -> LeaderEpochs:

@@ -109,6 +109,16 @@ def new_segment(base_offset: int, settings: SegmentSettings, now: int = 0) -> Se
     )
 
 
+def with_room(segment: Segment, settings: SegmentSettings) -> Segment:
+    """The segment, whose indexes have room for more entries."""
+    offsets, times = segment.offset_index, segment.time_index
+    return attrs.evolve(
+        segment,
+        offset_index=attrs.evolve(offsets, capacity=settings.index_bytes // OFFSET_ENTRY_BYTES),
+        time_index=attrs.evolve(times, capacity=settings.index_bytes // TIME_ENTRY_BYTES),
+    )
+
+
 def positions(batches: Iterable[Batch], start: int = 0) -> Iterator[tuple[int, Batch]]:
     """Each batch with its position, from one position on."""
     position = 0
@@ -279,17 +289,14 @@ def truncate_to(segment: Segment, offset: int, settings: SegmentSettings, now: i
     found = find_offset(segment, offset)
     end = segment.size if found is None else found[0]
     kept = tuple(batch for position, batch in positions(segment.batches) if position < end)
-    offset_index = segment.offset_index.truncate_to(offset)
-    time_index = segment.time_index.truncate_to(offset)
     truncated = attrs.evolve(
         segment,
         batches=kept,
-        offset_index=attrs.evolve(
-            offset_index, capacity=settings.index_bytes // OFFSET_ENTRY_BYTES
-        ),
-        time_index=attrs.evolve(time_index, capacity=settings.index_bytes // TIME_ENTRY_BYTES),
+        offset_index=segment.offset_index.truncate_to(offset),
+        time_index=segment.time_index.truncate_to(offset),
         bytes_since_entry=0,
     )
+    truncated = with_room(truncated, settings)
     if not kept:
         truncated = attrs.evolve(truncated, created=now, first_timestamp=None)
     if segment.max_seen.timestamp >= 0:

@@ -17,10 +17,15 @@ MOST_REACHED = 200
 """In how many worlds a reason is looked for."""
 
 
+def answers(world: World, call: Call) -> list[Any]:
+    """The responses to a call that a world has sent, or may have sent."""
+    sent: list[Any] = [r for c, r in world.sent if c == call]
+    return sent + [r for c, responses in world.possible if c == call for r in responses]
+
+
 def expectations(world: World, call: Call) -> list[Any]:
     """The responses to a call that a world has sent or may send at once."""
-    sent = [r for c, r in world.sent if c == call]
-    sent += [r for c, responses in world.possible if c == call for r in responses]
+    sent = answers(world, call)
     if not sent and call in world.waiting:
         sent = [r for after in handled(world, call) for c, r in after.sent if c == call]
     return list(dict.fromkeys(sent))
@@ -53,10 +58,8 @@ def reachable(worlds: Iterable[World], now: float, *, known_delay: bool) -> list
 
 def why(world: World, call: Call, observed: Any) -> list[Reason]:
     """Why a world that has answered a call does not explain a response: once for each answer."""
-    sent = [r for c, r in world.sent if c == call]
-    sent += [r for c, responses in world.possible if c == call for r in responses]
     found = []
-    for expected in sent:
+    for expected in answers(world, call):
         differences = fields_that_differ(comparable(call, expected), comparable(call, observed))
         wrong_error = errors_in(expected) != errors_in(observed)
         guard = failing_guard(world, call, expected) if wrong_error else None

@@ -121,13 +121,12 @@ def without_possible(world: World, call: Call, observed: Any) -> World:
 def unanswerable(world: World, call: Call, observed: Any) -> Iterator[World]:
     """The worlds after an error that the group does not explain."""
     fails = bool(errors_in(observed) & FAILOVER)
-    if call in world.waiting:
-        yield evolve(world, waiting=tuple(c for c in world.waiting if c != call))
-        if fails:
-            rest = evolve(world, waiting=tuple(c for c in world.waiting if c != call))
-            yield from fail_over(rest)
-    elif not call.changes_group:
-        rest = evolve(world, possible=tuple(p for p in world.possible if p[0] != call))
+    if call in world.waiting or not call.changes_group:
+        rest = evolve(
+            world,
+            waiting=tuple(c for c in world.waiting if c != call),
+            possible=tuple(p for p in world.possible if p[0] != call),
+        )
         yield rest
         if fails:
             yield from fail_over(rest)

@@ -6,6 +6,7 @@ version lacks may be missing. Subscriptions and assignments stay as they are wri
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -31,34 +32,10 @@ from kspec.spec.messages import (
     SyncGroupResponse,
 )
 from kspec.spec.vocabulary import TopicPartition
+from kspec.traces.page.html import asset
 
 CODES: Mapping[int, str] = {
-    -1: "UNKNOWN_SERVER_ERROR",
-    0: "NONE",
-    3: "UNKNOWN_TOPIC_OR_PARTITION",
-    7: "REQUEST_TIMED_OUT",
-    12: "OFFSET_METADATA_TOO_LARGE",
-    14: "COORDINATOR_LOAD_IN_PROGRESS",
-    15: "COORDINATOR_NOT_AVAILABLE",
-    16: "NOT_COORDINATOR",
-    22: "ILLEGAL_GENERATION",
-    23: "INCONSISTENT_GROUP_PROTOCOL",
-    24: "INVALID_GROUP_ID",
-    25: "UNKNOWN_MEMBER_ID",
-    26: "INVALID_SESSION_TIMEOUT",
-    27: "REBALANCE_IN_PROGRESS",
-    28: "INVALID_COMMIT_OFFSET_SIZE",
-    29: "TOPIC_AUTHORIZATION_FAILED",
-    30: "GROUP_AUTHORIZATION_FAILED",
-    35: "UNSUPPORTED_VERSION",
-    42: "INVALID_REQUEST",
-    69: "GROUP_ID_NOT_FOUND",
-    79: "MEMBER_ID_REQUIRED",
-    81: "GROUP_MAX_SIZE_REACHED",
-    82: "FENCED_INSTANCE_ID",
-    88: "UNSTABLE_OFFSET_COMMIT",
-    100: "UNKNOWN_TOPIC_ID",
-    113: "STALE_MEMBER_EPOCH",
+    code: name for name, code in json.loads(asset(__package__, "errors.json")).items()
 }
 """The names of the error codes of groups. Kafka: `Errors`."""
 

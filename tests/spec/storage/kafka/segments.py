@@ -10,7 +10,7 @@ import attrs
 from kspec.spec.leader_epochs import LeaderEpochs
 from kspec.spec.storage.batches import Batch, StoredRecord
 from kspec.spec.storage.indexes import StorageError
-from kspec.spec.storage.recovery import epochs_of, with_room
+from kspec.spec.storage.recovery import epochs_of
 from kspec.spec.storage.segments import (
     Segment,
     SegmentSettings,
@@ -23,6 +23,7 @@ from kspec.spec.storage.segments import (
     seal,
     should_roll,
     truncate_to,
+    with_room,
 )
 from tests.spec.storage.kafka.words import parsed, sized, written
 
