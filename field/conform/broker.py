@@ -163,15 +163,14 @@ class Broker:
             error = self.to_controller(request).topics[0].error_code.name.upper()
             if error not in ("NONE", "TOPIC_ALREADY_EXISTS"):
                 raise SpecError(f"cannot create the topic {self.topic}: {error}")
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            wanted = {"topics": [{"name": self.topic}], "allow_auto_topic_creation": True}
+        wanted = {"topics": [{"name": self.topic}], "allow_auto_topic_creation": True}
+
+        def look() -> bool | None:
             found = self.admin.call(self.request("metadata", 8, **wanted)).topics[0]
             ready = [p for p in found.partitions if not p.error_code.value and p.leader_id >= 0]
-            if not found.error_code.value and len(ready) >= PARTITIONS:
-                return
-            time.sleep(0.05)
-        raise SpecError(f"the topic {self.topic} is not ready within 30 s")
+            return None if found.error_code.value or len(ready) < PARTITIONS else True
+
+        self.awaited(look, f"the topic {self.topic}")
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic."""

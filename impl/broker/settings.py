@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from kspec.spec.core import SpecError, look_up
-from kspec.spec.messages import JAVA, SCALA, Settings
+from kspec.spec.messages import GROUP_SETTINGS, JAVA, SCALA, Settings
 
 
 def setting(name: str, default: Any, doc: str, *, least: int = 0, most: int = 2**31 - 1) -> Any:
@@ -108,17 +108,13 @@ class BrokerSettings:
 
     def for_trace(self) -> dict[str, Any]:
         """The header of a recorded trace: what decides how groups are coordinated."""
-        names = (
-            "initial_rebalance_delay",
-            "min_session_timeout",
-            "max_session_timeout",
-            "max_group_size",
-        )
-        known = attrs.fields_dict(type(self))
-        return {
-            "variant": (JAVA if self.java_coordinator else SCALA).name,
-            "settings": {known[name].metadata["name"]: getattr(self, name) for name in names},
+        of_groups = self.for_coordinator()
+        settings = {
+            name: getattr(of_groups, field)
+            for name, field in GROUP_SETTINGS.items()
+            if field != "max_metadata"
         }
+        return {"variant": of_groups.variant.name, "settings": settings}
 
     def for_coordinator(self) -> Settings:
         """The coordinator's share of them."""

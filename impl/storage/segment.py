@@ -92,6 +92,11 @@ class Segment:
         position = int(row["position"])
         return self.data[position : position + int(row["size"])].tobytes()
 
+    def _body(self, row: Any) -> np.ndarray[Any, Any]:
+        """The bytes of a batch behind its header."""
+        position = int(row["position"])
+        return self.data[position + HEADER_SIZE : position + int(row["size"])]
+
     def records(self, row: Any) -> list[StoredRecord]:
         """The records of a batch without fault."""
         if row["magic"] < 2:
@@ -101,8 +106,7 @@ class Segment:
             ]
         if not row["count"]:
             return []
-        start, end = int(row["position"]) + HEADER_SIZE, int(row["position"]) + int(row["size"])
-        body = self.data[start:end]
+        body = self._body(row)
         if codec := int(row["attributes"]) & CODEC:
             body = self.decompressor.decompress(codec, body.tobytes())
         append_time = int(row["max_timestamp"]) if row["attributes"] & APPEND_TIME else None
@@ -134,10 +138,9 @@ class Segment:
         row["max_timestamp"] = batch.timestamp
 
     def _check_compressed(self, row: Any) -> None:
-        start, end = int(row["position"]) + HEADER_SIZE, int(row["position"]) + int(row["size"])
         codec = int(row["attributes"]) & CODEC
         try:
-            text = self.decompressor.decompress(codec, self.data[start:end].tobytes())
+            text = self.decompressor.decompress(codec, self._body(row).tobytes())
         except CompressionError as error:
             row["fault"] = Fault.TOO_LONG if isinstance(error, TooLong) else Fault.COMPRESSION
             self.reasons[int(row["position"])] = str(error)

@@ -96,111 +96,101 @@ def read_message(schema: Schema, version: int, data: bytes, position: int = 0) -
     """The message at this position. As in Kafka, what follows it is ignored."""
     if not 0 <= version <= schema.newest:
         raise Malformed(f"{schema.name} has no version {version}")
-    message, _ = _read_fields(schema.fields, version, version >= schema.flexible, data, position)
-    return message
+    return _Reader(data, position, version, version >= schema.flexible).fields(schema.fields)
 
 
-def _read_fields(
-    fields: tuple[Field, ...], version: int, flexible: bool, data: bytes, position: int
-) -> tuple[Message, int]:
-    message = {field.name: field.missing() for field in fields}
-    for field in fields:
-        if field.tag is None and field.exists(version):
-            message[field.name], position = _read(field, version, flexible, data, position)
-    if flexible:
-        tagged = {f.tag: f for f in fields if f.tag is not None and f.exists(version)}
-        position = _read_tagged(message, tagged, version, data, position)
-    return message, position
+@attrs.define
+class _Reader:
+    """Bytes that are read from a position on, as a version stores them."""
+
+    data: bytes
+    position: int
+    version: int
+    is_flexible: bool
+
+    def fields(self, fields: tuple[Field, ...]) -> Message:
+        """The fields of a structure."""
+        message = {field.name: field.missing() for field in fields}
+        for field in fields:
+            if field.tag is None and field.exists(self.version):
+                message[field.name] = self.value(field)
+        if self.is_flexible:
+            tagged = {f.tag: f for f in fields if f.tag is not None and f.exists(self.version)}
+            self.tagged(message, tagged)
+        return message
+
+    def tagged(self, message: Message, tagged: Mapping[int, Field]) -> None:
+        """The tagged fields; unknown ones are skipped."""
+        for _ in range(self.unsigned()):
+            tag, size = self.unsigned(), self.unsigned()
+            end = self.position + size
+            if end > len(self.data):
+                left = len(self.data) - self.position
+                raise Malformed(f"a tagged field claims {size} bytes of {left}")
+            if field := tagged.get(tag):
+                message[field.name] = self.value(field)
+            self.position = end
+
+    def value(self, field: Field) -> Any:
+        """The value of a field."""
+        if not field.is_array:
+            return self.one(field)
+        count = self.length("array")
+        if count < 0:
+            return _null(field)
+        if count > len(self.data) - self.position:  # each element takes a byte at least
+            raise Malformed(f"{field.name} claims {count} elements")
+        element = attrs.evolve(field, is_array=False, nullable=False, tag=None)
+        return [self.one(element) for _ in range(count)]
+
+    def one(self, field: Field) -> Any:
+        """A value that is no array."""
+        kind = field.kind
+        if isinstance(kind, tuple):
+            if field.nullable:  # a marker precedes it: -1 or 1, in a tagged field 0 or 1
+                marker = self.number("int8") if field.tag is None else self.unsigned() - 1
+                if marker < 0:
+                    return None
+            return self.fields(kind)
+        if kind in NUMBERS:
+            return self.number(kind)
+        if kind == "uuid":
+            return uuid_text(self.take(16))
+        size = self.length(kind)
+        if size < 0:
+            return _null(field)
+        value = self.take(size)
+        return value if kind == "bytes" else value.decode(errors="replace")
+
+    def number(self, kind: str) -> int:
+        """A number of fixed size."""
+        form = NUMBERS[kind]
+        value: int = form.unpack(self.take(form.size))[0]
+        return value
+
+    def length(self, kind: str) -> int:
+        """The length of a string, of bytes or of an array; negative for null."""
+        if self.is_flexible:
+            return self.unsigned() - 1
+        return self.number("int16" if kind == "string" else "int32")
+
+    def unsigned(self) -> int:
+        """An unsigned integer of variable length."""
+        value, self.position = read_unsigned(self.data, self.position)
+        return value
+
+    def take(self, size: int) -> bytes:
+        """So many bytes."""
+        start, end = self.position, self.position + size
+        if end > len(self.data):
+            raise Malformed(f"a field claims {size} bytes of {len(self.data) - start}")
+        self.position = end
+        return self.data[start:end]
 
 
-def _read_tagged(
-    message: Message,
-    tagged: Mapping[int, Field],
-    version: int,
-    data: bytes,
-    position: int,
-) -> int:
-    count, position = read_unsigned(data, position)
-    for _ in range(count):
-        tag, position = read_unsigned(data, position)
-        size, position = read_unsigned(data, position)
-        if size > len(data) - position:
-            raise Malformed(f"a tagged field claims {size} bytes of {len(data) - position}")
-        if field := tagged.get(tag):
-            message[field.name], _ = _read(field, version, True, data, position)
-        position += size
-    return position
-
-
-def _read(
-    field: Field, version: int, flexible: bool, data: bytes, position: int
-) -> tuple[Any, int]:
-    """The value of a field, and the position behind it."""
-    if not field.is_array:
-        return _read_one(field, version, flexible, data, position)
-    count, position = _read_length("array", flexible, data, position)
-    if count < 0:
-        _check_nullable(field)
-        return None, position
-    if count > len(data) - position:  # each element takes a byte at least
-        raise Malformed(f"{field.name} claims {count} elements")
-    element, elements = attrs.evolve(field, is_array=False, nullable=False, tag=None), []
-    for _ in range(count):
-        value, position = _read_one(element, version, flexible, data, position)
-        elements.append(value)
-    return elements, position
-
-
-def _read_one(
-    field: Field, version: int, flexible: bool, data: bytes, position: int
-) -> tuple[Any, int]:
-    kind = field.kind
-    if isinstance(kind, tuple):
-        if field.nullable:  # a marker precedes it: -1 or 1, in a tagged field 0 or 1
-            if field.tag is None:
-                marker, position = _read_number("int8", data, position)
-            else:
-                marker, position = read_unsigned(data, position)
-            if marker < (0 if field.tag is None else 1):
-                return None, position
-        return _read_fields(kind, version, flexible, data, position)
-    if kind in NUMBERS:
-        return _read_number(kind, data, position)
-    if kind == "uuid":
-        return uuid_text(_slice(data, position, 16)), position + 16
-    size, position = _read_length(kind, flexible, data, position)
-    if size < 0:
-        _check_nullable(field)
-        return None, position
-    value = _slice(data, position, size)
-    if kind == "bytes":
-        return value, position + size
-    return value.decode(errors="replace"), position + size
-
-
-def _check_nullable(field: Field) -> None:
+def _null(field: Field) -> None:
     if not field.nullable:
         raise Malformed(f"{field.name} is null")
-
-
-def _read_number(kind: str, data: bytes, position: int) -> tuple[int, int]:
-    form = NUMBERS[kind]
-    value: int = form.unpack(_slice(data, position, form.size))[0]
-    return value, position + form.size
-
-
-def _read_length(kind: str, flexible: bool, data: bytes, position: int) -> tuple[int, int]:
-    """The length of a string, of bytes or of an array; negative for null."""
-    if flexible:
-        length, position = read_unsigned(data, position)
-        return length - 1, position
-    return _read_number("int16" if kind == "string" else "int32", data, position)
-
-
-def _slice(data: bytes, position: int, size: int) -> bytes:
-    if size > len(data) - position:
-        raise Malformed(f"a field claims {size} bytes of {len(data) - position}")
-    return data[position : position + size]
 
 
 def uuid_text(data: bytes) -> str:

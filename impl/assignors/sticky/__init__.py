@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from kspec.impl.assignors.group import Group
 from kspec.impl.assignors.racks import Places
@@ -12,34 +13,12 @@ from kspec.impl.assignors.sticky.ownership import NO_GENERATION, equal_topics
 from kspec.spec.vocabulary import NO_RACKS, Assignment, Member, Racks
 
 
-def assign_sticky(
-    partitions: Mapping[str, int | None],
-    members: Mapping[str, Member],
-    *,
-    seen_generation: int = NO_GENERATION,
-    racks: Racks = NO_RACKS,
-) -> Assignment:
-    """The same assignment as the specification's, faster."""
-    return _assign(partitions, members, seen_generation, racks, withhold=False)
-
-
-def assign_cooperative(
-    partitions: Mapping[str, int | None],
-    members: Mapping[str, Member],
-    *,
-    seen_generation: int = NO_GENERATION,
-    racks: Racks = NO_RACKS,
-) -> Assignment:
-    """The same assignment as the specification's, faster."""
-    return _assign(partitions, members, seen_generation, racks, withhold=True)
-
-
 def _assign(
     partitions: Mapping[str, int | None],
     members: Mapping[str, Member],
-    seen_generation: int,
-    racks: Racks,
     *,
+    seen_generation: int = NO_GENERATION,
+    racks: Racks = NO_RACKS,
     withhold: bool,
 ) -> Assignment:
     """Assign, and with `withhold` leave out partitions that another member must revoke first."""
@@ -52,3 +31,8 @@ def _assign(
     if equal_topics(group):
         return assign_constrained(group, places, withhold=withhold)
     return assign_general(group, seen_generation, places, withhold=withhold)
+
+
+assign_sticky = partial(_assign, withhold=False)
+assign_cooperative = partial(_assign, withhold=True)
+"""The same assignments as the specification's, faster."""

@@ -13,7 +13,7 @@ from kspec.spec.assignors import ASSIGNORS, GUARANTEES, Assignment, Member
 from kspec.spec.assignors.common import Assignor
 from kspec.spec.assignors.cooperative import rounds
 from kspec.spec.assignors.properties import VALID, Property, Round, failure
-from kspec.spec.assignors.roundrobin import assign_ignoring_subscriptions
+from tests.spec.assignors.faulty import assign_ignoring_subscriptions
 
 DERANDOMIZED = settings(max_examples=50)
 

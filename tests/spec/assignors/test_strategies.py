@@ -8,9 +8,9 @@ from kspec.spec.assignors import ASSIGNORS, InvalidGroup, KafkaRaises, Member, T
 from kspec.spec.assignors.cooperative import next_members, rounds
 from kspec.spec.assignors.properties import VALID, Round, failure, loads_are_even
 from kspec.spec.assignors.range import ranges_are_contiguous
-from kspec.spec.assignors.roundrobin import assign_ignoring_subscriptions
 from kspec.spec.assignors.sticky import assign_sticky
 from kspec.spec.assignors.sticky.guarantees import no_partitions_are_swapped
+from tests.spec.assignors.faulty import assign_ignoring_subscriptions
 
 
 def owning(*names: str) -> list[TopicPartition]:

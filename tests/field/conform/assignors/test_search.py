@@ -18,7 +18,7 @@ from kspec.field.groups.clients import Target
 from kspec.field.groups.groupfile import parse_group
 from kspec.field.groups.strategies import AssignorInput
 from kspec.spec.assignors import ASSIGNORS, Member, TopicPartition, kafka_order
-from kspec.spec.assignors.roundrobin import assign_ignoring_subscriptions
+from tests.spec.assignors.faulty import assign_ignoring_subscriptions
 
 Answer = dict[str, list[TopicPartition]]
 Spoil = Callable[[Mapping[str, Member], Answer], Any]
