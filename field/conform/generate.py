@@ -14,6 +14,7 @@ import attrs
 
 from kspec.field.conform.guards import Coverage, decide, edge_of
 from kspec.field.conform.history import (
+    APIS,
     LONG,
     OLDER,
     TOPIC,
@@ -24,7 +25,7 @@ from kspec.field.conform.history import (
     Step,
 )
 from kspec.field.conform.requests import RandomRequests
-from kspec.field.conform.translate import APIS, with_version
+from kspec.field.conform.translate import with_version
 from kspec.field.conform.worlds import Moment, World, forget, longest_delay, new_world, possible
 from kspec.spec.coordinator import Group, GroupMember
 from kspec.spec.core import evolve

@@ -54,6 +54,22 @@ from kspec.spec.serving.partition import PARTITION
 from kspec.spec.serving.produce import Produce
 from kspec.spec.vocabulary import TopicPartition
 
+APIS: dict[type, str] = {
+    JoinGroup: "join_group",
+    SyncGroup: "sync_group",
+    Heartbeat: "heartbeat",
+    LeaveGroup: "leave_group",
+    OffsetCommit: "offset_commit",
+    OffsetFetch: "offset_fetch",
+    DeleteGroup: "delete_groups",
+    OffsetDelete: "offset_delete",
+    Produce: "produce",
+    ListOffsets: "list_offsets",
+    EpochOfLeader: "offset_for_leader_epoch",
+    Fetch: "fetch",
+}
+"""The API of each kind of request."""
+
 LONG = 120_000
 """A timeout that no history reaches, in milliseconds; it is not shown."""
 
@@ -113,23 +129,7 @@ Step: TypeAlias = Send | Pause
 
 # -- JSON -------------------------------------------------------------------------------------
 
-REQUESTS: Mapping[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        JoinGroup,
-        SyncGroup,
-        Heartbeat,
-        LeaveGroup,
-        OffsetCommit,
-        OffsetFetch,
-        DeleteGroup,
-        OffsetDelete,
-        Produce,
-        ListOffsets,
-        EpochOfLeader,
-        Fetch,
-    )
-}
+REQUESTS: Mapping[str, Any] = {kind.__name__: kind for kind in APIS}
 """The kinds of requests by name."""
 
 NATURAL = number(0, GREATEST)

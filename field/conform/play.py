@@ -13,6 +13,7 @@ from kspec.field.conform.broker import Broker
 from kspec.field.conform.connection import Address, Connection, Lost, wait
 from kspec.field.conform.guards import Coverage, decide
 from kspec.field.conform.history import (
+    APIS,
     Ask,
     Pause,
     RecordsRequest,
@@ -22,7 +23,7 @@ from kspec.field.conform.history import (
 )
 from kspec.field.conform.records import Place
 from kspec.field.conform.responses import AnyResponse, Described, comparable
-from kspec.field.conform.translate import APIS, to_description, to_message, to_response
+from kspec.field.conform.translate import to_description, to_message, to_response
 from kspec.field.conform.worlds import (
     Moment,
     Names,

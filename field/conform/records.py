@@ -16,8 +16,7 @@ from uuid import UUID
 import attrs
 
 from kspec.field.conform.connection import Address
-from kspec.field.conform.history import OLDER, Ask
-from kspec.field.conform.translate import APIS
+from kspec.field.conform.history import APIS, OLDER, Ask
 from kspec.impl.wire import API_KEYS, Message, create, request_type
 from kspec.spec.leader_epochs import UNDEFINED
 from kspec.spec.serving.fetch import Fetch, FetchResponse, value_of

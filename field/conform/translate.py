@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from kspec.field.conform.history import TOPIC, AnyRequest, Ask
+from kspec.field.conform.history import APIS, TOPIC, AnyRequest, Ask
 from kspec.field.conform.responses import AnyResponse, Described, UnknownError
 from kspec.impl.wire import API_KEYS, Message, create, request_type
 from kspec.spec.coordinator.admin import DescribedMember, Description
@@ -37,25 +37,8 @@ from kspec.spec.messages import (
     SyncGroupResponse,
 )
 from kspec.spec.serving.fetch import Fetch
-from kspec.spec.serving.list_offsets import EARLIEST, EpochOfLeader, ListOffsets
-from kspec.spec.serving.produce import Produce
+from kspec.spec.serving.list_offsets import EARLIEST, ListOffsets
 from kspec.spec.vocabulary import TopicPartition
-
-APIS: dict[type, str] = {
-    JoinGroup: "join_group",
-    SyncGroup: "sync_group",
-    Heartbeat: "heartbeat",
-    LeaveGroup: "leave_group",
-    OffsetCommit: "offset_commit",
-    OffsetFetch: "offset_fetch",
-    DeleteGroup: "delete_groups",
-    OffsetDelete: "offset_delete",
-    Produce: "produce",
-    ListOffsets: "list_offsets",
-    EpochOfLeader: "offset_for_leader_epoch",
-    Fetch: "fetch",
-}
-"""The API of each kind of request."""
 
 MOST_VERSIONS = {
     "offset_commit": 9, "offset_fetch": 9, "describe_groups": 5,

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kspec.impl.recording import consumers
 from kspec.impl.recording.trace import Recording
 
 if TYPE_CHECKING:
@@ -47,23 +48,17 @@ class Recordings:
 
     def kafka_python(self, consumer: Any, name: str | None = None) -> Any:
         """A consumer of kafka-python that records."""
-        from kspec.impl.recording.consumers import record_kafka_python
-
-        return record_kafka_python(consumer, self.consumers, name)
+        return consumers.record_kafka_python(consumer, self.consumers, name)
 
     def aiokafka(self, consumer: Any, name: str | None = None) -> Any:
         """A consumer of aiokafka that records."""
-        from kspec.impl.recording.consumers import record_aiokafka
-
-        return record_aiokafka(consumer, self.consumers, name)
+        return consumers.record_aiokafka(consumer, self.consumers, name)
 
     def confluent_kafka(
         self, consumer: Any, name: str, group: str, instance: str | None = None
     ) -> Any:
         """A consumer of confluent-kafka that records."""
-        from kspec.impl.recording.consumers import record_confluent_kafka
-
-        return record_confluent_kafka(consumer, self.consumers, name, group, instance)
+        return consumers.record_confluent_kafka(consumer, self.consumers, name, group, instance)
 
     def diagnosis(self) -> str:
         """What is wrong with the traces so far, as text; empty if nothing is.

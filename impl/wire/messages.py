@@ -67,10 +67,7 @@ def _plan(kind: Any) -> tuple[tuple[str, Any, Any], ...]:
 def _field(field: Any) -> tuple[Any, Any]:
     kafka_type = field.metadata.get("kafka_type", "")
     convert, zero = _CONVERSIONS.get(kafka_type, (_same, None))
-    of = field.type
-    optional = type(None) in get_args(of)
-    if optional and get_origin(of) is not tuple:
-        of = next(kind for kind in get_args(of) if kind is not type(None))
+    of, optional = present_type(field)
     if get_origin(of) is tuple:
         element, zero = get_args(of)[0], ()
         convert = _elements(element) if dataclasses.is_dataclass(element) else _tuple
@@ -80,6 +77,13 @@ def _field(field: Any) -> tuple[Any, Any]:
     if optional and field.default is dataclasses.MISSING:
         default = None
     return convert, default
+
+
+def present_type(field: Any) -> tuple[Any, bool]:
+    """The type of a field's values, and whether null is one as well."""
+    others = [kind for kind in get_args(field.type) if kind is not type(None)]
+    optional = type(None) in get_args(field.type)
+    return (others[0] if optional else field.type), optional
 
 
 def _same(value: Any) -> Any:

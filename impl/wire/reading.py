@@ -17,6 +17,8 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
+from kspec.impl.wire.messages import present_type
+
 
 class WireError(Exception):
     """Bytes that are no message of the expected type."""
@@ -99,10 +101,8 @@ def _implicit_default(field: Any) -> Any:
 
 
 def _field_reader(field: Any, flexible: bool, *, nullable: bool) -> Read:
-    of: Any = field.type
-    is_nullable = nullable and type(None) in get_args(of)
-    if type(None) in get_args(of):
-        of = next(kind for kind in get_args(of) if kind is not type(None))
+    of, optional = present_type(field)
+    is_nullable = nullable and optional
     if get_origin(of) is tuple:
         element: Any = get_args(of)[0]
         if hasattr(element, "__flexible__"):

@@ -242,7 +242,8 @@ class CoordinatorMapping(TraceMapping):
         """A response was seen; one whose request is missing shows nothing."""
         found = state.call(event.id)
         if found is None:
-            if not self.lacks_request(state, event):
+            is_meant = self.only_group in (None, event.group)
+            if not (state.progress.is_whole and is_meant):
                 yield state
             return
         group, call, before = found
@@ -262,11 +263,6 @@ class CoordinatorMapping(TraceMapping):
                 place = attrs.evolve(place, broker=event.broker)
             after = after.with_group(group, worlds=worlds, place=place)
         yield attrs.evolve(after, calls=tuple(c for c in state.calls if c[0] != event.id))
-
-    def lacks_request(self, state: Seen, event: Answered) -> bool:
-        """Whether a response has no request although no event is missing."""
-        is_meant = self.only_group in (None, event.group)
-        return state.progress.is_whole and is_meant and state.call(event.id) is None
 
     def explained(
         self, worlds: tuple[World, ...], call: Call, observed: Any, time: float | None
