@@ -263,17 +263,13 @@ def unfinished(
     return rejection_of(mapping, frontier, None, around[0], reason), cut
 
 
-def validate_events(
+def after_events(
     mapping: TraceMapping,
     events: Iterable[Event],
-    *,
-    trace: str = "",
-    complete: bool = False,
-    problems: Problems | None = None,
+    problems: Problems,
     limits: Limits = Limits(),
-) -> Validation:
-    """The verdict on a trace whose events are in one order."""
-    problems = Problems() if problems is None else problems
+) -> Frontier:
+    """The frontier after a trace whose events are in one order."""
     frontier = begin(mapping, limits)
     for event in events if not frontier.is_over else ():
         try:
@@ -286,6 +282,4 @@ def validate_events(
                 frontier = skip(frontier, UNREAD)
         if frontier.is_over:
             break
-    return finish(
-        mapping, frontier, trace=trace, complete=complete, problems=problems, limits=limits
-    )
+    return frontier

@@ -9,10 +9,10 @@ from typing import Any
 
 from kspec.checkers.models.find import registered_models
 from kspec.checkers.registered import registered
-from kspec.field.recorded.checker import Limits, validate_events
+from kspec.field.recorded.checker import Limits, after_events, finish
 from kspec.field.recorded.find import MAPPINGS, find_mapping, is_code
 from kspec.field.recorded.mapping import Event, TraceMapping
-from kspec.field.recorded.merging import validate_merged
+from kspec.field.recorded.merging import after_merging
 from kspec.field.recorded.problems import Problems
 from kspec.field.recorded.reading import Header, Recording, read_trace
 from kspec.field.recorded.verdict import Validation
@@ -52,25 +52,28 @@ def validate_recordings(
     header = header_of(recordings, options)
     mapping = mapping or find_mapping(header, runs_code="mapping" in options)
     problems = recordings[0].problems
-    name = ", ".join(recording.name for recording in recordings)
-    complete = header.get("complete") is True
-    if len(recordings) == 1:
-        events, several = with_nodes(recordings[0].events)
-        if not several or header.get("order") == "total":
-            return validate_events(
-                mapping, events, trace=name, complete=complete, problems=problems, limits=limits
-            )
-        sources: list[Iterable[Event]] = [events]
+    sources: list[Iterable[Event]] = [recording.events for recording in recordings]
+    several = len(sources) > 1
+    if not several:
+        sources[0], has_nodes = with_nodes(recordings[0].events)
+        several = has_nodes and header.get("order") != "total"
+    if several:
+        skew, names = header.get("clock_skew_ms"), header.get("nodes")
+        frontier = after_merging(
+            mapping,
+            sources,
+            problems,
+            limits,
+            clock_skew_ms=skew if type(skew) in (int, float) else None,
+            names=[str(name) for name in names] if isinstance(names, list) else (),
+        )
     else:
-        sources = [recording.events for recording in recordings]
-    skew, names = header.get("clock_skew_ms"), header.get("nodes")
-    return validate_merged(
+        frontier = after_events(mapping, sources[0], problems, limits)
+    return finish(
         mapping,
-        sources,
-        trace=name,
-        complete=complete,
-        clock_skew_ms=skew if type(skew) in (int, float) else None,
-        names=[str(name) for name in names] if isinstance(names, list) else (),
+        frontier,
+        trace=", ".join(recording.name for recording in recordings),
+        complete=header.get("complete") is True,
         problems=problems,
         limits=limits,
     )

@@ -28,13 +28,12 @@ from kspec.field.recorded.checker import (
     Limits,
     begin,
     closest,
-    finish,
     rejection_of,
     with_hidden,
 )
 from kspec.field.recorded.mapping import BadEvent, Event, Reason, TraceMapping
 from kspec.field.recorded.problems import Problems
-from kspec.field.recorded.verdict import Rejection, Validation
+from kspec.field.recorded.verdict import Rejection
 
 WINDOW = 10_000
 """How many events are read ahead, at most, to find the next event of a node."""
@@ -217,19 +216,16 @@ def ids_of(value: Any) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
 
 
-def validate_merged(
+def after_merging(
     mapping: TraceMapping,
     sources: Sequence[Iterable[Event]],
+    problems: Problems,
+    limits: Limits = Limits(),  # noqa: B008 - frozen
     *,
-    trace: str = "",
-    complete: bool = False,
     clock_skew_ms: float | None = None,
     names: Sequence[str] = (),
-    problems: Problems | None = None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-) -> Validation:
-    """The verdict on a trace of several nodes, whose events are in order for each node only."""
-    problems = Problems() if problems is None else problems
+) -> Frontier:
+    """The frontier after a trace of several nodes, whose events are in order for each node only."""
     nodes = Nodes(mapping, sources, problems)
     if len(sources) == 1:
         for name in names:
@@ -240,9 +236,7 @@ def validate_merged(
     frontier = first if first.is_over else merge.run(first)
     if problems.unread and not frontier.cut and not mapping.may_lack_events:
         frontier = attrs.evolve(frontier, cut="some events could not be read")
-    return finish(
-        mapping, frontier, trace=trace, complete=complete, problems=problems, limits=limits
-    )
+    return frontier
 
 
 @attrs.define(eq=False)

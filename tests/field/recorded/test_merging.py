@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from kspec.field.recorded import Limits, from_objects, validate_recordings
-from kspec.field.recorded.checker import validate_events
+from kspec.field.recorded.checker import after_events, finish
 from kspec.field.recorded.find import find_mapping
 from kspec.field.recorded.mapping import Event
-from kspec.field.recorded.merging import validate_merged
+from kspec.field.recorded.merging import after_merging
+from kspec.field.recorded.problems import Problems
 from tests.field.recorded.walks import system_of, trace, walk, whole
 
 NAME = "two-phase-commit"
@@ -48,8 +49,18 @@ def numbered(events: list[dict[str, Any]]) -> list[Event]:
     return [Event(number, event) for number, event in enumerate(events, 1)]
 
 
-def merged(nodes: list[list[dict[str, Any]]]) -> str:
-    return validate_merged(find_mapping(HEADER), [numbered(node) for node in nodes]).verdict
+def in_order(events: list[dict[str, Any]]) -> str:
+    mapping = find_mapping(HEADER)
+    return finish(mapping, after_events(mapping, numbered(events), Problems())).verdict
+
+
+def merged(
+    nodes: list[list[dict[str, Any]]], states: int = 10_000, skew: float | None = None
+) -> str:
+    mapping, problems, limits = find_mapping(HEADER), Problems(), Limits(states)
+    sources = [numbered(node) for node in nodes]
+    frontier = after_merging(mapping, sources, problems, limits, clock_skew_ms=skew)
+    return finish(mapping, frontier, problems=problems, limits=limits).verdict
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -57,8 +68,8 @@ def test_merging_agrees_with_trying_every_order(seed: int) -> None:
     draw, events = random.Random(seed), walked(seed, 5)
     if seed % 2:  # another order within one node
         draw.shuffle(events)
-    nodes, mapping = by_node(events), find_mapping(HEADER)
-    found = {validate_events(mapping, numbered(order)).verdict for order in orders(nodes)}
+    nodes = by_node(events)
+    found = {in_order(order) for order in orders(nodes)}
     assert merged(nodes) == ("accepted" if "accepted" in found else "rejected")
 
 
@@ -105,17 +116,12 @@ def test_clocks_limit_the_orders() -> None:
     for place, event in enumerate(events):
         event["time_ms"] = 100 * (len(events) - place)  # the clocks say the reverse
     nodes = by_node(events)
-    mapping, sources = find_mapping(HEADER), [numbered(node) for node in nodes]
-    assert validate_merged(mapping, sources, clock_skew_ms=10_000).verdict == "accepted"
-    assert validate_merged(mapping, sources, clock_skew_ms=10).verdict == "rejected"
+    assert merged(nodes, skew=10_000) == "accepted"
+    assert merged(nodes, skew=10) == "rejected"
 
 
 def test_too_many_orders_are_inconclusive_at_worst() -> None:
     nodes = by_node(walked(0))
     backwards = [list(reversed(node)) for node in nodes]
-    mapping = find_mapping(HEADER)
-    few = Limits(states=1)
-    sources = [numbered(node) for node in backwards]
-    assert validate_merged(mapping, sources, limits=few).verdict in ("inconclusive", "rejected")
-    sources = [numbered(node) for node in nodes]
-    assert validate_merged(mapping, sources, limits=few).verdict in ("accepted", "inconclusive")
+    assert merged(backwards, states=1) in ("inconclusive", "rejected")
+    assert merged(nodes, states=1) in ("accepted", "inconclusive")
