@@ -160,7 +160,7 @@ def not_compared(row: Row, why: str) -> Row:
     """The row of a replica that could not be compared with the others."""
     text = f"the replica was not compared with the others: {why}"
     problem = Problem(row["directory"], 0, text)
-    return row | {"problems": [*row["problems"], problem.to_json()]}
+    return row | {"problems": [*row["problems"], attrs.asdict(problem)]}
 
 
 def reason(error: Exception) -> str:
@@ -187,7 +187,7 @@ def unread_row(folder: PartitionFolder, error: Exception) -> Row:
         **named,
         **of_broker(folder),
         "directory": str(folder.path),
-        "problems": [problem.to_json()],
+        "problems": [attrs.asdict(problem)],
         "more_problems": 0,
     }
 
@@ -263,7 +263,7 @@ def summary_of(
         **total,
         "problems": total["problems"] + len(others),
         "log_directories": listed,
-        "first_problems": [*(problem.to_json() for problem in others), *first],
+        "first_problems": [*(attrs.asdict(problem) for problem in others), *first],
     }
 
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from kspec.spec.core import SpecError
+from kspec.spec.core.errors import located
+
+T = TypeVar("T")
 
 MOST_BYTES = 2**28
 """The largest file that is read: 256 MiB."""
@@ -42,6 +45,13 @@ def read_text(path: Path) -> str:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise SpecError(f"{name}, line {line}: not text; is it UTF-16, or binary?")
     return text
+
+
+def read_with(path: Path, parse: Callable[[str], T]) -> T:
+    """What a file's text says; an error names the file."""
+    text = read_text(path)
+    with located(name_of(path)):
+        return parse(text)
 
 
 def read_bytes(path: Path) -> bytes:

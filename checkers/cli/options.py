@@ -120,61 +120,43 @@ def writes(*names_and_help: str, **settings: Any) -> Callable[[F], F]:
     return option(*names_and_help, type=NEW_FILE, metavar="FILE", **settings)
 
 
-def repeated(*names_and_help: str, metavar: str) -> Callable[[F], F]:
+def repeated(*names_and_help: str, **settings: Any) -> Callable[[F], F]:
     """An option that may be given several times."""
-    return option(*names_and_help, metavar=metavar, multiple=True)
+    return option(*names_and_help, multiple=True, **settings)
 
 
-def model_argument(command: F) -> F:
-    """`MODEL`."""
-    return click.argument("model", metavar="MODEL", shell_complete=complete_model)(command)
+model_argument = click.argument("model", metavar="MODEL", shell_complete=complete_model)
 
+optional_model_argument = click.argument(
+    "model", metavar="[MODEL]", required=False, shell_complete=complete_model
+)
+"""`[MODEL]`, where another option may name it."""
 
-def optional_model_argument(command: F) -> F:
-    """`[MODEL]`, where another option may name it."""
-    return click.argument(
-        "model", metavar="[MODEL]", required=False, shell_complete=complete_model
-    )(command)
+variant_option = option(
+    "--variant",
+    "A variant of the model; `kspec models MODEL` lists them.",
+    metavar="V",
+    shell_complete=completing(lambda model: [v.name for v in model.variants]),
+)
 
+set_option = repeated(
+    "--set",
+    "settings",
+    "Set a bound, such as brokers=2. Repeatable.",
+    metavar="NAME=VALUE",
+    shell_complete=completing(lambda model: [f"{b.name}=" for b in model.bound_ranges()]),
+)
 
-def variant_option(command: F) -> F:
-    """`--variant`."""
-    return click.option(
-        "--variant",
-        metavar="V",
-        shell_complete=completing(lambda model: [v.name for v in model.variants]),
-        help="A variant of the model; `kspec models MODEL` lists them.",
-    )(command)
+property_option = repeated(
+    "--property",
+    "properties",
+    "Check this property only. `all` includes consistency invariants; `none` checks for deadlock "
+    "only. Repeatable.",
+    metavar="P",
+    shell_complete=completing(lambda model: [p.name for p in model.all_properties]),
+)
 
-
-def set_option(command: F) -> F:
-    """`--set`."""
-    return click.option(
-        "--set",
-        "settings",
-        metavar="NAME=VALUE",
-        multiple=True,
-        shell_complete=completing(lambda model: [f"{b.name}=" for b in model.bound_ranges()]),
-        help="Set a bound, such as brokers=2. Repeatable.",
-    )(command)
-
-
-def property_option(command: F) -> F:
-    """`--property`."""
-    return click.option(
-        "--property",
-        "properties",
-        metavar="P",
-        multiple=True,
-        shell_complete=completing(lambda model: [p.name for p in model.all_properties]),
-        help="Check this property only. `all` includes consistency invariants; `none` checks for "
-        "deadlock only. Repeatable.",
-    )(command)
-
-
-def json_option(command: F) -> F:
-    """`--json`."""
-    return flag("--json", "as_json", "Print one JSON object and nothing else.")(command)
+json_option = flag("--json", "as_json", "Print one JSON object and nothing else.")
 
 
 @attrs.frozen
@@ -184,7 +166,7 @@ class Asked:
     model: str
     """Empty where another option names it."""
     variant: str | None
-    settings: tuple[str, ...]
+    settings: Sequence[str]
     properties: tuple[str, ...] = ()
 
     def system(self, about: Mapping[str, Any] | None = None) -> System[Any]:
@@ -257,13 +239,6 @@ def parse_settings(settings: Sequence[str], model: Model[Any]) -> dict[str, int]
         except ValueError:
             raise SpecError(f"{name} is a whole number, not {value!r:.40}") from None
     return bounds
-
-
-def find_system(
-    model: str, variant: str | None, settings: Sequence[str], properties: Sequence[str] = ()
-) -> System[Any]:
-    """The system that the options name."""
-    return Asked(model, variant, tuple(settings), tuple(properties)).system()
 
 
 def checking(system: System[Any], properties: Sequence[str]) -> System[Any]:

@@ -8,7 +8,7 @@ from itertools import chain, count, pairwise, product
 from string import ascii_lowercase
 
 from kspec.checkers.graph.diagram import Arrow, Box, Diagram
-from kspec.checkers.graph.formats import label
+from kspec.checkers.graph.formats import harmless, label
 from kspec.checkers.graph.layout import lay_out
 from kspec.spec.core import SpecError
 from kspec.traces.text import printable
@@ -183,10 +183,10 @@ class Drawing:
 
     def arrow(self, number: int, arrow: Arrow) -> str:
         """The line of an arrow, with all its rules in the tooltip."""
-        path = self.path(number)
+        said = "\n".join(f"{rule}: {count:,}" for rule, count in arrow.steps.items())
         return (
-            f"<g><title>{escape(harmless(in_full(arrow)))}</title>"
-            f'<path class="arrow" d="{path}" marker-end="url(#tip)"/></g>'
+            f"<g><title>{escape(harmless(said))}</title>"
+            f'<path class="arrow" d="{self.path(number)}" marker-end="url(#tip)"/></g>'
         )
 
     def text_of(self, number: int) -> str:
@@ -226,13 +226,3 @@ def rules_of(arrow: Arrow, key: Mapping[str, str]) -> list[str]:
 def widest(lines: Sequence[str], letter: float) -> float:
     """The width of the longest line."""
     return max(map(len, lines), default=0) * letter
-
-
-def harmless(said: str) -> str:
-    """Text without control characters but for line breaks."""
-    return "\n".join(map(printable, said.split("\n")))
-
-
-def in_full(arrow: Arrow) -> str:
-    """All rules of an arrow, with how many steps each takes."""
-    return "\n".join(f"{rule}: {count:,}" for rule, count in arrow.steps.items())

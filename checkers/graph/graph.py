@@ -6,7 +6,7 @@ The steps out of a state stand side by side.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Generic
 
@@ -112,9 +112,8 @@ def graph_from(
     *,
     max_states: int | None = None,
     on_progress: OnProgress | None = None,
-    left_out: Collection[int] = (),
 ) -> Graph[S]:
-    """All states that a new source finds, and all steps but those out of some states."""
+    """All states that a new source finds, and the steps between them."""
     started = time.perf_counter()
     nothing = np.zeros(0, np.int64)
     parts = [(nothing, nothing, nothing)]
@@ -122,10 +121,7 @@ def graph_from(
     done = 0
     while done < len(source.keys):
         end = min(done + BATCH, len(source.keys))
-        if left_out:
-            parts += [source.expand(n, n + 1) for n in range(done, end) if n not in left_out]
-        else:
-            parts.append(source.expand(done, end))
+        parts.append(source.expand(done, end))
         keys, done = source.keys, end
         for parent in source.parents[len(levels) :]:
             levels.append(0 if parent < 0 else levels[parent] + 1)

@@ -30,8 +30,6 @@ class Passages:
 
     graph: Graph[Any]
     """The states and steps up to the level of the violation."""
-    prop: str
-    """The name of the property."""
     targets: tuple[int, ...]
     """The nearest states in which it fails."""
     paths: int
@@ -81,7 +79,7 @@ def passages(
     """What the shortest paths have in common; None if no state within the bounds ends one."""
     source = source_of(system)
     graph, targets = graph_up_to(source, prop, max_states, on_progress)
-    return common(graph, prop.name, targets) if targets else None
+    return common(graph, targets) if targets else None
 
 
 def graph_up_to(
@@ -122,7 +120,7 @@ def ends(prop: Always[Any] | Reachable[Any], state: Any) -> bool:
     return prop.failure(state) is not None if isinstance(prop, Always) else bool(prop.body(state))
 
 
-def common(graph: Graph[Any], name: str, targets: Sequence[int]) -> Passages:
+def common(graph: Graph[Any], targets: Sequence[int]) -> Passages:
     """What all shortest paths to these states have in common. The states are of one level."""
     forward = np.flatnonzero(graph.levels[graph.to] == graph.levels[graph.origins] + 1)
     needed, steps = set(targets), []
@@ -139,7 +137,6 @@ def common(graph: Graph[Any], name: str, targets: Sequence[int]) -> Passages:
     often = {rule: least(graph, steps, targets, taken, rule) for rule in set(taken.values())}
     return Passages(
         graph,
-        name,
         tuple(targets),
         total,
         tuple(sorted(state for state, count in through.items() if count == total)),

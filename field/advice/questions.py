@@ -21,6 +21,7 @@ from kspec.checkers.engine.options import INTERRUPTED, OnProgress, Options
 from kspec.checkers.engine.verdict import HOLDS, Verdict, fails
 from kspec.field.advice.catalogue import ELR, order
 from kspec.field.advice.settings import Settings
+from kspec.field.shapes import some_fields
 from kspec.spec.core import SpecError, System
 from kspec.spec.in_sync import effective_min_isr
 from kspec.traces.trace import Trace
@@ -185,13 +186,7 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints."""
-        return {
-            "budget": self.budget,
-            "kept": self.kept,
-            "available": self.available,
-            "states": self.states,
-            "searched": self.searched,
-        }
+        return some_fields(self, "budget", "kept", "available", "states", "searched")
 
 
 def system_of(settings: Durability, budget: Budget, *, in_sync: bool = False) -> System[Any]:

@@ -9,6 +9,8 @@ from importlib.resources import files
 
 import attrs
 
+from kspec.field.shapes import some_fields
+
 
 @attrs.frozen
 class Remark:
@@ -25,8 +27,7 @@ class Remark:
 
     def to_json(self) -> dict[str, str]:
         """What `--json` prints."""
-        names = ("setting", "problem", "fix", "because")
-        return {name: getattr(self, name) for name in names}
+        return some_fields(self, "setting", "problem", "fix", "because")
 
 
 @cache

@@ -19,7 +19,6 @@ from kspec.field.cli.operating import (
     group_option,
     read_groups,
     read_offsets,
-    read_with,
     starts_option,
 )
 from kspec.field.groups.groups import Group, title
@@ -43,6 +42,7 @@ from kspec.spec.consumer.reset import (
 )
 from kspec.spec.core import SpecError
 from kspec.spec.vocabulary import TopicPartition
+from kspec.traces.source import read_with
 from kspec.traces.text import printable
 
 

@@ -16,6 +16,7 @@ from kspec.field.offsets.members import (
     modern_members,
     subscribed_topics,
 )
+from kspec.field.shapes import some_fields
 from kspec.spec.messages import GroupState, Offset, OffsetsTopicRecord
 from kspec.spec.offsets_topic.expiry import GroupStatus, expires_after_commit, expires_at
 from kspec.spec.offsets_topic.records import LogEntry
@@ -122,19 +123,12 @@ class Group:
         return {
             "group": self.name,
             "type": self.kind,
-            "partition": self.partition,
-            "state": self.state,
-            "protocol_type": self.protocol_type,
-            "protocol": self.protocol,
-            "generation": self.generation,
-            "leader": self.leader,
-            "since": self.since,
+            **some_fields(self, "partition", "state", "protocol_type", "protocol"),
+            **some_fields(self, "generation", "leader", "since"),
             "members": [attrs.asdict(member) for member in self.members],
             "offsets": [one.to_json(now) for one in self.offsets],
             "pending": [one.to_json(now) for one in self.pending],
-            "next_expiry": self.next_expiry,
-            "live_bytes": self.live_bytes,
-            "dead_bytes": self.dead_bytes,
+            **some_fields(self, "next_expiry", "live_bytes", "dead_bytes"),
         }
 
 
