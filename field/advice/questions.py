@@ -231,6 +231,8 @@ def answer(
 
 def explore(system: System[Any], in_sync: System[Any], budget: Budget, options: Options) -> Answer:
     """Search for a loss, and then for a state in which writes stop."""
+    from kspec.traces.itf import to_itf
+
     safety = search(system, KEPT, options)
     halt = search(in_sync, AVAILABLE, options)
     loss = next((v.trace for v in safety.violations if v.name == KEPT), None)
@@ -241,7 +243,7 @@ def explore(system: System[Any], in_sync: System[Any], budget: Budget, options: 
         states=len(loss.states) if loss else None,
         searched=safety.distinct,
         where=loss.where if loss else "",
-        loss=itf(loss) if loss else None,
+        loss=to_itf(loss) if loss else None,
     )
 
 
@@ -260,13 +262,6 @@ def holds(verdict: Verdict, name: str) -> bool | None:
     if any(violation.name == name for violation in verdict.violations):
         return False
     return True if verdict.verdict == HOLDS else None
-
-
-def itf(trace: Trace) -> dict[str, Any]:
-    """The trace as an ITF document."""
-    from kspec.traces.itf import to_itf
-
-    return to_itf(trace)
 
 
 def loss_of(settings: Durability, found: Answer) -> Trace:

@@ -21,7 +21,7 @@ from kspec.field.cli.operating import (
     retention_options,
     starts_option,
 )
-from kspec.field.groups.groups import Group, GroupPartition, title
+from kspec.field.groups.groups import Group, GroupPartition, headed
 from kspec.field.groups.times import in_words
 from kspec.spec.consumer.lag import Flow, flow_between, kept_records, overtaken_in
 from kspec.spec.storage.retention import RetentionSettings
@@ -194,10 +194,9 @@ def print_groups(
         say()
     for group in groups:
         count = len(group.partitions)
-        partitions = "1 partition" if count == 1 else f"{count} partitions"
+        partitions = f"{count} partition{'' if count == 1 else 's'}"
         state = f" ({STATE_WORDS[group.state]})" if group.state else ""
-        text = title(group)
-        say(f"{text[0].upper()}{text[1:]}{state}: lag {group.lag:,} in {partitions}.")
+        say(f"{headed(group)}{state}: lag {group.lag:,} in {partitions}.")
         for line in remarks(group):
             say(f"  {line}")
 

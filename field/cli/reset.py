@@ -21,7 +21,7 @@ from kspec.field.cli.operating import (
     read_offsets,
     starts_option,
 )
-from kspec.field.groups.groups import Group, title
+from kspec.field.groups.groups import Group, headed
 from kspec.field.groups.plan import (
     Plan,
     Target,
@@ -219,8 +219,7 @@ def print_plans(plans: Sequence[Plan], *, topics_are_whole: bool) -> None:
     for plan in plans:
         skipped = sum(move.effect.skipped for move in plan.moves)
         repeated = sum(move.effect.repeated for move in plan.moves)
-        text = title(plan.group)
-        say(f"{text[0].upper()}{text[1:]}: {skipped:,} skipped, {repeated:,} read twice.")
+        say(f"{headed(plan.group)}: {skipped:,} skipped, {repeated:,} read twice.")
         for line in remarks(plan):
             say(f"  {line}")
     if not topics_are_whole:

@@ -22,7 +22,7 @@ from kspec.field.cli.operating import (
     retention_options,
     starts_option,
 )
-from kspec.field.groups.groups import Group, GroupPartition, title
+from kspec.field.groups.groups import Group, GroupPartition, headed
 from kspec.field.groups.times import in_words, parse_java_duration
 from kspec.spec.consumer.fetching import Policy
 from kspec.spec.consumer.reset import PartitionOffsets
@@ -193,8 +193,7 @@ def print_beginnings(groups: Sequence[Group], records: Sequence[dict[str, Any]])
     say_table(columns, list(rows.values()), right=range(2, 8))
     notes = []
     for group in groups:
-        text = title(group)
-        text = f"{text[0].upper()}{text[1:]}"
+        text = headed(group)
         if group.has_members:
             notes.append(f"{text} has members; it counts as stopped now.")
         if group.state == "missing":

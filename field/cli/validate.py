@@ -23,7 +23,7 @@ from kspec.checkers.cli.options import (
 from kspec.checkers.cli.output import OutputFile, complain, say, say_json
 from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 from kspec.field.cli.timeline import log_options, read_logs, zone_of
-from kspec.field.recorded.verdict import ACCEPTED, INCONCLUSIVE, REJECTED, Validation
+from kspec.field.recorded.verdict import ACCEPTED, INCONCLUSIVE, REJECTED, Validation, counts
 from kspec.spec.core import SpecError
 
 
@@ -194,12 +194,6 @@ def parsed(settings: tuple[str, ...], model: str, *, is_model: bool) -> dict[str
 
 WORDS = {"true": True, "false": False}
 """The settings that are no numbers."""
-
-
-def counts(found: list[Validation]) -> dict[str, int]:
-    """How many traces have each verdict."""
-    every = [validation.verdict for validation in found]
-    return {v: every.count(v) for v in (ACCEPTED, REJECTED, INCONCLUSIVE) if v in every}
 
 
 def worst_of(found: list[Validation]) -> Validation | None:
