@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from kspec.checkers.cli.options import (
-    FILE,
-    Asked,
-    flag,
-    json_option,
-    names_system,
-    number_option,
-)
+from kspec.checkers.cli.options import FILE, Asked, flag, json_option, names_system, number_option
 from kspec.checkers.cli.output import (
     OutputFile,
     complain,

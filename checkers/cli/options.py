@@ -63,12 +63,19 @@ def as_size(context: click.Context, option: click.Parameter, value: str | None) 
 # -- shell completion: a model's own names; a user's model is code, and is not executed for them --
 
 
-def complete_model(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The models whose names begin so, or else files."""
-    names = [CompletionItem(name) for name in registered_models() if name.startswith(incomplete)]
-    return names or [CompletionItem(incomplete, type="file")]
+def names_or_files(known: Callable[[], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
+    """A completion by the known names that begin so, or else by files."""
+
+    def complete(
+        context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        names = [CompletionItem(name) for name in known() if name.startswith(incomplete)]
+        return names or [CompletionItem(incomplete, type="file")]
+
+    return complete
+
+
+complete_model = names_or_files(registered_models)
 
 
 def completing(names: Callable[[Model[Any]], Sequence[str]]) -> Callable[..., list[str]]:

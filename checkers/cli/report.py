@@ -171,11 +171,11 @@ def effort(verdict: Verdict) -> str:
         mean = verdict.statistics["states_per_walk"]["mean"]
         extent = f"{walked} of {mean} states on average, the longest of {verdict.depth}"
         extent += f", seed {verdict.seed}"
+        # walks meet the same states again and again
+        rate = f"{verdict.generated / max(seconds, 1e-9):,.0f} generated/s"
     else:
         extent = f"depth {verdict.depth}"
-    rate = f"{verdict.states_per_second:,} states/s"
-    if "walks" in verdict.statistics:  # walks meet the same states again and again
-        rate = f"{verdict.generated / max(seconds, 1e-9):,.0f} generated/s"
+        rate = f"{verdict.states_per_second:,} states/s"
     return f"{counts}, {extent}; {seconds:.1f} s, {rate}, {verdict.engine} engine."
 
 

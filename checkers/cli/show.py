@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
 import click
-from click.shell_completion import CompletionItem
 
 from kspec.checkers.cli.options import (
     FILE,
     Asked,
     json_option,
+    names_or_files,
     option,
     parse_settings,
     set_option,
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from kspec.traces.trace import Trace
 
 
-def complete_story(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The stories whose names begin so, or else files."""
+def stories() -> Mapping[str, Script]:
+    """Kspec's stories, by name."""
     from kspec.checkers.models.stories import STORIES
 
-    names = [CompletionItem(name) for name in STORIES if name.startswith(incomplete)]
-    return names or [CompletionItem(incomplete, type="file")]
+    return STORIES
+
+
+complete_story = names_or_files(stories)
 
 
 class UnknownSystem(BadTrace):
@@ -140,9 +140,7 @@ def told(trace: Trace, script: Script | None = None) -> Story:
 
 def story_named(file: Path) -> Script | None:
     """The story of that name, unless there is a file of that name."""
-    from kspec.checkers.models.stories import STORIES
-
-    return None if file.exists() else STORIES.get(str(file))
+    return None if file.exists() else stories().get(str(file))
 
 
 def unchecked(story: Story) -> str:
@@ -196,10 +194,7 @@ def as_record(document: Document, trace: Trace | None) -> dict[str, object]:
     from kspec.checkers.engine.verdict import steps_to_json
 
     return {
-        "model": document.about.get("model"),
-        "variant": document.about.get("variant"),
-        "bounds": document.about.get("bounds"),
-        "property": document.about.get("property"),
+        **{name: document.about.get(name) for name in ("model", "variant", "bounds", "property")},
         "states": len(document.states),
         "steps": steps_to_json(trace),
         "loop": document.loop,

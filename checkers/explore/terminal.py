@@ -10,7 +10,7 @@ from typing import TypeAlias
 from rich.text import Text
 
 from kspec.checkers.engine.verdict import fails
-from kspec.checkers.explore.moves import Move, all_moves, enabled_moves, why_nothing
+from kspec.checkers.explore.moves import Move, all_moves, enabled_moves, moves_of, why_nothing
 from kspec.checkers.explore.protocol import FILES
 from kspec.checkers.explore.seek import Found, Seeker
 from kspec.checkers.explore.session import Node, Session
@@ -80,6 +80,12 @@ class Terminal:
         self.at = node
         yield from self.show()
 
+    def go_along(self, after: Node) -> Lines:
+        """Go to a later state; list the steps on the way, and show it."""
+        for node in self.session.path(after)[self.at.number : -1]:
+            yield heading(all_printable(node.scene))
+        yield from self.go(after)
+
     def show(self) -> Lines:
         """The step that led here, what it changed, and what is enabled."""
         scene = all_printable(self.at.scene)
@@ -100,9 +106,7 @@ class Terminal:
         known = {rule.name: rule for rule in self.at.system.rules}
         name = words[0]
         look_up("command or rule", name, {**COMMANDS, **known})
-        moves = [m for rule, ms in all_moves(self.at.system, self.at.state)
-                 if rule.name == name for m in ms]  # fmt: skip
-        for move in moves:
+        for move in moves_of(known[name], self.at.state):
             if as_words(move) == words:
                 yield from self.go(self.session.take(self.at, move))
                 return
@@ -118,11 +122,7 @@ class Terminal:
         """Walk at random, and list the steps."""
         numbers = [number_of(word) for word in rest.split()]
         steps, seed = [*numbers, *(20, 0)[len(numbers) :]][:2]
-        before = self.at
-        after = self.session.walk(before, steps, seed)
-        for node in self.session.path(after)[before.number : -1]:
-            yield heading(all_printable(node.scene))
-        yield from self.go(after)
+        yield from self.go_along(self.session.walk(self.at, steps, seed))
 
     def find(self, rest: str) -> Lines:
         """Search for the nearest state that satisfies a condition."""
@@ -130,11 +130,7 @@ class Terminal:
         found = self.search(seeker)
         yield found.says(seeker.goal)
         if found.trace is not None and len(found.trace.states) > 1:
-            before = self.at
-            after = self.session.follow(before, found.trace)
-            for node in self.session.path(after)[before.number : -1]:
-                yield heading(all_printable(node.scene))
-            yield from self.go(after)
+            yield from self.go_along(self.session.follow(self.at, found.trace))
 
     def what_if(self, rest: str) -> Lines:
         """Take the same steps under another variant."""
@@ -222,7 +218,8 @@ class Terminal:
     def write_as(self, kind: str, rest: str) -> Lines:
         """Write the steps to a file."""
         path = path_of(rest)
-        self.write(path, FILES[kind](self.session, self.at)[1])
+        _, content = FILES[kind]
+        self.write(path, content(self.session, self.at))
         yield f"Written: {path}"
 
     def load(self, rest: str) -> Lines:
