@@ -30,6 +30,7 @@ from kspec.field.disk.problems import Problem
 from kspec.spark_check.apart import cautiously, repeating
 from kspec.spark_check.session import session
 from kspec.spec.core import SpecError
+from kspec.traces.text import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -287,7 +288,7 @@ def print_summary(summary: dict[str, Any], out: str) -> None:
     if not summary["problems"]:
         say("No problem was found.")
     partitions = summary["partitions"]
-    of = "1 partition" if partitions == 1 else f"{partitions:,} partitions"
+    of = counted(partitions, "partition")
     say(f"Written: {out}, {summary['replicas']:,} replicas of {of}")
 
 

@@ -86,13 +86,10 @@ def show(
     kspec show lost.itf.json --html lost.html
     kspec show lost.itf.json --variant kip-320
     """
-    from kspec.traces.itf import parse, to_itf
     from kspec.traces.story import tell_plainly
 
     target = OutputFile(html) if html else None
-    script = story_named(file)
-    text = read_text(file) if script is None else json.dumps(to_itf(script.played()))
-    document = parse(text, name_of(file))
+    document, script = read_story(file)
     rejected, trace, drawn = "", None, True
     try:
         trace = replayed(document, model, variant, settings)
@@ -138,9 +135,13 @@ def told(trace: Trace, script: Script | None = None) -> Story:
     return attrs.evolve(story, why=script.about, verdict=story.verdict if violated else kept)
 
 
-def story_named(file: Path) -> Script | None:
-    """The story of that name, unless there is a file of that name."""
-    return None if file.exists() else stories().get(str(file))
+def read_story(file: Path) -> tuple[Document, Script | None]:
+    """The trace in a file, or the story of that name if there is no such file."""
+    from kspec.traces.itf import parse, to_itf
+
+    script = None if file.exists() else stories().get(str(file))
+    text = read_text(file) if script is None else json.dumps(to_itf(script.played()))
+    return parse(text, name_of(file)), script
 
 
 def unchecked(story: Story) -> str:

@@ -17,25 +17,13 @@ from kspec.checkers.explore.session import Node, Session
 from kspec.checkers.explore.what_if import replay_under, variants_beside
 from kspec.spec.core import SpecError, look_up
 from kspec.traces.itf import read
+from kspec.traces.page.html import asset
 from kspec.traces.terminal import draw_scene, draw_state, heading
 from kspec.traces.text import all_printable
 
 Lines: TypeAlias = Iterator[Text | str]
 
-HELP = """\
-  N                take the enabled rule with this number
-  RULE A=B …       take this rule with these choices
-  rules            what is enabled here; `blocked`: what is not, and by which guard
-  state            the whole state
-  steps            the steps that led here
-  back [N]         one step back, or N
-  branches         the ends of all branches; `go N` goes to the state of a number
-  compare N        how this state differs from another
-  find CONDITION   the nearest state that satisfies it: not StrongIsr, quorum.epoch == 1
-  walk [N [SEED]]  N random steps, 20 by default
-  what-if VARIANT  the same steps under another variant
-  save FILE        write the steps as ITF; `page FILE`: as a page; `load FILE`: read ITF
-  quit             end; so does the end of the input"""
+HELP = asset(__package__, "help.txt")
 
 
 class Terminal:

@@ -70,10 +70,8 @@ def lag(
     elapsed: int | None,
     produced: Fraction | None,
     consumed: Fraction | None,
-    retention: int | None,
-    retention_bytes: int | None,
-    record_bytes: int | None,
     as_json: bool,
+    **retention: int | None,
 ) -> int:
     """Find the lag and lead of groups, and the time until retention overtakes them.
 
@@ -105,7 +103,7 @@ def lag(
         raise click.UsageError("--elapsed must be more than 0")
     if earlier and str(earlier) == str(file):
         raise click.UsageError("--earlier and FILE are the same file")
-    settings, size = retention_of(retention, retention_bytes, record_bytes)
+    settings, size = retention_of(**retention)
     groups = read_groups(file, starts, names) if file else ask_cluster(address or "", names)
     flow = None
     if produced is not None and consumed is not None:

@@ -96,10 +96,8 @@ def start(
     offsets_retention: int,
     stopped_for: int,
     produced: Fraction,
-    retention: int | None,
-    retention_bytes: int | None,
-    record_bytes: int | None,
     as_json: bool,
+    **retention: int | None,
 ) -> int:
     """Find where a stopped group begins again, given both retentions.
 
@@ -116,7 +114,7 @@ def start(
     Kafka deletes offsets and records somewhat later than it may: offsets every 10 minutes, records
     by whole segments.
     """
-    settings, size = retention_of(retention, retention_bytes, record_bytes)
+    settings, size = retention_of(**retention)
     groups = read_groups(file, starts, names)
 
     def outlook(found: GroupPartition) -> Outlook | None:
