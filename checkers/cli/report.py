@@ -22,6 +22,7 @@ from kspec.checkers.engine.options import INTERRUPTED, NOT_WRITTEN
 from kspec.checkers.engine.verdict import BOUNDS, DEADLOCK, HOLDS, INCONCLUSIVE, SAMPLED, Verdict
 from kspec.spec.core import Blocked, Liveness, SpecError, System
 from kspec.traces.text import counted
+from kspec.traces.trace import settings
 
 if TYPE_CHECKING:
     from kspec.checkers.engine.search import RuleFailed
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 def title(system: System[Any]) -> str:
     """What was checked: model, variant and bounds."""
-    from kspec.traces.trace import settings
-
     bounds = ", ".join(f"{name} {value}" for name, value in settings(system.bounds).items())
     return f"{system.model.name}, {system.variant.name}" + (f": {bounds}" if bounds else "")
 

@@ -22,6 +22,7 @@ from kspec.field.cli.operating import (
     starts_option,
 )
 from kspec.field.groups.groups import Group, GroupPartition, headed
+from kspec.field.groups.live import read_cluster
 from kspec.field.groups.times import in_words
 from kspec.spec.consumer.lag import Flow, flow_between, kept_records, overtaken_in
 from kspec.spec.storage.retention import RetentionSettings
@@ -104,7 +105,7 @@ def lag(
     if earlier and str(earlier) == str(file):
         raise click.UsageError("--earlier and FILE are the same file")
     settings, size = retention_of(**retention)
-    groups = read_groups(file, starts, names) if file else ask_cluster(address or "", names)
+    groups = read_groups(file, starts, names) if file else read_cluster(address or "", names)
     flow = None
     if produced is not None and consumed is not None:
         flow = Flow(produced, consumed)
@@ -123,13 +124,6 @@ def lag(
     else:
         print_groups(groups, forecasts, settings=settings)
     return 0
-
-
-def ask_cluster(address: str, names: Sequence[str]) -> list[Group]:
-    """The groups of a running cluster; confluent-kafka is imported here at the earliest."""
-    from kspec.field.groups.live import read_cluster
-
-    return read_cluster(address, names)
 
 
 def offsets_before(groups: Sequence[Group]) -> dict[tuple[str | None, str], tuple[int, int]]:

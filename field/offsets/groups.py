@@ -213,7 +213,7 @@ def group_of(
         value.get("protocol"),
         value.get("generation", value.get("epoch")),
         value.get("leader"),
-        value.get("currentStateTimestamp") if first == CLASSIC and known_since(value) else None,
+        since_of(value) if is_classic else None,
         members,
         tuple(offset(entry) for entry in latest_offsets(records)),
         tuple(offset(entry) for entry in sorted(pending, key=offset_key)),
@@ -269,10 +269,10 @@ def state_of(first: int | None, records: Records, members: Sequence[Member]) -> 
     return "Stable" if has_all else "Reconciling"
 
 
-def known_since(value: Mapping[str, Any]) -> bool:
-    """Whether the record of a classic group has the time of its last change of state."""
-    since = value.get("currentStateTimestamp")
-    return since is not None and since >= 0
+def since_of(value: Mapping[str, Any]) -> int | None:
+    """When a classic group changed its state last, if its record has that."""
+    since: int | None = value.get("currentStateTimestamp")
+    return None if since is None or since < 0 else since
 
 
 # -- expiry ---------------------------------------------------------------------------------------
@@ -282,8 +282,7 @@ def classic_status(value: Mapping[str, Any], members: Sequence[Member]) -> Group
     """The status of a classic group, from its record; without one it is a simple group."""
     protocol_type = value.get("protocolType") or None
     if not members:
-        since = value["currentStateTimestamp"] if known_since(value) else None
-        return GroupStatus(GroupState.EMPTY, protocol_type, since=since)
+        return GroupStatus(GroupState.EMPTY, protocol_type, since=since_of(value))
     topics = frozenset(topic for member in members for topic in member.topics or ())
     return GroupStatus(GroupState.STABLE, protocol_type, topics)
 
