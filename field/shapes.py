@@ -70,6 +70,11 @@ def decode_at(place: str, shape: Shape, value: Any) -> Any:
         raise inside(place, error) from None
 
 
+def some_fields(value: Any, *names: str) -> dict[str, Any]:
+    """Some fields of a record, for an object that has others besides them."""
+    return {name: getattr(value, name) for name in names}
+
+
 # -- scalars --------------------------------------------------------------------------------------
 
 

@@ -30,6 +30,7 @@ from kspec.field.disk.problems import Problem
 from kspec.spark_check.apart import cautiously, repeating
 from kspec.spark_check.session import session
 from kspec.spec.core import SpecError
+from kspec.traces.text import counted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,7 +161,7 @@ def not_compared(row: Row, why: str) -> Row:
     """The row of a replica that could not be compared with the others."""
     text = f"the replica was not compared with the others: {why}"
     problem = Problem(row["directory"], 0, text)
-    return row | {"problems": [*row["problems"], problem.to_json()]}
+    return row | {"problems": [*row["problems"], attrs.asdict(problem)]}
 
 
 def reason(error: Exception) -> str:
@@ -187,7 +188,7 @@ def unread_row(folder: PartitionFolder, error: Exception) -> Row:
         **named,
         **of_broker(folder),
         "directory": str(folder.path),
-        "problems": [problem.to_json()],
+        "problems": [attrs.asdict(problem)],
         "more_problems": 0,
     }
 
@@ -263,7 +264,7 @@ def summary_of(
         **total,
         "problems": total["problems"] + len(others),
         "log_directories": listed,
-        "first_problems": [*(problem.to_json() for problem in others), *first],
+        "first_problems": [*(attrs.asdict(problem) for problem in others), *first],
     }
 
 
@@ -287,7 +288,7 @@ def print_summary(summary: dict[str, Any], out: str) -> None:
     if not summary["problems"]:
         say("No problem was found.")
     partitions = summary["partitions"]
-    of = "1 partition" if partitions == 1 else f"{partitions:,} partitions"
+    of = counted(partitions, "partition")
     say(f"Written: {out}, {summary['replicas']:,} replicas of {of}")
 
 

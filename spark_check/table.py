@@ -128,10 +128,10 @@ def main(
     master: str | None,
 ) -> None:
     """Write all states in CHECKPOINT, from a run of MODEL, to OUT as Parquet."""
-    from kspec.checkers.cli.options import find_system
+    from kspec.checkers.cli.options import Asked
 
     try:
-        system = find_system(model, variant, settings, properties)
+        system = Asked(model, variant, settings, properties).system()
         if out.exists():
             raise SpecError(f"{out} exists already")
         with session(master, f"kspec: table of {model}", folder=checkpoint.resolve()) as spark:

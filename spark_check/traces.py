@@ -116,7 +116,8 @@ def write_on_spark(
     """Write all tables with Spark, which never overwrites."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    from kspec.checkers.graph.vectors import STATES, STEPS, TOGETHER, TRACES, as_text
+    from kspec.checkers.graph.document import as_text
+    from kspec.checkers.graph.vectors import STATES, STEPS, TOGETHER, TRACES
 
     shipped = Shipped.of(name, graph, pieces)
     app = f"kspec traces {about['model']}, {about['variant']}"

@@ -37,7 +37,7 @@ import pytest
 
 from kspec.checkers.cli.main import kspec, summaries
 from kspec.checkers.cli.main import run as run_kspec
-from kspec.checkers.cli.options import find_system
+from kspec.checkers.cli.options import Asked
 from kspec.checkers.engine import verdict
 from kspec.checkers.engine.run import simulate
 from kspec.checkers.engine.simulate import Sampling
@@ -279,7 +279,7 @@ def test_the_install_commands_name_existing_extras_and_variants() -> None:
     command = kspec.get_command(click.Context(kspec), check[1])
     assert command is not None
     chosen = command.make_context("check", check[2:]).params
-    system = find_system(chosen["model"], chosen["variant"], chosen["settings"])
+    system = Asked(chosen["model"], chosen["variant"], chosen["settings"]).system()
     assert system.variant.violates, "the README says that it ends with a violation"
 
 

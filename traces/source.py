@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 from kspec.spec.core import SpecError
+from kspec.spec.core.errors import located
+
+T = TypeVar("T")
 
 MOST_BYTES = 2**28
 """The largest file that is read: 256 MiB."""
@@ -33,15 +36,27 @@ def read_text(path: Path) -> str:
     """The text of a file or, for `-`, of standard input; it has to be UTF-8."""
     name = name_of(path)
     raw = read_bytes(path)
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise SpecError(f"{name}, line {line}: not UTF-8") from None
+    text = decoded(raw, f"{name}, ")
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise SpecError(f"{name}, line {line}: not text; is it UTF-16, or binary?")
     return text
+
+
+def decoded(raw: bytes, where: str = "") -> str:
+    """Text in UTF-8; an error says the line, after `where`."""
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise SpecError(f"{where}line {line}: not UTF-8") from None
+
+
+def read_with(path: Path, parse: Callable[[str], T]) -> T:
+    """What a file's text says; an error names the file."""
+    text = read_text(path)
+    with located(name_of(path)):
+        return parse(text)
 
 
 def read_bytes(path: Path) -> bytes:

@@ -22,6 +22,11 @@ def printable(text: str) -> str:
     return "".join(c if is_harmless(c) else c.encode("unicode_escape").decode() for c in text)
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number of things: "1 log", "2 logs"."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def is_harmless(character: str) -> bool:
     """Whether a character is printable or a space."""
     return character.isprintable() or unicodedata.category(character) == "Zs"

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.text import Text
 
-from kspec.checkers.cli.options import (
-    FILE,
-    Asked,
-    flag,
-    json_option,
-    names_system,
-    number_option,
-)
+from kspec.checkers.cli.options import FILE, Asked, flag, json_option, names_system, number_option
 from kspec.checkers.cli.output import (
     OutputFile,
     complain,
@@ -29,14 +22,14 @@ from kspec.checkers.cli.output import (
     say,
     say_line,
 )
-from kspec.checkers.cli.show import complete_story, story_named
+from kspec.checkers.cli.show import complete_story, read_story
 from kspec.spec.core import SpecError
-from kspec.traces.itf import Document, parse, read, to_itf
 
 if TYPE_CHECKING:
     from kspec.checkers.explore.seek import Found, Seeker
     from kspec.checkers.explore.session import Session
     from kspec.checkers.explore.terminal import Lines
+    from kspec.traces.itf import Document
 
 
 @click.command()
@@ -85,17 +78,11 @@ def explore(
 
     if terminal and (as_json or no_browser or port):
         raise click.UsageError("--terminal has no page: omit --json, --no-browser and --port")
-    document = document_of(load) if load else None
+    document = read_story(load)[0] if load else None
     session = Session(asked.system(document.about if document else None))
     if terminal:
         return in_terminal(session, document)
     return on_page(session, document, port, opens=not (no_browser or as_json), as_json=as_json)
-
-
-def document_of(load: Path) -> Document:
-    """The ITF file, or the story of that name."""
-    script = story_named(load)
-    return read(load) if script is None else parse(json.dumps(to_itf(script.played())), str(load))
 
 
 def on_page(

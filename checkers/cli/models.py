@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import attrs
 import click
 
 from kspec.checkers.cli.options import flag, json_option, option
@@ -17,7 +18,6 @@ from kspec.spec.core import (
     InfinitelyOften,
     LeadsTo,
     Model,
-    Property,
     Rule,
     Variant,
     Violated,
@@ -182,11 +182,6 @@ def remark(model: Model[Any], guard: str, is_limit: bool) -> str:
     return f"(else {model.answers[guard]})" if guard in model.answers else ""
 
 
-def kind(prop: Property[Any]) -> str:
-    """The kind of a property, for a machine."""
-    return KINDS.get(type(prop), REACHABLE)[0]
-
-
 def record(
     name: str, model: Model[Any], variants: Sequence[Variant[Any]], *, rules: bool
 ) -> dict[str, Any]:
@@ -220,14 +215,11 @@ def record(
         ],
         "answers": dict(model.answers),
         "not_modelled": list(model.not_modelled),
-        "bounds": [
-            {"name": b.name, "default": b.default, "low": b.low, "high": b.high, "doc": b.doc}
-            for b in model.bound_ranges()
-        ],
+        "bounds": [attrs.asdict(bound) for bound in model.bound_ranges()],
         "properties": [
             {
                 "name": p.name,
-                "kind": kind(p),
+                "kind": KINDS.get(type(p), REACHABLE)[0],
                 "by_name_only": p not in model.properties,
                 "summary": p.summary,
             }

@@ -63,12 +63,19 @@ def as_size(context: click.Context, option: click.Parameter, value: str | None) 
 # -- shell completion: a model's own names; a user's model is code, and is not executed for them --
 
 
-def complete_model(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The models whose names begin so, or else files."""
-    names = [CompletionItem(name) for name in registered_models() if name.startswith(incomplete)]
-    return names or [CompletionItem(incomplete, type="file")]
+def names_or_files(known: Callable[[], Iterable[str]]) -> Callable[..., list[CompletionItem]]:
+    """A completion by the known names that begin so, or else by files."""
+
+    def complete(
+        context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        names = [CompletionItem(name) for name in known() if name.startswith(incomplete)]
+        return names or [CompletionItem(incomplete, type="file")]
+
+    return complete
+
+
+complete_model = names_or_files(registered_models)
 
 
 def completing(names: Callable[[Model[Any]], Sequence[str]]) -> Callable[..., list[str]]:
@@ -120,61 +127,43 @@ def writes(*names_and_help: str, **settings: Any) -> Callable[[F], F]:
     return option(*names_and_help, type=NEW_FILE, metavar="FILE", **settings)
 
 
-def repeated(*names_and_help: str, metavar: str) -> Callable[[F], F]:
+def repeated(*names_and_help: str, **settings: Any) -> Callable[[F], F]:
     """An option that may be given several times."""
-    return option(*names_and_help, metavar=metavar, multiple=True)
+    return option(*names_and_help, multiple=True, **settings)
 
 
-def model_argument(command: F) -> F:
-    """`MODEL`."""
-    return click.argument("model", metavar="MODEL", shell_complete=complete_model)(command)
+model_argument = click.argument("model", metavar="MODEL", shell_complete=complete_model)
 
+optional_model_argument = click.argument(
+    "model", metavar="[MODEL]", required=False, shell_complete=complete_model
+)
+"""`[MODEL]`, where another option may name it."""
 
-def optional_model_argument(command: F) -> F:
-    """`[MODEL]`, where another option may name it."""
-    return click.argument(
-        "model", metavar="[MODEL]", required=False, shell_complete=complete_model
-    )(command)
+variant_option = option(
+    "--variant",
+    "A variant of the model; `kspec models MODEL` lists them.",
+    metavar="V",
+    shell_complete=completing(lambda model: [v.name for v in model.variants]),
+)
 
+set_option = repeated(
+    "--set",
+    "settings",
+    "Set a bound, such as brokers=2. Repeatable.",
+    metavar="NAME=VALUE",
+    shell_complete=completing(lambda model: [f"{b.name}=" for b in model.bound_ranges()]),
+)
 
-def variant_option(command: F) -> F:
-    """`--variant`."""
-    return click.option(
-        "--variant",
-        metavar="V",
-        shell_complete=completing(lambda model: [v.name for v in model.variants]),
-        help="A variant of the model; `kspec models MODEL` lists them.",
-    )(command)
+property_option = repeated(
+    "--property",
+    "properties",
+    "Check this property only. `all` includes consistency invariants; `none` checks for deadlock "
+    "only. Repeatable.",
+    metavar="P",
+    shell_complete=completing(lambda model: [p.name for p in model.all_properties]),
+)
 
-
-def set_option(command: F) -> F:
-    """`--set`."""
-    return click.option(
-        "--set",
-        "settings",
-        metavar="NAME=VALUE",
-        multiple=True,
-        shell_complete=completing(lambda model: [f"{b.name}=" for b in model.bound_ranges()]),
-        help="Set a bound, such as brokers=2. Repeatable.",
-    )(command)
-
-
-def property_option(command: F) -> F:
-    """`--property`."""
-    return click.option(
-        "--property",
-        "properties",
-        metavar="P",
-        multiple=True,
-        shell_complete=completing(lambda model: [p.name for p in model.all_properties]),
-        help="Check this property only. `all` includes consistency invariants; `none` checks for "
-        "deadlock only. Repeatable.",
-    )(command)
-
-
-def json_option(command: F) -> F:
-    """`--json`."""
-    return flag("--json", "as_json", "Print one JSON object and nothing else.")(command)
+json_option = flag("--json", "as_json", "Print one JSON object and nothing else.")
 
 
 @attrs.frozen
@@ -184,7 +173,7 @@ class Asked:
     model: str
     """Empty where another option names it."""
     variant: str | None
-    settings: tuple[str, ...]
+    settings: Sequence[str]
     properties: tuple[str, ...] = ()
 
     def system(self, about: Mapping[str, Any] | None = None) -> System[Any]:
@@ -257,13 +246,6 @@ def parse_settings(settings: Sequence[str], model: Model[Any]) -> dict[str, int]
         except ValueError:
             raise SpecError(f"{name} is a whole number, not {value!r:.40}") from None
     return bounds
-
-
-def find_system(
-    model: str, variant: str | None, settings: Sequence[str], properties: Sequence[str] = ()
-) -> System[Any]:
-    """The system that the options name."""
-    return Asked(model, variant, tuple(settings), tuple(properties)).system()
 
 
 def checking(system: System[Any], properties: Sequence[str]) -> System[Any]:

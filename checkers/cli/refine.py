@@ -24,12 +24,7 @@ from kspec.checkers.cli.options import (
     number_option,
     option,
 )
-from kspec.checkers.cli.output import (
-    progress_line,
-    say,
-    say_json,
-    say_trace,
-)
+from kspec.checkers.cli.output import progress_line, say, say_json, say_trace
 from kspec.checkers.cli.report import TraceFiles, story_options, title
 from kspec.checkers.engine.options import cores
 from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK

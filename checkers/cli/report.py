@@ -21,6 +21,8 @@ from kspec.checkers.cli.output import (
 from kspec.checkers.engine.options import INTERRUPTED, NOT_WRITTEN
 from kspec.checkers.engine.verdict import BOUNDS, DEADLOCK, HOLDS, INCONCLUSIVE, SAMPLED, Verdict
 from kspec.spec.core import Blocked, Liveness, SpecError, System
+from kspec.traces.text import counted
+from kspec.traces.trace import settings
 
 if TYPE_CHECKING:
     from kspec.checkers.engine.search import RuleFailed
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 
 def title(system: System[Any]) -> str:
     """What was checked: model, variant and bounds."""
-    from kspec.traces.trace import settings
-
     bounds = ", ".join(f"{name} {value}" for name, value in settings(system.bounds).items())
     return f"{system.model.name}, {system.variant.name}" + (f": {bounds}" if bounds else "")
 
@@ -145,13 +145,12 @@ def findings(verdict: Verdict) -> list[str]:
     ]
     if verdict.complete and verdict.silent_rules:  # otherwise it says little about the rules
         lines.append(f"Rules that were never enabled: {', '.join(verdict.silent_rules)}.")
-    for count in verdict.liveness:
-        if count.cut_off:
-            states = "1 state" if count.cut_off == 1 else f"{count.cut_off:,} states"
-            lines.append(
-                f"{count.property} is undecided: from {states} of the {count.states:,} in which it "
-                "is awaited, a behaviour continues beyond the bounds."
-            )
+    lines += [
+        f"{count.property} is undecided: from {counted(count.cut_off, 'state')} of the "
+        f"{count.states:,} in which it is awaited, a behaviour continues beyond the bounds."
+        for count in verdict.liveness
+        if count.cut_off
+    ]
     return lines
 
 
@@ -164,18 +163,17 @@ def effort(verdict: Verdict) -> str:
     if "walks" in verdict.statistics:
         if not verdict.statistics["remembered"]:
             counts = f"at least {counts}"
-        walks = verdict.statistics["walks"]
-        walked = "1 walk" if walks == 1 else f"{walks:,} walks"
+        walked = counted(verdict.statistics["walks"], "walk")
         if verdict.stopped_by:
             walked = f"{verdict.statistics['finished']:,} of {walked} finished,"
         mean = verdict.statistics["states_per_walk"]["mean"]
         extent = f"{walked} of {mean} states on average, the longest of {verdict.depth}"
         extent += f", seed {verdict.seed}"
+        # walks meet the same states again and again
+        rate = f"{verdict.generated / max(seconds, 1e-9):,.0f} generated/s"
     else:
         extent = f"depth {verdict.depth}"
-    rate = f"{verdict.states_per_second:,} states/s"
-    if "walks" in verdict.statistics:  # walks meet the same states again and again
-        rate = f"{verdict.generated / max(seconds, 1e-9):,.0f} generated/s"
+        rate = f"{verdict.states_per_second:,} states/s"
     return f"{counts}, {extent}; {seconds:.1f} s, {rate}, {verdict.engine} engine."
 
 

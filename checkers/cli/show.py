@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
 import click
-from click.shell_completion import CompletionItem
 
 from kspec.checkers.cli.options import (
     FILE,
     Asked,
     json_option,
+    names_or_files,
     option,
     parse_settings,
     set_option,
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from kspec.traces.trace import Trace
 
 
-def complete_story(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The stories whose names begin so, or else files."""
+def stories() -> Mapping[str, Script]:
+    """Kspec's stories, by name."""
     from kspec.checkers.models.stories import STORIES
 
-    names = [CompletionItem(name) for name in STORIES if name.startswith(incomplete)]
-    return names or [CompletionItem(incomplete, type="file")]
+    return STORIES
+
+
+complete_story = names_or_files(stories)
 
 
 class UnknownSystem(BadTrace):
@@ -86,13 +86,10 @@ def show(
     kspec show lost.itf.json --html lost.html
     kspec show lost.itf.json --variant kip-320
     """
-    from kspec.traces.itf import parse, to_itf
     from kspec.traces.story import tell_plainly
 
     target = OutputFile(html) if html else None
-    script = story_named(file)
-    text = read_text(file) if script is None else json.dumps(to_itf(script.played()))
-    document = parse(text, name_of(file))
+    document, script = read_story(file)
     rejected, trace, drawn = "", None, True
     try:
         trace = replayed(document, model, variant, settings)
@@ -138,11 +135,13 @@ def told(trace: Trace, script: Script | None = None) -> Story:
     return attrs.evolve(story, why=script.about, verdict=story.verdict if violated else kept)
 
 
-def story_named(file: Path) -> Script | None:
-    """The story of that name, unless there is a file of that name."""
-    from kspec.checkers.models.stories import STORIES
+def read_story(file: Path) -> tuple[Document, Script | None]:
+    """The trace in a file, or the story of that name if there is no such file."""
+    from kspec.traces.itf import parse, to_itf
 
-    return None if file.exists() else STORIES.get(str(file))
+    script = None if file.exists() else stories().get(str(file))
+    text = read_text(file) if script is None else json.dumps(to_itf(script.played()))
+    return parse(text, name_of(file)), script
 
 
 def unchecked(story: Story) -> str:
@@ -196,10 +195,7 @@ def as_record(document: Document, trace: Trace | None) -> dict[str, object]:
     from kspec.checkers.engine.verdict import steps_to_json
 
     return {
-        "model": document.about.get("model"),
-        "variant": document.about.get("variant"),
-        "bounds": document.about.get("bounds"),
-        "property": document.about.get("property"),
+        **{name: document.about.get(name) for name in ("model", "variant", "bounds", "property")},
         "states": len(document.states),
         "steps": steps_to_json(trace),
         "loop": document.loop,

@@ -38,12 +38,10 @@ from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 @all_of(story_options, json_option)
 def simulate(
     asked: Asked,
-    walks: int,
-    max_depth: int,
-    seed: int,
     coverage: bool,
     written: TraceFiles,
     as_json: bool,
+    **sampling: int,
 ) -> int:
     """Walk through MODEL at random until a property is violated or all walks are done.
 
@@ -65,7 +63,7 @@ def simulate(
     try:
         with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
             options = Options(use_cache=True, on_progress=on_progress, on_compiling=print_compiling)
-            verdict = walk(system, Sampling(walks, max_depth, seed), options)
+            verdict = walk(system, Sampling(**sampling), options)
     except RuleFailed as error:
         print_failure(error, written, drawn=not as_json)
         return EXIT_BAD_INPUT

@@ -199,10 +199,9 @@ class Explorer:
     def save(self, request: Mapping[str, Any]) -> Answer:
         """The way to a state as an ITF file, or as a page."""
         node = self.session.node(request.get("node"))
-        kind = look_up("kind of file", text(request, "as"), FILES)
+        suffix, content = look_up("kind of file", text(request, "as"), FILES)
         name = f"{self.session.model.name}-{node.system.variant.name}-{node.number}"
-        suffix, content = kind(self.session, node)
-        return {"name": f"{name}{suffix}", "text": content}
+        return {"name": f"{name}{suffix}", "text": content(self.session, node)}
 
 
 class SearchInBackground(threading.Thread):
@@ -249,24 +248,17 @@ REQUESTS: Mapping[str, Callable[[Explorer, Mapping[str, Any]], Answer]] = {
 # -- files --------------------------------------------------------------------------------------
 
 
-def as_itf(session: Session, node: Node) -> tuple[str, str]:
-    """The way to a node as an ITF file: the end of its name, and its content."""
-    return ".itf.json", json.dumps(to_itf(session.trace(node)), indent=1) + "\n"
-
-
-def as_page(session: Session, node: Node) -> tuple[str, str]:
-    """The way to a node as a self-contained page."""
-    return ".html", page(story_of(session, node))
-
-
 def story_of(session: Session, node: Node) -> Story:
     """The way to a node as a story, with what it shows."""
     failing = [fails(name, place) for name, place in node.failing.items()]
     return session.story(node, failing[0] if failing else "a behaviour")
 
 
-FILES: Mapping[str, Callable[[Session, Node], tuple[str, str]]] = {"itf": as_itf, "page": as_page}
-"""The kinds of files that a behaviour is saved as."""
+FILES: Mapping[str, tuple[str, Callable[[Session, Node], str]]] = {
+    "itf": (".itf.json", lambda s, node: json.dumps(to_itf(s.trace(node)), indent=1) + "\n"),
+    "page": (".html", lambda s, node: page(story_of(s, node))),
+}
+"""The files that a behaviour is saved as: the ends of their names, and what they contain."""
 
 
 # -- values ---------------------------------------------------------------------------------------

@@ -10,32 +10,20 @@ from typing import TypeAlias
 from rich.text import Text
 
 from kspec.checkers.engine.verdict import fails
-from kspec.checkers.explore.moves import Move, all_moves, enabled_moves, why_nothing
+from kspec.checkers.explore.moves import Move, all_moves, enabled_moves, moves_of, why_nothing
 from kspec.checkers.explore.protocol import FILES
 from kspec.checkers.explore.seek import Found, Seeker
 from kspec.checkers.explore.session import Node, Session
 from kspec.checkers.explore.what_if import replay_under, variants_beside
 from kspec.spec.core import SpecError, look_up
 from kspec.traces.itf import read
+from kspec.traces.page.html import asset
 from kspec.traces.terminal import draw_scene, draw_state, heading
 from kspec.traces.text import all_printable
 
 Lines: TypeAlias = Iterator[Text | str]
 
-HELP = """\
-  N                take the enabled rule with this number
-  RULE A=B …       take this rule with these choices
-  rules            what is enabled here; `blocked`: what is not, and by which guard
-  state            the whole state
-  steps            the steps that led here
-  back [N]         one step back, or N
-  branches         the ends of all branches; `go N` goes to the state of a number
-  compare N        how this state differs from another
-  find CONDITION   the nearest state that satisfies it: not StrongIsr, quorum.epoch == 1
-  walk [N [SEED]]  N random steps, 20 by default
-  what-if VARIANT  the same steps under another variant
-  save FILE        write the steps as ITF; `page FILE`: as a page; `load FILE`: read ITF
-  quit             end; so does the end of the input"""
+HELP = asset(__package__, "help.txt")
 
 
 class Terminal:
@@ -80,6 +68,12 @@ class Terminal:
         self.at = node
         yield from self.show()
 
+    def go_along(self, after: Node) -> Lines:
+        """Go to a later state; list the steps on the way, and show it."""
+        for node in self.session.path(after)[self.at.number : -1]:
+            yield heading(all_printable(node.scene))
+        yield from self.go(after)
+
     def show(self) -> Lines:
         """The step that led here, what it changed, and what is enabled."""
         scene = all_printable(self.at.scene)
@@ -100,9 +94,7 @@ class Terminal:
         known = {rule.name: rule for rule in self.at.system.rules}
         name = words[0]
         look_up("command or rule", name, {**COMMANDS, **known})
-        moves = [m for rule, ms in all_moves(self.at.system, self.at.state)
-                 if rule.name == name for m in ms]  # fmt: skip
-        for move in moves:
+        for move in moves_of(known[name], self.at.state):
             if as_words(move) == words:
                 yield from self.go(self.session.take(self.at, move))
                 return
@@ -118,11 +110,7 @@ class Terminal:
         """Walk at random, and list the steps."""
         numbers = [number_of(word) for word in rest.split()]
         steps, seed = [*numbers, *(20, 0)[len(numbers) :]][:2]
-        before = self.at
-        after = self.session.walk(before, steps, seed)
-        for node in self.session.path(after)[before.number : -1]:
-            yield heading(all_printable(node.scene))
-        yield from self.go(after)
+        yield from self.go_along(self.session.walk(self.at, steps, seed))
 
     def find(self, rest: str) -> Lines:
         """Search for the nearest state that satisfies a condition."""
@@ -130,11 +118,7 @@ class Terminal:
         found = self.search(seeker)
         yield found.says(seeker.goal)
         if found.trace is not None and len(found.trace.states) > 1:
-            before = self.at
-            after = self.session.follow(before, found.trace)
-            for node in self.session.path(after)[before.number : -1]:
-                yield heading(all_printable(node.scene))
-            yield from self.go(after)
+            yield from self.go_along(self.session.follow(self.at, found.trace))
 
     def what_if(self, rest: str) -> Lines:
         """Take the same steps under another variant."""
@@ -222,7 +206,8 @@ class Terminal:
     def write_as(self, kind: str, rest: str) -> Lines:
         """Write the steps to a file."""
         path = path_of(rest)
-        self.write(path, FILES[kind](self.session, self.at)[1])
+        _, content = FILES[kind]
+        self.write(path, content(self.session, self.at))
         yield f"Written: {path}"
 
     def load(self, rest: str) -> Lines:

@@ -9,7 +9,8 @@ an arrow if, and only if, some step of the graph leads from one box to the other
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import attrs
@@ -97,13 +98,10 @@ def whole(graph: Graph[Any], title: str, fails: Mapping[int, str]) -> Diagram:
         )
         for number, state in enumerate(states)
     ]
-    counted: dict[tuple[int, int], Counter[str]] = {}
-    for step, (origin, to) in enumerate(
-        zip(graph.origins.tolist(), graph.to.tolist(), strict=True)
-    ):
-        label = in_words(graph, step, states[origin])
-        counted.setdefault((origin, to), Counter())[label] += 1
-    return Diagram(title, (), tuple(boxes), arrows_of(counted))
+    between = (
+        (origin, to, in_words(graph, step, states[origin])) for step, origin, to in steps_of(graph)
+    )
+    return Diagram(title, (), tuple(boxes), arrows_of(between))
 
 
 def folded(
@@ -113,40 +111,32 @@ def folded(
 
     Steps between states of one box are not drawn.
     """
-    numbers: dict[tuple[str, ...], int] = {}
-    members: list[int] = []
-    nearest: list[int] = []
-    sizes: Counter[int] = Counter()
-    failing: dict[int, str] = {}
-    levels: list[int] = graph.levels.tolist()
+    members: dict[tuple[str, ...], list[int]] = {}
     for number in range(len(graph.keys)):
-        state = graph.state(number)
-        values = values_of(state, fields)
-        box = numbers.setdefault(values, len(numbers))
-        if box == len(nearest):
-            nearest.append(levels[number])
-        members.append(box)
-        sizes[box] += 1
-        if number in fails:
-            failing.setdefault(box, fails[number])
+        members.setdefault(values_of(graph.state(number), fields), []).append(number)
+    box_of = {number: box for box, some in enumerate(members.values()) for number in some}
+    levels: list[int] = graph.levels.tolist()
     boxes = [
         Box(
-            nearest[box],
-            sizes[box],
+            levels[some[0]],  # states are numbered level by level
+            len(some),
             dict(zip(fields, values, strict=True)),
-            nearest[box] == 0,
-            failing.get(box, ""),
+            levels[some[0]] == 0,
+            next((fails[number] for number in some if number in fails), ""),
         )
-        for values, box in numbers.items()
+        for values, some in members.items()
     ]
-    counted: dict[tuple[int, int], Counter[str]] = {}
-    for step, (origin, to) in enumerate(
-        zip(graph.origins.tolist(), graph.to.tolist(), strict=True)
-    ):
-        if members[origin] != members[to]:
-            rule = rule_of(graph, step)
-            counted.setdefault((members[origin], members[to]), Counter())[rule] += 1
-    return Diagram(title, tuple(fields), tuple(boxes), arrows_of(counted))
+    between = (
+        (box_of[origin], box_of[to], rule_of(graph, step))
+        for step, origin, to in steps_of(graph)
+        if box_of[origin] != box_of[to]
+    )
+    return Diagram(title, tuple(fields), tuple(boxes), arrows_of(between))
+
+
+def steps_of(graph: Graph[Any]) -> Iterator[tuple[int, int, int]]:
+    """Each step, with the states that it leads from and to."""
+    return zip(count(), graph.origins.tolist(), graph.to.tolist(), strict=False)
 
 
 def rule_of(graph: Graph[Any], step: int) -> str:
@@ -156,8 +146,11 @@ def rule_of(graph: Graph[Any], step: int) -> str:
     return graph.taken(step, graph.state(int(graph.origins[step]))).rule
 
 
-def arrows_of(counted: Mapping[tuple[int, int], Counter[str]]) -> tuple[Arrow, ...]:
-    """The arrows, in order; the rules of each with the most frequent first."""
+def arrows_of(between: Iterable[tuple[int, int, str]]) -> tuple[Arrow, ...]:
+    """The arrows, given both boxes and the rule of each step; the most frequent rules first."""
+    counted: dict[tuple[int, int], Counter[str]] = {}
+    for source, target, rule in between:
+        counted.setdefault((source, target), Counter())[rule] += 1
     return tuple(
         Arrow(source, target, dict(sorted(steps.items(), key=lambda one: (-one[1], one[0]))))
         for (source, target), steps in sorted(counted.items())

@@ -8,9 +8,10 @@ from itertools import chain, count, pairwise, product
 from string import ascii_lowercase
 
 from kspec.checkers.graph.diagram import Arrow, Box, Diagram
-from kspec.checkers.graph.formats import label
+from kspec.checkers.graph.formats import harmless, label
 from kspec.checkers.graph.layout import lay_out
 from kspec.spec.core import SpecError
+from kspec.traces.page.html import asset
 from kspec.traces.text import printable
 
 MOST_BOXES = 300
@@ -29,26 +30,6 @@ MOST_RULES = 3
 """How many rules are written at an arrow; its tooltip has all of them."""
 WIDEST = 46
 """The most letters in a line of a box; its tooltip has the whole line."""
-
-STYLE = """
-text { font: 12px/1 system-ui, sans-serif; fill: #1c2733; }
-.rule { font-size: 10.5px; fill: #44566a; paint-order: stroke; stroke: #fff; stroke-width: 4px; }
-.box { fill: #f4f7fa; stroke: #8195a8; stroke-width: 1.2; }
-.initial .box { stroke-width: 3; }
-.fails .box { fill: #fdecea; stroke: #c62828; }
-.arrow { fill: none; stroke: #8195a8; stroke-width: 1.2; }
-.title { font-size: 15px; font-weight: 600; }
-.soft { fill: #5b6b7b; }
-g:hover > .arrow { stroke: #c05600; stroke-width: 2.2; }
-@media (prefers-color-scheme: dark) {
-  svg { background: #10161d; }
-  text { fill: #e3eaf1; }
-  .rule { fill: #a9b8c7; stroke: #10161d; }
-  .soft { fill: #93a3b3; }
-  .box { fill: #1b2530; stroke: #6b7f93; }
-  .fails .box { fill: #3a1717; stroke: #ef6a62; }
-}
-"""
 
 
 TIP = """
@@ -122,9 +103,10 @@ class Drawing:
         width = max(right, MARGIN + len(self.diagram.title) * 9) + MARGIN
         height = self.bottom + MARGIN
         size = f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}"'
+        style = asset(__package__, "drawing.css")
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">',
-            f"<title>{escape(printable(self.diagram.title))}</title><style>{STYLE}</style>",
+            f"<title>{escape(printable(self.diagram.title))}</title><style>\n{style}</style>",
             TIP,
             self.text(MARGIN, MARGIN, printable(self.diagram.title), "title", anchor="start"),
             *(
@@ -183,10 +165,10 @@ class Drawing:
 
     def arrow(self, number: int, arrow: Arrow) -> str:
         """The line of an arrow, with all its rules in the tooltip."""
-        path = self.path(number)
+        said = "\n".join(f"{rule}: {count:,}" for rule, count in arrow.steps.items())
         return (
-            f"<g><title>{escape(harmless(in_full(arrow)))}</title>"
-            f'<path class="arrow" d="{path}" marker-end="url(#tip)"/></g>'
+            f"<g><title>{escape(harmless(said))}</title>"
+            f'<path class="arrow" d="{self.path(number)}" marker-end="url(#tip)"/></g>'
         )
 
     def text_of(self, number: int) -> str:
@@ -226,13 +208,3 @@ def rules_of(arrow: Arrow, key: Mapping[str, str]) -> list[str]:
 def widest(lines: Sequence[str], letter: float) -> float:
     """The width of the longest line."""
     return max(map(len, lines), default=0) * letter
-
-
-def harmless(said: str) -> str:
-    """Text without control characters but for line breaks."""
-    return "\n".join(map(printable, said.split("\n")))
-
-
-def in_full(arrow: Arrow) -> str:
-    """All rules of an arrow, with how many steps each takes."""
-    return "\n".join(f"{rule}: {count:,}" for rule, count in arrow.steps.items())

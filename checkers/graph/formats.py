@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from xml.sax.saxutils import escape, quoteattr
 
-from kspec.checkers.graph.diagram import Arrow, Box, Diagram
+from kspec.checkers.graph.diagram import Box, Diagram
 from kspec.traces.text import printable
 
 KEYS = {
@@ -58,7 +58,7 @@ def data(values: dict[str, str]) -> str:
 
 
 def harmless(value: str) -> str:
-    """Text without the characters that XML forbids."""
+    """Text without control characters but for line breaks: XML forbids the others."""
     return "\n".join(map(printable, value.split("\n")))
 
 
@@ -74,13 +74,14 @@ def dot(diagram: Diagram) -> Iterator[str]:
     for number, box in enumerate(diagram.boxes):
         yield f"  n{number} [label={string(label(number, box))}{style(box)}];"
     for arrow in diagram.arrows:
-        yield f"  n{arrow.source} -> n{arrow.target} [label={string(label_of(arrow))}];"
+        rules = string("\n".join(arrow.steps))
+        yield f"  n{arrow.source} -> n{arrow.target} [label={rules}];"
     yield "}"
 
 
 def string(value: str) -> str:
     """A string of DOT: JSON's escapes are those that DOT knows, once each is printable."""
-    return json.dumps("\n".join(map(printable, value.split("\n"))), ensure_ascii=False)
+    return json.dumps(harmless(value), ensure_ascii=False)
 
 
 def style(box: Box) -> str:
@@ -91,12 +92,8 @@ def style(box: Box) -> str:
 def label(number: int, box: Box) -> str:
     """The text in a box: its values where it is folded, else its number and its state."""
     lines = [f"{name}: {value}" for name, value in box.values.items()]
-    count = [f"{box.states:,} states"] if box.states > 1 else []
-    return "\n".join([*lines, *count, *([f"{box.fails} fails"] if box.fails else [])]) or str(
-        number
-    )
-
-
-def label_of(arrow: Arrow) -> str:
-    """The text at an arrow: the rules."""
-    return "\n".join(arrow.steps)
+    if box.states > 1:
+        lines.append(f"{box.states:,} states")
+    if box.fails:
+        lines.append(f"{box.fails} fails")
+    return "\n".join(lines) or str(number)

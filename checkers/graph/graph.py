@@ -6,7 +6,7 @@ The steps out of a state stand side by side.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, Generic
 
@@ -112,44 +112,58 @@ def graph_from(
     *,
     max_states: int | None = None,
     on_progress: OnProgress | None = None,
-    left_out: Collection[int] = (),
 ) -> Graph[S]:
-    """All states that a new source finds, and all steps but those out of some states."""
+    """All states that a new source finds, and the steps between them."""
+    graph, _ = graph_up_to(
+        source,
+        None,
+        max_states=max_states,
+        too_many="the graph has more than {:,} states",
+        on_progress=on_progress,
+    )
+    return graph
+
+
+def graph_up_to(
+    source: Source[S],
+    ends: Callable[[S], bool] | None,
+    *,
+    max_states: int | None,
+    too_many: str,
+    on_progress: OnProgress | None,
+) -> tuple[Graph[S], list[int]]:
+    """The graph up to the first level in which the search ends, and the states where it does.
+
+    `too_many` says that there are more than so many states.
+    """
     started = time.perf_counter()
     nothing = np.zeros(0, np.int64)
     parts = [(nothing, nothing, nothing)]
     levels: list[int] = []
-    done = 0
-    while done < len(source.keys):
-        end = min(done + BATCH, len(source.keys))
-        if left_out:
-            parts += [source.expand(n, n + 1) for n in range(done, end) if n not in left_out]
-        else:
-            parts.append(source.expand(done, end))
-        keys, done = source.keys, end
-        for parent in source.parents[len(levels) :]:
-            levels.append(0 if parent < 0 else levels[parent] + 1)
-        if max_states is not None and len(keys) > max_states:
-            raise SpecError(
-                f"the graph has more than {max_states:,} states: take smaller bounds, "
-                "or raise --max-states where memory allows"
-            )
-        if on_progress:
-            seconds = time.perf_counter() - started
-            on_progress(Progress(levels[done - 1] + 1, len(keys), len(keys) - done, seconds))
-    return assembled(source, parts, levels)
-
-
-def assembled(
-    source: Source[S], parts: Sequence[tuple[Numbers, Numbers, Numbers]], levels: Sequence[int]
-) -> Graph[S]:
-    """The graph of the states found so far, and of steps as `Source.expand` gave them."""
-    keys = source.keys
+    level, ended = range(len(source.keys)), list[int]()
+    while level:
+        levels += [levels[-1] + 1 if levels else 0] * len(level)
+        ended = [number for number in level if ends(source.state(number))] if ends else []
+        if ended:
+            break
+        for begin in range(level.start, level.stop, BATCH):
+            end = min(begin + BATCH, level.stop)
+            parts.append(source.expand(begin, end))
+            found = len(source.keys)
+            if max_states is not None and found > max_states:
+                raise SpecError(
+                    f"{too_many.format(max_states)}: take smaller bounds, or raise --max-states "
+                    "where memory allows"
+                )
+            if on_progress:
+                seconds = time.perf_counter() - started
+                on_progress(Progress(levels[-1] + 1, found, found - end, seconds))
+        level = range(level.stop, len(source.keys))
     origins, to, labels = (np.concatenate(part) for part in zip(*parts, strict=True))
-    degrees = np.bincount(origins, minlength=len(keys))
-    return Graph(
+    degrees = np.bincount(origins, minlength=len(source.keys))
+    graph = Graph(
         system=source.system,
-        keys=keys,
+        keys=source.keys,
         levels=np.array(levels, np.int64),
         begins=np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64),
         to=to,
@@ -158,3 +172,4 @@ def assembled(
         as_taken=source.as_taken,
         acts=source.acts,
     )
+    return graph, ended

@@ -9,7 +9,6 @@ through is a dominator of the violation.
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,11 +16,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from kspec.checkers.engine.options import OnProgress, Progress
-from kspec.checkers.engine.steps import BATCH, Source
+from kspec.checkers.engine.options import OnProgress
 from kspec.checkers.graph.diagram import rule_of, values_of
-from kspec.checkers.graph.graph import Graph, assembled, source_of
-from kspec.spec.core import Always, Reachable, SpecError, System
+from kspec.checkers.graph.graph import Graph, graph_up_to, source_of
+from kspec.spec.core import Always, Reachable, System
 
 
 @attrs.frozen
@@ -30,8 +28,6 @@ class Passages:
 
     graph: Graph[Any]
     """The states and steps up to the level of the violation."""
-    prop: str
-    """The name of the property."""
     targets: tuple[int, ...]
     """The nearest states in which it fails."""
     paths: int
@@ -79,42 +75,14 @@ def passages(
     on_progress: OnProgress | None = None,
 ) -> Passages | None:
     """What the shortest paths have in common; None if no state within the bounds ends one."""
-    source = source_of(system)
-    graph, targets = graph_up_to(source, prop, max_states, on_progress)
-    return common(graph, prop.name, targets) if targets else None
-
-
-def graph_up_to(
-    source: Source[Any],
-    prop: Always[Any] | Reachable[Any],
-    max_states: int,
-    on_progress: OnProgress | None,
-) -> tuple[Graph[Any], list[int]]:
-    """The graph up to the first level in which a path may end, and the states where it does."""
-    started = time.perf_counter()
-    nothing = np.zeros(0, np.int64)
-    parts = [(nothing, nothing, nothing)]
-    levels: list[int] = []
-    level = range(len(source.keys))
-    targets: list[int] = []
-    while level:
-        levels += [levels[-1] + 1 if levels else 0] * len(level)
-        targets = [number for number in level if ends(prop, source.state(number))]
-        if targets:
-            break
-        for begin in range(level.start, level.stop, BATCH):
-            parts.append(source.expand(begin, min(begin + BATCH, level.stop)))
-            if len(source.keys) > max_states:
-                raise SpecError(
-                    f"{prop.name} is decided in none of the first {max_states:,} states: take "
-                    "smaller bounds, or raise --max-states where memory allows"
-                )
-            if on_progress:
-                seconds = time.perf_counter() - started
-                waiting = len(source.keys) - begin
-                on_progress(Progress(levels[-1] + 1, len(source.keys), waiting, seconds))
-        level = range(level.stop, len(source.keys))
-    return assembled(source, parts, levels), targets
+    graph, targets = graph_up_to(
+        source_of(system),
+        lambda state: ends(prop, state),
+        max_states=max_states,
+        too_many=f"{prop.name} is decided in none of the first {{:,}} states",
+        on_progress=on_progress,
+    )
+    return common(graph, targets) if targets else None
 
 
 def ends(prop: Always[Any] | Reachable[Any], state: Any) -> bool:
@@ -122,7 +90,7 @@ def ends(prop: Always[Any] | Reachable[Any], state: Any) -> bool:
     return prop.failure(state) is not None if isinstance(prop, Always) else bool(prop.body(state))
 
 
-def common(graph: Graph[Any], name: str, targets: Sequence[int]) -> Passages:
+def common(graph: Graph[Any], targets: Sequence[int]) -> Passages:
     """What all shortest paths to these states have in common. The states are of one level."""
     forward = np.flatnonzero(graph.levels[graph.to] == graph.levels[graph.origins] + 1)
     needed, steps = set(targets), []
@@ -132,14 +100,15 @@ def common(graph: Graph[Any], name: str, targets: Sequence[int]) -> Passages:
             needed.add(int(graph.origins[step]))
     steps.reverse()
     before = paths_to(graph, steps, range(graph.initial))
-    after = paths_from(graph, steps, targets)
+    after = Counter(targets)  # by state: how many shortest paths lead from it to a target
+    for step in reversed(steps):
+        after[int(graph.origins[step])] += after[int(graph.to[step])]
     total = sum(before[target] for target in targets)
     through = {state: before[state] * after[state] for state in needed}
     taken = {step: rule_of(graph, step) for step in steps}
     often = {rule: least(graph, steps, targets, taken, rule) for rule in set(taken.values())}
     return Passages(
         graph,
-        name,
         tuple(targets),
         total,
         tuple(sorted(state for state, count in through.items() if count == total)),
@@ -159,14 +128,6 @@ def paths_to(graph: Graph[Any], steps: Iterable[int], begin: Iterable[int]) -> C
     counts = Counter(begin)
     for step in steps:
         counts[int(graph.to[step])] += counts[int(graph.origins[step])]
-    return counts
-
-
-def paths_from(graph: Graph[Any], steps: Sequence[int], targets: Iterable[int]) -> Counter[int]:
-    """By state: how many shortest paths lead from it to a target."""
-    counts = Counter(targets)
-    for step in reversed(steps):
-        counts[int(graph.origins[step])] += counts[int(graph.to[step])]
     return counts
 
 

@@ -9,7 +9,7 @@ piece by piece, in any order.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,24 +18,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kspec.checkers.engine.packed.checkpoint import naming
+from kspec.checkers.graph.document import as_text
 from kspec.checkers.graph.graph import Graph
 from kspec.checkers.graph.trace_sets import Piece, Rows
 from kspec.spec.core import SpecError
 from kspec.traces.itf import ACTION, PICKS, Encoded, encoded_step, in_one_document, variables
 
-STATES = pa.schema([("state", pa.int64()), ("level", pa.int32()), ("variables", pa.string())])
+NUMBER, TEXT = pa.int64(), pa.string()
+STATES = pa.schema([("state", NUMBER), ("level", pa.int32()), ("variables", TEXT)])
 STEPS = pa.schema(
-    [
-        ("step", pa.int64()),
-        ("from", pa.int64()),
-        ("to", pa.int64()),
-        ("rule", pa.string()),
-        ("choices", pa.string()),
-    ]
+    [("step", NUMBER), ("from", NUMBER), ("to", NUMBER), ("rule", TEXT), ("choices", TEXT)]
 )
-TRACES = pa.schema(
-    [("trace", pa.int64()), ("initial", pa.int64()), ("steps", pa.list_(pa.int64()))]
-)
+TRACES = pa.schema([("trace", NUMBER), ("initial", NUMBER), ("steps", pa.list_(NUMBER))])
 TOGETHER = 4096
 """Rows of states or steps that are made at a time."""
 
@@ -60,7 +54,7 @@ def step_rows(graph: Graph[Any], first: int, behind: int) -> pa.Table:
             step_taken = encoded_step(graph.taken(step, before))
             rules.append(step_taken[ACTION])
             choices.append(as_text(step_taken[PICKS]))
-    numbers = pa.array(range(begin, end), pa.int64())
+    numbers = pa.array(range(begin, end), NUMBER)
     columns = [numbers, graph.origins[begin:end], graph.to[begin:end], rules, choices]
     return pa.table(columns, schema=STEPS)
 
@@ -69,8 +63,8 @@ def trace_rows(rows: Rows) -> pa.Table:
     """Some traces."""
     numbers = range(rows.first, rows.first + len(rows.lengths))
     offsets = pa.array([0, *rows.lengths.cumsum().tolist()], pa.int32())
-    steps = pa.ListArray.from_arrays(offsets, pa.array(rows.steps, pa.int64()))
-    return pa.table([pa.array(numbers, pa.int64()), rows.initial, steps], schema=TRACES)
+    steps = pa.ListArray.from_arrays(offsets, pa.array(rows.steps, NUMBER))
+    return pa.table([pa.array(numbers, NUMBER), rows.initial, steps], schema=TRACES)
 
 
 def documents(graph: Graph[Any], rows: Rows) -> Iterator[tuple[int, str]]:
@@ -88,11 +82,6 @@ def documents(graph: Graph[Any], rows: Rows) -> Iterator[tuple[int, str]]:
         encoded = [(state(initial), encoded_step(None))]
         encoded += [(state(int(graph.to[s])), step(s)) for s in steps]
         yield number, as_text(in_one_document(graph.system, encoded))
-
-
-def as_text(value: object) -> str:
-    """JSON without white space."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -114,14 +103,7 @@ def write_about(folder: Path, about: dict[str, Any]) -> None:
     write_text(folder / "about.json", json.dumps(about, indent=1) + "\n")
 
 
-def write_here(
-    folder: Path,
-    graph: Graph[Any],
-    pieces: Iterable[Piece],
-    *,
-    itf: bool,
-    on_piece: Callable[[], None] = lambda: None,
-) -> None:
+def write_here(folder: Path, graph: Graph[Any], pieces: Iterable[Piece], *, itf: bool) -> None:
     """Write all tables, a file each; with `itf` also a document for each trace."""
     size = len(graph.keys)
     ranges = [(n, min(n + TOGETHER, size)) for n in range(0, size, TOGETHER)]
@@ -137,7 +119,6 @@ def write_here(
                 for number, text in documents(graph, rows):
                     write_text(folder / "itf" / f"{number:09}.itf.json", text)
             yield trace_rows(rows)
-            on_piece()
 
     write_table(folder / "traces.parquet", TRACES, tables())
 

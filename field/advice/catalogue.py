@@ -11,12 +11,12 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any, TypeAlias
 
 import attrs
 
 from kspec.spec.core import SpecError
+from kspec.traces.page.html import asset
 
 KINDS = ("topic", "broker", "producer", "consumer")
 """The kinds of settings. A topic's come first, since they override a broker's."""
@@ -136,10 +136,14 @@ def order(release: str) -> tuple[int, ...]:
 
 
 @cache
-def recorded() -> dict[str, Any]:
-    """The file."""
-    text = files(__package__).joinpath("kafka_settings.json").read_text(encoding="utf-8")
-    record: dict[str, Any] = json.loads(text)
+def recorded(file: str = "kafka_settings.json") -> dict[str, Any]:
+    """The settings in a file.
+
+    `other_settings.json` has those that are in no `ConfigDef`: an argument of `kafka-topics
+    --create`, and feature levels with their values in a new cluster
+    (`EligibleLeaderReplicasVersion`, KIP-966; `TransactionVersion`, KIP-890).
+    """
+    record: dict[str, Any] = json.loads(asset(__package__, file))
     return record
 
 
@@ -163,12 +167,12 @@ def find_release(version: str) -> str:
 @cache
 def catalogue(release: str) -> Catalogue:
     """The settings of a release."""
-    record = recorded()
+    record, others = recorded(), recorded("other_settings.json")
     settings: dict[str, dict[str, Setting]] = {}
     elsewhere: dict[str, dict[str, str]] = {}
     for kind in KINDS:
         settings[kind], elsewhere[kind] = {}, {}
-        for name, history in {**record[kind], **ADDED.get(kind, {})}.items():
+        for name, history in {**record[kind], **others.get(kind, {})}.items():
             past = [change for change in history if order(change[0]) <= order(release)]
             if past and len(past[-1]) > 1:
                 settings[kind][name] = Setting(kind, name, *past[-1][1:])
@@ -177,18 +181,3 @@ def catalogue(release: str) -> Catalogue:
             else:
                 elsewhere[kind][name] = f"it was added in {history[0][0]}"
     return Catalogue(release, settings, elsewhere)
-
-
-ADDED = {
-    "topic": {"replication.factor": [["0.10.2", "SHORT", "", "[1,...]"]]},
-    "broker": {
-        ELR: [
-            ["4.0", "SHORT", "0", "[0,...,1]"],
-            ["4.1", "SHORT", "1", "[0,...,1]"],
-        ],
-        TRANSACTIONS: [["4.0", "SHORT", "2", "[0,...,2]"]],
-    },
-}
-"""Settings that are in no `ConfigDef`: an argument of `kafka-topics --create`, and feature levels
-with their values in a new cluster (`EligibleLeaderReplicasVersion`, KIP-966; `TransactionVersion`,
-KIP-890)."""

@@ -21,6 +21,7 @@ from kspec.checkers.engine.options import INTERRUPTED, OnProgress, Options
 from kspec.checkers.engine.verdict import HOLDS, Verdict, fails
 from kspec.field.advice.catalogue import ELR, order
 from kspec.field.advice.settings import Settings
+from kspec.field.shapes import some_fields
 from kspec.spec.core import SpecError, System
 from kspec.spec.in_sync import effective_min_isr
 from kspec.traces.trace import Trace
@@ -185,13 +186,7 @@ class Answer:
 
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints."""
-        return {
-            "budget": self.budget,
-            "kept": self.kept,
-            "available": self.available,
-            "states": self.states,
-            "searched": self.searched,
-        }
+        return some_fields(self, "budget", "kept", "available", "states", "searched")
 
 
 def system_of(settings: Durability, budget: Budget, *, in_sync: bool = False) -> System[Any]:
@@ -236,6 +231,8 @@ def answer(
 
 def explore(system: System[Any], in_sync: System[Any], budget: Budget, options: Options) -> Answer:
     """Search for a loss, and then for a state in which writes stop."""
+    from kspec.traces.itf import to_itf
+
     safety = search(system, KEPT, options)
     halt = search(in_sync, AVAILABLE, options)
     loss = next((v.trace for v in safety.violations if v.name == KEPT), None)
@@ -246,7 +243,7 @@ def explore(system: System[Any], in_sync: System[Any], budget: Budget, options: 
         states=len(loss.states) if loss else None,
         searched=safety.distinct,
         where=loss.where if loss else "",
-        loss=itf(loss) if loss else None,
+        loss=to_itf(loss) if loss else None,
     )
 
 
@@ -265,13 +262,6 @@ def holds(verdict: Verdict, name: str) -> bool | None:
     if any(violation.name == name for violation in verdict.violations):
         return False
     return True if verdict.verdict == HOLDS else None
-
-
-def itf(trace: Trace) -> dict[str, Any]:
-    """The trace as an ITF document."""
-    from kspec.traces.itf import to_itf
-
-    return to_itf(trace)
 
 
 def loss_of(settings: Durability, found: Answer) -> Trace:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Sequence
 from functools import cache
-from importlib.resources import files
 
 import attrs
+
+from kspec.field.shapes import some_fields
+from kspec.traces.page.html import asset
 
 
 @attrs.frozen
@@ -25,14 +27,13 @@ class Remark:
 
     def to_json(self) -> dict[str, str]:
         """What `--json` prints."""
-        names = ("setting", "problem", "fix", "because")
-        return {name: getattr(self, name) for name in names}
+        return some_fields(self, "setting", "problem", "fix", "because")
 
 
 @cache
 def wordings() -> dict[str, dict[str, str]]:
     """The file."""
-    return tomllib.loads(files(__package__).joinpath("remarks.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(asset(__package__, "remarks.toml"))
 
 
 def remark(wording: str, /, **values: object) -> Remark:

@@ -17,8 +17,9 @@ import attrs
 from kspec.field.advice.catalogue import KINDS, Catalogue
 from kspec.field.advice.remarks import Remark, remark
 from kspec.spec.core import SpecError
+from kspec.spec.core.errors import located
 from kspec.traces.properties import parse_properties
-from kspec.traces.source import name_of, read_bytes
+from kspec.traces.source import decoded, name_of, read_bytes
 
 
 class Level(IntEnum):
@@ -71,7 +72,7 @@ def read_source(path: Path, kind: str | None, known: Catalogue) -> Source:
     raw = read_bytes(path)
     if b"\0" in raw:
         raise SpecError(f"{name} is not text; is it UTF-16, or binary?")
-    try:
+    with located(name):
         if CONFIGS.search(raw):
             return from_kafka_configs(raw, name, known)
         if TOPIC.search(raw):
@@ -79,8 +80,6 @@ def read_source(path: Path, kind: str | None, known: Catalogue) -> Source:
         if len(raw) > MOST_PROPERTIES:
             raise SpecError(f"a properties file has at most {MOST_PROPERTIES >> 20} MiB")
         return from_properties(raw, name, kind, known)
-    except SpecError as error:
-        raise SpecError(f"{name}: {error}") from None
 
 
 MOST_PROPERTIES = 2**20
@@ -178,7 +177,7 @@ def from_kafka_configs(raw: bytes, name: str, known: Catalogue) -> Source:
     given: list[Given] = []
     topics: set[str] = set()
     kind = owner = ""
-    for number, line in enumerate(text_of(raw).splitlines(), 1):
+    for number, line in enumerate(decoded(raw).splitlines(), 1):
         header = CONFIGS.match(line.encode())
         if header:
             kind = (header[1] or header[3]).decode().removesuffix("s")
@@ -218,16 +217,17 @@ def synonyms(kind: str, owner: str, found: re.Match[str], where: str) -> list[Gi
 
 def from_kafka_topics(raw: bytes, name: str, known: Catalogue) -> Source:
     """A topic's replication factor and settings, as `kafka-topics --describe` prints them."""
-    text_of(raw)
+    decoded(raw)
     given: list[Given] = []
     topics: set[str] = set()
     for found in TOPIC.finditer(raw):
         topic, factor, configs = (part.decode() for part in found.groups(default=b""))
         topics.add(topic)
-        where = f"{name}, line {line_at(raw, found.start())}"
+        line = raw.count(b"\n", 0, found.start()) + 1
         pairs = [("replication.factor", factor)]
         listed = re.findall(r"([a-z][a-z.]*)=(.*?)(?=,[a-z][a-z.]*=|$)", configs.strip())
         pairs += listed  # a value may have commas, as in cleanup.policy=compact,delete
+        where = f"{name}, line {line}"
         given += [Given("topic", n, v, Level.DYNAMIC_TOPIC_CONFIG, where) for n, v in pairs]
     assert_one_topic(topics)
     return Source(name, "the output of kafka-topics", given, *unknown_among(given, known))
@@ -239,19 +239,6 @@ def unknown_among(given: Sequence[Given], known: Catalogue) -> tuple[list[Remark
     found = {name: unknown(one.kind, name, one.where, known) for name, one in wrong.items()}
     remarks = [one for one in found.values() if one]
     return remarks, [name for name, one in found.items() if not one]
-
-
-def text_of(raw: bytes) -> str:
-    """The text that a tool printed."""
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise SpecError(f"line {line_at(raw, error.start)}: not UTF-8") from None
-
-
-def line_at(raw: bytes, position: int) -> int:
-    """The number of the line at a position."""
-    return raw.count(b"\n", 0, position) + 1
 
 
 def assert_one_topic(topics: set[str]) -> None:

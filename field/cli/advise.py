@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from kspec.checkers.cli.options import FILE, F, json_option, option, reads, repeated
+from kspec.checkers.cli.options import FILE, F, all_of, json_option, option, reads, repeated
 from kspec.checkers.cli.output import (
     OutputFile,
     complain,
@@ -39,6 +39,9 @@ from kspec.field.advice.sources import from_option, read_source
 from kspec.spec.core import look_up
 from kspec.traces.trace import Trace
 
+OPTIONS = ("broker", "topic", "producer", "consumer")
+"""The options that name files of one kind, in the order of the help."""
+
 
 def of_kind(kind: str) -> Callable[[F], F]:
     """An option that names a file whose settings are of one kind."""
@@ -52,10 +55,7 @@ def of_kind(kind: str) -> Callable[[F], F]:
 
 @click.command()
 @click.argument("files", metavar="[FILE]…", nargs=-1, type=FILE)
-@of_kind("broker")
-@of_kind("topic")
-@of_kind("producer")
-@of_kind("consumer")
+@all_of(*map(of_kind, OPTIONS))
 @repeated(
     "--set",
     "options",
@@ -85,16 +85,13 @@ def of_kind(kind: str) -> Callable[[F], F]:
 @story_options
 def advise(
     files: tuple[Path, ...],
-    broker_files: tuple[Path, ...],
-    topic_files: tuple[Path, ...],
-    producer_files: tuple[Path, ...],
-    consumer_files: tuple[Path, ...],
     options: tuple[str, ...],
     kafka: str,
     budgets: tuple[str, ...],
     ms_per_record: float | None,
     as_json: bool,
     written: TraceFiles,
+    **files_of_kind: tuple[Path, ...],
 ) -> int:
     """Find out which failures lose acknowledged records or stop writes, with your settings.
 
@@ -115,17 +112,12 @@ def advise(
     """
     known = catalogue(find_release(kafka))
     asked = [look_up("budget", name, BUDGETS) for name in budgets] or list(BUDGETS.values())
-    if not (files or broker_files or topic_files or producer_files or consumer_files or options):
+    named = {kind: files_of_kind[f"{kind}_files"] for kind in OPTIONS}
+    if not (files or any(named.values()) or options):
         if written.itf or ms_per_record:
             raise click.UsageError("--out-itf and --ms-per-record need a FILE or --set")
         return print_matrix(known, asked, written.html, as_json=as_json)
     sources = [read_source(file, None, known) for file in files]
-    named = {
-        "broker": broker_files,
-        "topic": topic_files,
-        "producer": producer_files,
-        "consumer": consumer_files,
-    }
     sources += [read_source(file, kind, known) for kind in named for file in named[kind]]
     try:
         settings = settings_from(known, sources, [from_option(one, known) for one in options])

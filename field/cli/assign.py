@@ -62,16 +62,17 @@ def assign(
     kspec assign sticky group.yaml --after without-c2.yaml
     kspec assign cooperative-sticky group.json --json
     """
+    from kspec.field.groups.groupfile import read_group
     from kspec.field.groups.rebalance import rebalances
 
     look_up("strategy", strategy, ASSIGNORS)
     partitions, first = group_from(file, topics, members)
-    second = None if after is None else then(after, partitions)
+    second = None if after is None else read_group(after)
     arrange = kafka_order if order == "kafka" else dict[str, Member]
     done = rebalances(strategy, partitions, arrange(first), settle=False, limit=1)
     if second is not None:
-        later, next_members = second
-        joined = arrange(owning(next_members, done[-1].next_members()))
+        later = partitions if second.topics is None else second.topics
+        joined = arrange(owning(second.members, done[-1].next_members()))
         cooperative = strategy == "cooperative-sticky"
         done += rebalances(strategy, later, joined, settle=cooperative, limit=MOST_ROUNDS)
     settled = second is None or strategy != "cooperative-sticky" or not done[-1].joins_again
@@ -130,16 +131,6 @@ def whole(topic: str, count: str) -> int:
         return int(count)
     except ValueError:
         raise SpecError(f"{topic} has a whole number of partitions, not {count!r}") from None
-
-
-def then(
-    file: Path, topics: Mapping[str, int | None]
-) -> tuple[Mapping[str, int | None], Mapping[str, Member]]:
-    """The group at the next rebalance; its topics stay as they are if its file names none."""
-    from kspec.field.groups.groupfile import read_group
-
-    found = read_group(file)
-    return (topics if found.topics is None else found.topics), found.members
 
 
 def owning(members: Mapping[str, Member], before: Mapping[str, Member]) -> dict[str, Member]:

@@ -30,14 +30,14 @@ from kspec.checkers.cli.output import (
 )
 from kspec.checkers.engine.verdict import EXIT_INCONCLUSIVE, EXIT_REJECTED
 from kspec.checkers.needs import needs
-from kspec.spec.core import SpecError, look_up
+from kspec.spec.core import SpecError, evolve, look_up
+from kspec.spec.messages import GROUP_SETTINGS, JAVA, SCALA
 
 if TYPE_CHECKING:
     from kspec.field.conform.search import Searched
-    from kspec.spec.messages import Settings
 
 PROFILES = ("group", "offsets", "timers", "records")
-COORDINATORS = ("java", "scala")
+COORDINATORS = {"java": JAVA, "scala": SCALA}
 
 
 @click.command("broker")
@@ -55,7 +55,7 @@ COORDINATORS = ("java", "scala")
 @option(
     "--coordinator",
     "Kafka's coordinator to compare with; scala was the default up to Kafka 3.9.",
-    type=click.Choice(COORDINATORS),
+    type=click.Choice(list(COORDINATORS)),
     default="java",
 )
 @repeated(
@@ -138,7 +138,7 @@ def conform_broker(
             update(f"{what}: {text}")
 
         try:
-            settings = settings_of(broker.settings(given), coordinator)
+            settings = evolve(broker.settings(given), variant=COORDINATORS[coordinator])
             broker.create_topic()
             with closing(Search(broker, settings, seed, steps, workers, progress)) as search:
                 if replay:
@@ -157,7 +157,8 @@ def conform_broker(
     if junit:
         files["junit"].write(as_junit(searched, expected, str(address)))
     if as_json:
-        say_json(as_record(searched, records, str(address), coordinator, seed))
+        about = {"broker": str(address), "coordinator": coordinator}
+        say_json(about | as_record(searched, records, seed))
     else:
         for found in new:
             say(as_text(found))
@@ -170,15 +171,11 @@ def conform_broker(
     return EXIT_INCONCLUSIVE if searched.undecided else 0
 
 
-def as_record(
-    searched: Searched, records: Sequence[Any], address: str, coordinator: str, seed: int
-) -> dict[str, Any]:
+def as_record(searched: Searched, records: Sequence[Any], seed: int) -> dict[str, Any]:
     """The JSON of a search."""
     from kspec.field.conform.report import guards_of
 
     return {
-        "broker": address,
-        "coordinator": coordinator,
         "histories": searched.histories,
         "steps": searched.steps,
         "seed": seed,
@@ -189,18 +186,8 @@ def as_record(
     }
 
 
-def settings_of(settings: Settings, coordinator: str) -> Settings:
-    """The settings with the variant of the coordinator."""
-    from kspec.spec.core import evolve
-    from kspec.spec.messages import JAVA, SCALA
-
-    return evolve(settings, variant={"java": JAVA, "scala": SCALA}[coordinator])
-
-
 def parse_assignments(assignments: Sequence[str]) -> dict[str, int]:
     """The settings that are given, by Kafka's names."""
-    from kspec.spec.messages import GROUP_SETTINGS
-
     given = {}
     for name, value in pairs("--set", assignments, "NAME=NUMBER"):
         if not value.isascii() or not value.isdigit():

@@ -14,7 +14,7 @@ from kspec.checkers.cli.output import say, say_json_lines, say_table
 from kspec.field.groups.leaders import OFFSETS_TOPIC, Leaders, parse_leaders
 from kspec.spec.core import SpecError, look_up
 from kspec.spec.placement import OFFSETS_PARTITIONS, PLACEMENT_RULES
-from kspec.traces.source import name_of, read_text
+from kspec.traces.source import read_with
 from kspec.traces.text import printable
 
 RULES = dict(zip(("kafka", "remainder-first", "abs-first"), PLACEMENT_RULES, strict=True))
@@ -84,7 +84,7 @@ def coordinator(
     names = names_from(groups, file, "group")
     if "" in names:
         raise SpecError("a group id is not empty")
-    known = leaders_from(leaders, partitions) if leaders else None
+    known = read_with(leaders, lambda text: parse_leaders(text, partitions)) if leaders else None
     count = partitions or (known.partitions if known else OFFSETS_PARTITIONS)
     placed = place(names, count, PLACEMENT_RULES[RULES[rule]], known)
     if as_json:
@@ -92,15 +92,6 @@ def coordinator(
     else:
         print_table(placed, count, rule, with_broker=known is not None)
     return 0
-
-
-def leaders_from(file: Path, partitions: int | None) -> Leaders:
-    """The leaders that a file lists."""
-    text = read_text(file)
-    try:
-        return parse_leaders(text, partitions)
-    except SpecError as error:
-        raise SpecError(f"{name_of(file)}: {error}") from None
 
 
 def place(

@@ -21,7 +21,8 @@ from kspec.field.cli.operating import (
     retention_options,
     starts_option,
 )
-from kspec.field.groups.groups import Group, GroupPartition, title
+from kspec.field.groups.groups import Group, GroupPartition, headed
+from kspec.field.groups.live import read_cluster
 from kspec.field.groups.times import in_words
 from kspec.spec.consumer.lag import Flow, flow_between, kept_records, overtaken_in
 from kspec.spec.storage.retention import RetentionSettings
@@ -70,10 +71,8 @@ def lag(
     elapsed: int | None,
     produced: Fraction | None,
     consumed: Fraction | None,
-    retention: int | None,
-    retention_bytes: int | None,
-    record_bytes: int | None,
     as_json: bool,
+    **retention: int | None,
 ) -> int:
     """Find the lag and lead of groups, and the time until retention overtakes them.
 
@@ -105,8 +104,8 @@ def lag(
         raise click.UsageError("--elapsed must be more than 0")
     if earlier and str(earlier) == str(file):
         raise click.UsageError("--earlier and FILE are the same file")
-    settings, size = retention_of(retention, retention_bytes, record_bytes)
-    groups = read_groups(file, starts, names) if file else ask_cluster(address or "", names)
+    settings, size = retention_of(**retention)
+    groups = read_groups(file, starts, names) if file else read_cluster(address or "", names)
     flow = None
     if produced is not None and consumed is not None:
         flow = Flow(produced, consumed)
@@ -125,13 +124,6 @@ def lag(
     else:
         print_groups(groups, forecasts, settings=settings)
     return 0
-
-
-def ask_cluster(address: str, names: Sequence[str]) -> list[Group]:
-    """The groups of a running cluster; confluent-kafka is imported here at the earliest."""
-    from kspec.field.groups.live import read_cluster
-
-    return read_cluster(address, names)
 
 
 def offsets_before(groups: Sequence[Group]) -> dict[tuple[str | None, str], tuple[int, int]]:
@@ -194,10 +186,9 @@ def print_groups(
         say()
     for group in groups:
         count = len(group.partitions)
-        partitions = "1 partition" if count == 1 else f"{count} partitions"
+        partitions = f"{count} partition{'' if count == 1 else 's'}"
         state = f" ({STATE_WORDS[group.state]})" if group.state else ""
-        text = title(group)
-        say(f"{text[0].upper()}{text[1:]}{state}: lag {group.lag:,} in {partitions}.")
+        say(f"{headed(group)}{state}: lag {group.lag:,} in {partitions}.")
         for line in remarks(group):
             say(f"  {line}")
 

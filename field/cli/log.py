@@ -15,6 +15,7 @@ from kspec.checkers.needs import needs
 
 if TYPE_CHECKING:
     from kspec.field.disk.audit import PartitionReport
+    from kspec.field.disk.problems import Problem
 
 
 @click.command()
@@ -49,6 +50,7 @@ def log(folders: tuple[Path, ...], html: Path | None, as_json: bool) -> int:
         from kspec.field.disk.page import log_page
 
         page.write(log_page(reports, others))
+    problems = [problem for report in reports for problem in report.problems] + others
     if as_json:
         say_json(
             {
@@ -58,20 +60,21 @@ def log(folders: tuple[Path, ...], html: Path | None, as_json: bool) -> int:
         )
     else:
         print_reports(reports)
-    problems = [problem for report in reports for problem in report.problems]
-    problems += others
-    if not as_json:
-        more = sum(report.more_problems for report in reports)
         say()
-        for problem in problems:
-            say(f"{problem.file}, byte {problem.position}: {problem.problem}")
-        if more:
-            say(f"And {more} more problems.")
-        if not problems:
-            say("No problem was found.")
+        say_problems(problems, sum(report.more_problems for report in reports))
         if page:
             say(f"Written: {page.path}")
     return EXIT_REJECTED if problems else 0
+
+
+def say_problems(problems: Sequence[Problem], more: int) -> None:
+    """Print the problems of files."""
+    for problem in problems:
+        say(f"{problem.file}, byte {problem.position}: {problem.problem}")
+    if more:
+        say(f"And {more} more problems.")
+    if not problems:
+        say("No problem was found.")
 
 
 def print_reports(reports: Sequence[PartitionReport]) -> None:

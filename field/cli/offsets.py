@@ -14,6 +14,7 @@ from kspec.checkers.cli.options import FILE, json_option, number_option, option
 from kspec.checkers.cli.output import counted, or_dash, say, say_json, say_table
 from kspec.checkers.engine.verdict import EXIT_REJECTED
 from kspec.checkers.needs import needs
+from kspec.field.cli.log import say_problems
 
 if TYPE_CHECKING:
     from kspec.field.offsets.groups import Group, GroupOffset
@@ -126,12 +127,7 @@ def print_report(report: OffsetsReport, *, in_detail: bool) -> None:
     say()
     for note in report.notes:
         say(f"Note: {note}")
-    for problem in report.problems:
-        say(f"{problem.file}, byte {problem.position}: {problem.problem}")
-    if report.more_problems:
-        say(f"And {report.more_problems} more problems.")
-    if not report.problems:
-        say("No problem was found.")
+    say_problems(report.problems, report.more_problems)
 
 
 def print_groups(groups: Sequence[Group], now: int) -> None:

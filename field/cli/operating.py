@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from kspec.checkers.cli.options import FILE, number_option, option, reads, repeated
+from kspec.checkers.cli.options import FILE, all_of, number_option, option, reads, repeated
 from kspec.field.groups.describe import parse_describe
 from kspec.field.groups.groups import Group, chosen, from_json, with_starts
 from kspec.field.groups.offsets import parse_offsets
@@ -17,10 +17,7 @@ from kspec.field.groups.times import parse_datetime, parse_duration, parse_rate
 from kspec.spec.core import SpecError
 from kspec.spec.storage.retention import FOREVER, RetentionSettings
 from kspec.spec.vocabulary import TopicPartition
-from kspec.traces.source import name_of, read_text
-
-F = TypeVar("F", bound=Callable[..., Any])
-T = TypeVar("T")
+from kspec.traces.source import read_with
 
 
 class Parsed(click.ParamType):  # type: ignore[type-arg]
@@ -46,46 +43,34 @@ RETENTION = Parsed("duration", lambda text: FOREVER if text == "-1" else parse_d
 """A duration, or -1 for no limit."""
 
 
-def file_argument(command: F) -> F:
-    """`FILE`."""
-    return click.argument("file", metavar="FILE", type=FILE)(command)
+file_argument = click.argument("file", metavar="FILE", type=FILE)
 
+group_option = repeated(
+    "--group",
+    "names",
+    "Only this group, or the name of the group if the file has none. Repeatable.",
+    metavar="G",
+)
 
-def group_option(command: F) -> F:
-    """`--group`."""
-    return repeated(
-        "--group",
-        "names",
-        "Only this group, or the name of the group if the file has none. Repeatable.",
-        metavar="G",
-    )(command)
+starts_option = reads(
+    "--starts", "Log start offsets: the output of kafka-get-offsets --time earliest (or -2)."
+)
 
-
-def starts_option(command: F) -> F:
-    """`--starts`."""
-    return reads(
-        "--starts", "Log start offsets: the output of kafka-get-offsets --time earliest (or -2)."
-    )(command)
-
-
-def retention_options(command: F) -> F:
-    """`--retention`, `--retention-bytes` and `--record-bytes`."""
-    time = option(
+retention_options = all_of(
+    option(
         "--retention",
         "The topic's retention.ms, such as 7d; -1 for no limit.",
         type=RETENTION,
         metavar="D",
-    )
-    size = number_option(
+    ),
+    number_option(
         "--retention-bytes",
         "The topic's retention.bytes; -1 for no limit. Needs --record-bytes.",
         low=-1,
         high=2**63 - 1,
-    )
-    record = number_option(
-        "--record-bytes", "The mean size of a record on disk.", low=1, high=2**31 - 1
-    )
-    return time(size(record(command)))
+    ),
+    number_option("--record-bytes", "The mean size of a record on disk.", low=1, high=2**31 - 1),
+)
 
 
 def retention_of(
@@ -102,15 +87,6 @@ def retention_of(
         retention_bytes=FOREVER if retention_bytes is None else retention_bytes,
     )
     return settings, size
-
-
-def read_with(path: Path, parse: Callable[[str], T]) -> T:
-    """What a file has; an error names the file."""
-    text = read_text(path)
-    try:
-        return parse(text)
-    except SpecError as error:
-        raise SpecError(f"{name_of(path)}: {error}") from None
 
 
 def read_groups(path: Path, starts: Path | None = None, names: Sequence[str] = ()) -> list[Group]:

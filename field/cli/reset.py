@@ -19,10 +19,9 @@ from kspec.field.cli.operating import (
     group_option,
     read_groups,
     read_offsets,
-    read_with,
     starts_option,
 )
-from kspec.field.groups.groups import Group, title
+from kspec.field.groups.groups import Group, headed
 from kspec.field.groups.plan import (
     Plan,
     Target,
@@ -43,6 +42,7 @@ from kspec.spec.consumer.reset import (
 )
 from kspec.spec.core import SpecError
 from kspec.spec.vocabulary import TopicPartition
+from kspec.traces.source import read_with
 from kspec.traces.text import printable
 
 
@@ -219,8 +219,7 @@ def print_plans(plans: Sequence[Plan], *, topics_are_whole: bool) -> None:
     for plan in plans:
         skipped = sum(move.effect.skipped for move in plan.moves)
         repeated = sum(move.effect.repeated for move in plan.moves)
-        text = title(plan.group)
-        say(f"{text[0].upper()}{text[1:]}: {skipped:,} skipped, {repeated:,} read twice.")
+        say(f"{headed(plan.group)}: {skipped:,} skipped, {repeated:,} read twice.")
         for line in remarks(plan):
             say(f"  {line}")
     if not topics_are_whole:

@@ -22,7 +22,7 @@ from kspec.field.cli.operating import (
     retention_options,
     starts_option,
 )
-from kspec.field.groups.groups import Group, GroupPartition, title
+from kspec.field.groups.groups import Group, GroupPartition, headed
 from kspec.field.groups.times import in_words, parse_java_duration
 from kspec.spec.consumer.fetching import Policy
 from kspec.spec.consumer.reset import PartitionOffsets
@@ -96,10 +96,8 @@ def start(
     offsets_retention: int,
     stopped_for: int,
     produced: Fraction,
-    retention: int | None,
-    retention_bytes: int | None,
-    record_bytes: int | None,
     as_json: bool,
+    **retention: int | None,
 ) -> int:
     """Find where a stopped group begins again, given both retentions.
 
@@ -116,7 +114,7 @@ def start(
     Kafka deletes offsets and records somewhat later than it may: offsets every 10 minutes, records
     by whole segments.
     """
-    settings, size = retention_of(retention, retention_bytes, record_bytes)
+    settings, size = retention_of(**retention)
     groups = read_groups(file, starts, names)
 
     def outlook(found: GroupPartition) -> Outlook | None:
@@ -193,8 +191,7 @@ def print_beginnings(groups: Sequence[Group], records: Sequence[dict[str, Any]])
     say_table(columns, list(rows.values()), right=range(2, 8))
     notes = []
     for group in groups:
-        text = title(group)
-        text = f"{text[0].upper()}{text[1:]}"
+        text = headed(group)
         if group.has_members:
             notes.append(f"{text} has members; it counts as stopped now.")
         if group.state == "missing":

@@ -23,7 +23,7 @@ from kspec.checkers.cli.options import (
 from kspec.checkers.cli.output import OutputFile, complain, say, say_json
 from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 from kspec.field.cli.timeline import log_options, read_logs, zone_of
-from kspec.field.recorded.verdict import ACCEPTED, INCONCLUSIVE, REJECTED, Validation
+from kspec.field.recorded.verdict import ACCEPTED, INCONCLUSIVE, REJECTED, Validation, counts
 from kspec.spec.core import SpecError
 
 
@@ -112,20 +112,18 @@ def validate(
     if not files and not (kind and brokers):
         raise click.UsageError("name a FILE, or --schema")
     page = OutputFile(html) if html else None
-    options: dict[str, Any] = {"mapping": model} if model else {}
-    if variant:
-        options["variant"] = variant
-    if settings:
-        is_model = not kind and model not in registered(MAPPINGS)
-        options["bounds" if is_model else "settings"] = parsed(settings, model, is_model=is_model)
-    if hidden:
-        options["hidden"] = list(hidden)
-    if most_hidden:
-        options["most_hidden"] = most_hidden
-    if clock_skew is not None:
-        options["clock_skew_ms"] = clock_skew
-    if complete:
-        options["complete"] = True
+    is_model = not kind and model not in registered(MAPPINGS)
+    values = parsed(settings, model, is_model=is_model) if settings else None
+    given = {
+        "mapping": model or None,
+        "variant": variant or None,
+        "bounds" if is_model else "settings": values,
+        "hidden": list(hidden) or None,
+        "most_hidden": most_hidden,
+        "clock_skew_ms": clock_skew,
+        "complete": complete or None,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
     started = time.perf_counter()
     if kind:
         from kspec.field.logs.validate import validate_logs
@@ -194,12 +192,6 @@ def parsed(settings: tuple[str, ...], model: str, *, is_model: bool) -> dict[str
 
 WORDS = {"true": True, "false": False}
 """The settings that are no numbers."""
-
-
-def counts(found: list[Validation]) -> dict[str, int]:
-    """How many traces have each verdict."""
-    every = [validation.verdict for validation in found]
-    return {v: every.count(v) for v in (ACCEPTED, REJECTED, INCONCLUSIVE) if v in every}
 
 
 def worst_of(found: list[Validation]) -> Validation | None:

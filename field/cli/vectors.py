@@ -11,8 +11,7 @@ from kspec.checkers.cli.output import OutputFile, say, say_json, say_raw
 from kspec.checkers.engine.verdict import EXIT_REJECTED
 from kspec.field.oracle.questions import as_line
 from kspec.field.oracle.vectors import MOST, differences, document, json_schema
-from kspec.spec.core import SpecError
-from kspec.traces.source import name_of, parse_json, read_text
+from kspec.traces.source import name_of, parse_json, read_with
 
 MOST_SHOWN = 20
 """How many differences are listed."""
@@ -60,11 +59,7 @@ def vectors(
 
 def compare(name: str, path: Path) -> int:
     """Print the results in a file that differ from the specification's."""
-    text = read_text(path)
-    try:
-        found = list(differences(name, parse_json(text)))
-    except SpecError as error:
-        raise SpecError(f"{name_of(path)}: {error}") from None
+    found = read_with(path, lambda text: list(differences(name, parse_json(text))))
     if not found:
         say(f"{name_of(path)}: every result agrees with the specification.")
         return 0

@@ -14,6 +14,7 @@ from kspec.field.conform.play import Difference
 from kspec.field.conform.search import Found, Searched
 from kspec.spec.core import SpecError
 from kspec.spec.core.checks import ALL_HOLD
+from kspec.spec.core.errors import located
 from kspec.traces.source import parse_json, read_text
 
 FORMAT = "kspec-conform-broker/1"
@@ -45,10 +46,8 @@ def read_known(path: Path) -> list[Known]:
         history = item.get("history", [])
         if not isinstance(history, list):
             raise SpecError(f"{path}: the history of difference {number} is not a list")
-        try:
+        with located(f"{path}: difference {number}"):
             known.append(Known(item["signature"], tuple(map(from_json, history))))
-        except SpecError as error:
-            raise SpecError(f"{path}: difference {number}: {error}") from None
     return known
 
 

@@ -20,6 +20,7 @@ import attrs
 
 from kspec.impl.wire import API_KEYS, Message, create, request_type
 from kspec.spec.core import SpecError
+from kspec.spec.core.errors import located
 from kspec.traces.properties import parse_properties
 from kspec.traces.source import read_bytes, read_text
 
@@ -51,10 +52,8 @@ def read_security(path: Path | None) -> Security:
     """The security settings of a client's properties file; none without a file."""
     if path is None:
         return Security()
-    try:
+    with located(str(path)):
         properties = {entry.key: entry.value for entry in parse_properties(read_bytes(path))}
-    except SpecError as error:
-        raise SpecError(f"{path}: {error}") from None
     protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
         raise SpecError(

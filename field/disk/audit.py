@@ -12,6 +12,7 @@ from kspec.field.disk.folders import PartitionFolder, children, is_segment, segm
 from kspec.field.disk.indexes import SegmentIndexes
 from kspec.field.disk.problems import Problem, Problems
 from kspec.field.disk.producers import Producers
+from kspec.field.shapes import some_fields
 from kspec.impl.storage.codecs import Decompressor
 
 LEFT_OVER = {
@@ -67,13 +68,8 @@ class PartitionReport:
             "topic": self.folder.name.topic,
             "partition": self.folder.name.partition,
             "directory": str(self.folder.path),
-            "segments": self.segments,
-            "batches": self.batches,
-            "records": self.records,
-            "start": self.start,
-            "end": self.end,
-            "high_watermark": self.high_watermark,
-            "last_stable_offset": self.last_stable_offset,
+            **some_fields(self, "segments", "batches", "records", "start", "end"),
+            **some_fields(self, "high_watermark", "last_stable_offset"),
             "open_transactions": [
                 {"producer_id": id_, "first_offset": start}
                 for id_, start in sorted(self.open_transactions.items())
@@ -81,7 +77,7 @@ class PartitionReport:
             "leader_epochs": [{"epoch": e, "start": start} for e, start in self.leader_epochs],
             "holes": [list(hole) for hole in self.holes],
             "topic_id": self.topic_id,
-            "problems": [problem.to_json() for problem in self.problems],
+            "problems": [attrs.asdict(problem) for problem in self.problems],
             "more_problems": self.more_problems,
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,25 +15,10 @@ from kspec.impl.storage.codecs import Decompressor
 from kspec.impl.storage.scan import DELETE_HORIZON, Fault, Rows
 from kspec.impl.storage.segment import Segment
 from kspec.spec.core import SpecError
+from kspec.traces.page.html import asset
 
-SAYS = {
-    Fault.LENGTH: "the batch is shorter than its header",
-    Fault.FORMAT: "the format of the batch is not 0, 1 or 2",
-    Fault.CHECKSUM: "the checksum of the batch is wrong",
-    Fault.CODEC: "the compression type of the batch is unknown",
-    Fault.COUNT: "the number of records is negative",
-    Fault.INTEGER: "a record has a malformed integer",
-    Fault.RECORD: "the length of a record is wrong",
-    Fault.FIELD: "a field of a record is longer than the record",
-    Fault.HEADERS: "the headers of a record are malformed",
-    Fault.REST: "bytes follow the last record of the batch",
-    Fault.COMPRESSION: "the records cannot be decompressed",
-    Fault.TOO_LONG: "the decompressed records are too large",
-    Fault.LEGACY: "the record is damaged",
-    Fault.OFFSETS: "the offsets of the records do not fit the batch",
-    Fault.TIMES: "the maximum timestamp is not that of the records",
-}
-"""What is wrong with a batch, in words."""
+WORDS = tomllib.loads(asset(__package__, "faults.toml"))
+"""What is wrong with a batch, by the name of its fault."""
 
 MOST_HOLES = 1000
 """How many holes of a log are kept."""
@@ -100,7 +86,7 @@ class Continuity:
         for row in rows[rows["fault"] != Fault.NONE]:
             fault = Fault(row["fault"])
             reason = segment.reasons.get(int(row["position"]))
-            text = SAYS[fault] + (f": {reason}" if reason else "")
+            text = WORDS[fault.name] + (f": {reason}" if reason else "")
             self.problems.add(file, row["position"], text)
         good: Rows = rows[(rows["fault"] == Fault.NONE) | (rows["fault"] >= Fault.OFFSETS)]
         if len(good) == 0:

@@ -14,6 +14,7 @@ from typing import TypeVar
 import attrs
 
 from kspec.field.disk.problems import Problem, Problems
+from kspec.impl.storage.indexes import DamagedFile
 from kspec.spec.consumer.subscription import INTERNAL_TOPICS
 from kspec.spec.core import SpecError
 from kspec.spec.storage.checkpoints import MetaProperties, read_meta_properties, read_offsets
@@ -58,7 +59,7 @@ class LogDirectory:
             "directory": str(self.path),
             "node": self.meta.node if self.meta else None,
             "cluster": self.meta.cluster if self.meta else None,
-            "problems": [problem.to_json() for problem in self.problems],
+            "problems": [attrs.asdict(problem) for problem in self.problems],
         }
 
 
@@ -178,18 +179,29 @@ def read_directory(path: Path) -> LogDirectory:
 
 def read_if_there(file: Path, parse: Callable[[str], T], problems: Problems) -> T | None:
     """What a checkpoint says; None if there is none, or if it cannot be read."""
+    return read_beside(file, lambda raw: parse(as_text(raw)), problems, MOST_TEXT)
+
+
+def read_beside(file: Path, parse: Callable[[bytes], T], problems: Problems, most: int) -> T | None:
+    """What a file beside a log has; None if there is none, or if it cannot be read."""
     if not file.is_file():
         return None
     try:
-        return parse(read_small(file))
-    except Malformed as error:
-        problems.add(file, 0, str(error))
+        return parse(read_bytes(file, most))
+    except (DamagedFile, Malformed) as error:
+        position = error.position if isinstance(error, DamagedFile) else 0
+        problems.add(file, position, str(error))
         return None
 
 
 def read_small(file: Path) -> str:
     """The text of a checkpoint."""
-    return read_bytes(file, MOST_TEXT).decode(errors="replace")
+    return as_text(read_bytes(file, MOST_TEXT))
+
+
+def as_text(raw: bytes) -> str:
+    """Text in which a damaged character is replaced."""
+    return raw.decode(errors="replace")
 
 
 def read_bytes(file: Path, most: int) -> bytes:

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from kspec.field.disk.folders import read_bytes
+from kspec.field.disk.folders import read_beside
 from kspec.field.disk.problems import Problems
-from kspec.impl.storage.indexes import DamagedFile, Entries, read_offset_index, read_time_index
+from kspec.impl.storage.indexes import Entries, read_offset_index, read_time_index
 from kspec.impl.storage.scan import Fault, Rows
-from kspec.spec.storage.varint import Malformed
 
 MOST_BYTES = 2**28
 """The largest index that is read: `segment.index.bytes` is 10 MiB by default."""
@@ -43,16 +42,9 @@ class SegmentIndexes:
         self._check_order()
 
     def _read(self, file: Path, base: int) -> Entries:
-        if not file.is_file():
-            return NOTHING
-        read = read_offset_index if file is self.offset_file else read_time_index
-        try:
-            return read(read_bytes(file, MOST_BYTES), base)
-        except Malformed as error:
-            self.problems.add(file, 0, str(error))
-        except DamagedFile as error:
-            self.problems.add(file, error.position, str(error))
-        return NOTHING
+        parse = read_offset_index if file is self.offset_file else read_time_index
+        found = read_beside(file, lambda raw: parse(raw, base), self.problems, MOST_BYTES)
+        return NOTHING if found is None else found
 
     def _check_order(self) -> None:
         """Both columns of the offset index increase; those of the time index may repeat offsets."""

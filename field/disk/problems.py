@@ -21,10 +21,6 @@ class Problem:
     problem: str
     """What is wrong."""
 
-    def to_json(self) -> dict[str, object]:
-        """The problem, for a machine."""
-        return attrs.asdict(self)
-
 
 class Problems:
     """The problems of a partition: the first ones, and how many there are."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from kspec.field.disk.folders import read_bytes
+from kspec.field.disk.folders import read_beside, read_bytes
 from kspec.field.disk.problems import Problems
 from kspec.impl.producer_state import Aborted, CorruptSnapshot, Producer, ProducerState, decode
 from kspec.impl.producer_state.snapshot import Row
-from kspec.impl.storage.indexes import ABORTED_ENTRY, DamagedFile, read_aborted
+from kspec.impl.storage.indexes import ABORTED_ENTRY, read_aborted
 from kspec.impl.storage.scan import CONTROL, TRANSACTIONAL, Rows
 from kspec.impl.storage.segment import Segment
 from kspec.spec.storage.control_records import TransactionMarker, read_marker
@@ -141,15 +141,10 @@ class Producers:
         self._markers = {}
         indexed: dict[tuple[int, int], tuple[int, Aborted]] = {}
         if index_file.is_file():
-            try:
-                entries = read_aborted(read_bytes(index_file, MOST_BYTES)).tolist()
-            except Malformed as error:
-                self.problems.add(index_file, 0, str(error))
+            entries = read_beside(index_file, read_aborted, self.problems, MOST_BYTES)
+            if entries is None:
                 return
-            except DamagedFile as error:
-                self.problems.add(index_file, error.position, str(error))
-                return
-            for number, (_, *entry) in enumerate(entries):
+            for number, (_, *entry) in enumerate(entries.tolist()):
                 found = Aborted(*entry)
                 position = number * ABORTED_ENTRY.itemsize
                 indexed[found.producer, found.last_offset] = position, found

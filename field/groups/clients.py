@@ -42,30 +42,18 @@ def kafka_python() -> Target:
         encoded = strategy == "sticky" and (owned or member.generation is not None)
         return subscription(0, topics, user_data(owned, generation) if encoded else b"")
 
-    def answering(strategy: str, module: str, name: str) -> Any:
-        def assign(partitions: Mapping[str, int | None], members: Mapping[str, Member]) -> Answer:
-            joined = [
-                SimpleNamespace(
-                    member_id=name,
-                    group_instance_id=member.instance_id,
-                    metadata=metadata(strategy, member),
-                )
-                for name, member in members.items()
-            ]
-            assignor = getattr(import_module(f"{assignors}.{module}"), name)()
-            answer = assignor.assign(_Cluster(partitions, members), joined)
-            return {member: part.partitions() for member, part in answer.items()}
+    def join(strategy: str, _: Any, members: Mapping[str, Member]) -> Any:
+        return [
+            SimpleNamespace(
+                member_id=name,
+                group_instance_id=member.instance_id,
+                metadata=metadata(strategy, member),
+            )
+            for name, member in members.items()
+        ]
 
-        return assign
-
-    return {
-        "range": answering("range", "range", "RangePartitionAssignor"),
-        "roundrobin": answering("roundrobin", "roundrobin", "RoundRobinPartitionAssignor"),
-        "sticky": answering("sticky", "sticky.sticky_assignor", "StickyPartitionAssignor"),
-        "cooperative-sticky": answering(
-            "cooperative-sticky", "cooperative_sticky", "CooperativeStickyAssignor"
-        ),
-    }
+    cooperative = ("cooperative_sticky", "CooperativeStickyAssignor")
+    return answering(assignors, {**CLASSES, "cooperative-sticky": cooperative}, join)
 
 
 def aiokafka() -> Target:
@@ -79,20 +67,38 @@ def aiokafka() -> Target:
         generation = -1 if member.generation is None else member.generation
         return assignor._metadata(list(member.topics), list(member.owned), generation)
 
-    def answering(strategy: str, module: str, name: str) -> Any:
+    def join(strategy: str, assignor: Any, members: Mapping[str, Member]) -> Any:
+        return {name: metadata(strategy, assignor, member) for name, member in members.items()}
+
+    return answering(assignors, CLASSES, join)
+
+
+CLASSES = {
+    "range": ("range", "RangePartitionAssignor"),
+    "roundrobin": ("roundrobin", "RoundRobinPartitionAssignor"),
+    "sticky": ("sticky.sticky_assignor", "StickyPartitionAssignor"),
+}
+"""By strategy: the module and the class of an assignor, in both clients."""
+
+
+def answering(
+    package: str,
+    classes: Mapping[str, tuple[str, str]],
+    join: Callable[[str, Any, Mapping[str, Member]], Any],
+) -> Target:
+    """The assignors of a client, given how its members join."""
+
+    def function(strategy: str, module: str, name: str) -> Any:
         def assign(partitions: Mapping[str, int | None], members: Mapping[str, Member]) -> Answer:
-            assignor = getattr(import_module(f"{assignors}.{module}"), name)
-            joined = {m: metadata(strategy, assignor, member) for m, member in members.items()}
-            answer = assignor.assign(_Cluster(partitions, members), joined)
+            assignor = getattr(import_module(f"{package}.{module}"), name)()
+            answer = assignor.assign(
+                _Cluster(partitions, members), join(strategy, assignor, members)
+            )
             return {member: part.partitions() for member, part in answer.items()}
 
         return assign
 
-    return {
-        "range": answering("range", "range", "RangePartitionAssignor"),
-        "roundrobin": answering("roundrobin", "roundrobin", "RoundRobinPartitionAssignor"),
-        "sticky": answering("sticky", "sticky.sticky_assignor", "StickyPartitionAssignor"),
-    }
+    return {strategy: function(strategy, *where) for strategy, where in classes.items()}
 
 
 CLIENTS: Mapping[str, Callable[[], Target]] = {"kafka-python": kafka_python, "aiokafka": aiokafka}

@@ -24,6 +24,7 @@ from kspec.field.groups.groups import (
     assert_each_once,
 )
 from kspec.spec.core import SpecError
+from kspec.spec.core.errors import located
 from kspec.spec.vocabulary import TopicPartition
 from kspec.traces.text import printable
 
@@ -126,21 +127,18 @@ def parse_describe(text: str) -> list[Group]:
     rows: list[Row] = []
     unnamed_tables = 0
     for number, line in numbered(text):
-        said = message_in(line)
-        if said:
-            states[said[0]] = said[1]
-        elif header := header_in(line, number):
-            table = header
-            unnamed_tables += "GROUP" not in header.columns
-        elif NOISE.match(line):
-            continue
-        elif table is None:
-            raise SpecError(f"line {number}: {not_understood(line)}")
-        else:
-            try:
+        with located(f"line {number}"):
+            if said := message_in(line):
+                states[said[0]] = said[1]
+            elif header := header_in(line):
+                table = header
+                unnamed_tables += "GROUP" not in header.columns
+            elif NOISE.match(line):
+                continue
+            elif table is None:
+                raise SpecError(not_understood(line))
+            else:
                 rows.append(read_row(table, line))
-            except SpecError as error:
-                raise SpecError(f"line {number}: {error}") from None
     if not rows and not states:
         raise SpecError(
             "no group found: the output of kafka-consumer-groups --describe is expected"
@@ -165,7 +163,7 @@ def message_in(line: str) -> tuple[str, str] | None:
     return None
 
 
-def header_in(line: str, number: int) -> Table | None:
+def header_in(line: str) -> Table | None:
     """The table, if the line is a header; SpecError for one of other columns."""
     words = line.split()
     of_others = {"#PARTITIONS", "#MEMBERS", "COORDINATOR"} & set(words)
@@ -174,12 +172,12 @@ def header_in(line: str, number: int) -> Table | None:
     if tuple(words) not in TABLES:
         known = "; ".join(" ".join(columns) for columns in TABLES)
         if of_others:
-            raise SpecError(f"line {number}: use --describe without --members and --state")
-        raise SpecError(f"line {number}: unknown columns; Kafka prints {known}")
+            raise SpecError("use --describe without --members and --state")
+        raise SpecError(f"unknown columns; Kafka prints {known}")
     if "  " not in line.strip():
         return Table(words, None)
     if "\t" in line:
-        raise SpecError(f"line {number}: a tab between padded columns")
+        raise SpecError("a tab between padded columns")
     places = [found.start() for found in re.finditer(r"\S+", line)]
     return Table(words, places)
 

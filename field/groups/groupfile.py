@@ -25,7 +25,7 @@ import attrs
 from kspec.checkers.needs import needs
 from kspec.spec.assignors import Member, TopicPartition
 from kspec.spec.core import SpecError, look_up
-from kspec.traces.source import assert_within_limits, name_of, no_name_twice, parse_json, read_text
+from kspec.traces.source import assert_within_limits, no_name_twice, parse_json, read_with
 
 MOST_PARTITIONS = 10_000_000
 """More than any cluster has; a larger number is considered a typing error."""
@@ -43,11 +43,7 @@ class GroupFile:
 
 def read_group(path: Path) -> GroupFile:
     """Read a group from a file, or from standard input for `-`."""
-    text = read_text(path)
-    try:
-        return parse_group(_load(text, path.suffix))
-    except SpecError as error:
-        raise SpecError(f"{name_of(path)}: {error}") from None
+    return read_with(path, lambda text: parse_group(_load(text, path.suffix)))
 
 
 def _load(text: str, suffix: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -54,24 +54,28 @@ class GroupPartition:
     @property
     def lag(self) -> int | None:
         """The offsets that the group has not read."""
-        known = self.committed is not None and self.end is not None
-        return lag(self.committed, self.end) if known else None  # type: ignore[arg-type]
+        return computed(lag, self.committed, self.end)
 
     @property
     def lead(self) -> int | None:
         """The offsets between the log start and the commit."""
-        known = self.committed is not None and self.start is not None
-        return lead(self.committed, self.start) if known else None  # type: ignore[arg-type]
+        return computed(lead, self.committed, self.start)
 
     @property
     def deleted(self) -> int | None:
         """The offsets that were deleted before the group read them."""
-        known = self.committed is not None and self.start is not None
-        return deleted_unread(self.committed, self.start) if known else None  # type: ignore[arg-type]
+        return computed(deleted_unread, self.committed, self.start)
 
     def to_json(self) -> Any:
         """What `--json` prints, and `from_json` reads."""
         return PARTITION.encode(self)
+
+
+def computed(
+    compute: Callable[[int, int], int], committed: int | None, other: int | None
+) -> int | None:
+    """What follows from two offsets, if both are known."""
+    return None if committed is None or other is None else compute(committed, other)
 
 
 @attrs.frozen
@@ -119,6 +123,12 @@ def title(group: Group) -> str:
     return "a group without name" if group.name is None else f"group {printable(group.name)}"
 
 
+def headed(group: Group) -> str:
+    """The group, at the beginning of a sentence."""
+    text = title(group)
+    return text[0].upper() + text[1:]
+
+
 def chosen(groups: Sequence[Group], names: Sequence[str]) -> list[Group]:
     """The groups of these names, or all of them. One name also names a group without name."""
     if len(names) == 1 and len(groups) == 1 and groups[0].name is None:
@@ -155,9 +165,9 @@ def checked(found: GroupPartition) -> GroupPartition:
 
 def partition_of(found: dict[str, Any]) -> GroupPartition:
     """A partition of a group; SpecError where a computed field contradicts the others."""
-    computed = {name: found.pop(name) for name in COMPUTED}
+    said = {name: found.pop(name) for name in COMPUTED}
     read = GroupPartition(TopicPartition(found.pop("topic"), found.pop("index")), **found)
-    for name, value in computed.items():
+    for name, value in said.items():
         if value not in (UNSAID, getattr(read, name)):
             raise SpecError(f".{name}: it contradicts the offsets")
     return checked(read)

@@ -11,6 +11,7 @@ import re
 from kspec.field.groups.describe import NOISE, number_in, numbered
 from kspec.field.groups.groups import LARGEST_INDEX, TOPIC
 from kspec.spec.core import SpecError
+from kspec.spec.core.errors import located
 from kspec.spec.vocabulary import TopicPartition
 from kspec.traces.text import printable
 
@@ -25,12 +26,10 @@ def parse_offsets(text: str) -> dict[TopicPartition, int | None]:
     for number, line in numbered(text):
         if NOISE.match(line):
             continue
-        try:
+        with located(f"line {number}"):
             partition, offset = read_line(line)
-        except SpecError as error:
-            raise SpecError(f"line {number}: {error}") from None
-        if partition in offsets:
-            raise SpecError(f"line {number}: {partition} appears twice")
+            if partition in offsets:
+                raise SpecError(f"{partition} appears twice")
         offsets[partition] = offset
     return offsets
 

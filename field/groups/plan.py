@@ -17,8 +17,10 @@ import attrs
 
 from kspec.field.groups.describe import number_in
 from kspec.field.groups.groups import LARGEST_INDEX, TOPIC, Group, GroupPartition, Offsets, title
+from kspec.field.shapes import some_fields
 from kspec.spec.consumer.reset import Effect, PartitionOffsets, effect
 from kspec.spec.core import SpecError
+from kspec.spec.core.errors import located
 from kspec.spec.vocabulary import TopicPartition
 from kspec.traces.text import printable
 
@@ -48,14 +50,10 @@ class Move:
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints."""
         return {
-            "topic": self.found.partition.topic,
-            "partition": self.found.partition.partition,
-            "committed": self.found.committed,
-            "start": self.found.start,
-            "end": self.found.end,
+            **self.found.partition._asdict(),
+            **some_fields(self.found, "committed", "start", "end"),
             "new": self.new,
-            "skipped": self.effect.skipped,
-            "repeated": self.effect.repeated,
+            **attrs.asdict(self.effect),
             "in_log": self.is_in_log,
         }
 
@@ -88,10 +86,8 @@ def plan_of(group: Group, chosen: Iterable[GroupPartition], target: Target) -> P
         if each.end is None:
             raise SpecError(f"{title(group)}: the end of {where} is unknown")
         offsets = PartitionOffsets(each.start or 0, each.end, each.committed)
-        try:
+        with located(f"{title(group)}, {where}"):
             new = target(offsets, each.partition)
-        except SpecError as error:
-            raise SpecError(f"{title(group)}, {where}: {error}") from None
         moves.append(Move(each, new, effect(offsets, new)))
     return Plan(group, moves)
 
@@ -192,17 +188,15 @@ def parse_csv(
     lines = text.rstrip("\r\n").split("\n") if text.strip() else []
     forms = set()
     for number, line in enumerate(lines, 1):
-        try:
+        with located(f"line {number}"):
             cells = one_record(line.removesuffix("\r"))
             forms.add(len(cells))
             group, partition, offset = read_cells(cells, names)
-        except SpecError as error:
-            raise SpecError(f"line {number}: {error}") from None
-        if len(forms) > 1:
-            raise SpecError(f"line {number}: it has a group, or has none, unlike the lines before")
-        of_group = found.setdefault(group, {})
-        if partition in of_group:
-            raise SpecError(f"line {number}: {partition} appears twice")
+            if len(forms) > 1:
+                raise SpecError("it has a group, or has none, unlike the lines before")
+            of_group = found.setdefault(group, {})
+            if partition in of_group:
+                raise SpecError(f"{partition} appears twice")
         of_group[partition] = offset
     if not found:
         raise SpecError("the plan is empty")

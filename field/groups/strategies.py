@@ -28,7 +28,6 @@ TOPICS = ("a", "b", "c", "d", "topic-1", "topic-10", "topic-2", "é", "日本", 
 MEMBERS = (*(f"m{number}" for number in range(1, 9)), "AaAa", "BBBB", "ü", "\uffee", "\U0001f680")
 """Member ids; two of them share a hash."""
 
-RACKS = ("r1", "r2", "r3")
 
 INSTANCES = ("i1", "i2", "i3", "\uffee", "\U0001f600")
 
@@ -71,30 +70,6 @@ def partition_counts(among: tuple[str, ...] = TOPICS) -> SearchStrategy[dict[str
 
 _FEW_TOPICS = st.lists(topic_names(), min_size=1, max_size=4, unique=True).map(tuple)
 _FEW_MEMBERS = st.lists(st.sampled_from(MEMBERS), min_size=1, max_size=6, unique=True)
-
-
-def on_racks(group: AssignorInput) -> SearchStrategy[AssignorInput]:
-    """The same group with racks for members and replicas; some members have none, or an unknown."""
-    rack = st.sampled_from(RACKS)
-    member = st.one_of(rack, rack, rack, st.sampled_from([None, "", "elsewhere"]))
-    replicas = st.sets(rack, max_size=2)
-    return st.builds(
-        lambda of_members, racks: AssignorInput(
-            group.partitions,
-            {
-                name: attrs.evolve(member, rack=of_members[name])
-                for name, member in group.members.items()
-            },
-            racks,
-        ),
-        st.fixed_dictionaries(dict.fromkeys(group.members, member)),
-        st.fixed_dictionaries(
-            {
-                topic: st.lists(replicas, min_size=size, max_size=size)
-                for topic, size in group.partitions.items()
-            }
-        ),
-    )
 
 
 @st.composite

@@ -20,6 +20,7 @@ from kspec.field.logs.rounds import (
     groups_of,
     headline,
 )
+from kspec.traces.text import counted
 
 
 @attrs.frozen
@@ -248,11 +249,6 @@ def report_lines(report: Any) -> Iterator[str]:
         for shape, count in report.shapes.most_common(3):
             line, text = report.samples.get(shape, (0, shape))
             yield f"  {count} ×, line {line}: {text[:160]}"
-
-
-def counted(number: int, one: str) -> str:
-    """A number of things."""
-    return f"{number:,} {one}{'' if number == 1 else 's'}"
 
 
 def duration(milliseconds: float | None) -> str:

@@ -14,6 +14,7 @@ from kspec.field.recorded.files import validate_recordings
 from kspec.field.recorded.reading import from_objects
 from kspec.field.recorded.verdict import Validation
 from kspec.spec.core import SpecError
+from kspec.traces.text import counted
 
 Maker: TypeAlias = Callable[[Sequence[Event]], Iterable[Trace]]
 
@@ -64,7 +65,7 @@ def excuses(validation: Validation) -> Iterator[str]:
     excused = validation.about.get("excused") or []
     if excused:
         one = excused[0]
-        number = "1 place" if len(excused) == 1 else f"{len(excused):,} places"
+        number = counted(len(excused), "place")
         yield (
             f"  Lines must be missing in {number}; the first is before {one.get('file')}, line "
             f"{one.get('line')} ({one.get('guard')}). With them, more could be checked."

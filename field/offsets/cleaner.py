@@ -83,10 +83,6 @@ class CleanerStatus:
     is_behind: bool
     """Whether it is due for longer than an hour."""
 
-    def to_json(self) -> dict[str, object]:
-        """The status, for a machine."""
-        return attrs.asdict(self)
-
 
 def cleaner_status(
     summaries: Sequence[SegmentSummary],

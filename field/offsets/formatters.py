@@ -26,6 +26,7 @@ from kspec.spec.storage.varint import Malformed
 from kspec.traces.source import (
     MOST_LEVELS,
     assert_within_limits,
+    decoded,
     name_of,
     no_name_twice,
     not_json,
@@ -84,24 +85,15 @@ def read_formatted(paths: Sequence[Path]) -> tuple[list[Entry], list[Problem]]:
     problems: list[Problem] = []
     latest: dict[tuple[object, ...], Entry] = {}
     for path in paths:
-        text = text_of(path)
+        name = name_of(path)
+        text = decoded(read_bytes(path), f"{name}, ")  # the note of a commit may have a NUL
         records = read_json if text.lstrip()[:1] == "{" else read_lines
-        for record in records(text, name_of(path), problems):
+        for record in records(text, name, problems):
             key = (record.type, *record.key.values())
             latest.pop(key, None)
             if record.value is not None:
                 latest[key] = Entry(record)
     return list(latest.values()), problems
-
-
-def text_of(path: Path) -> str:
-    """The text of a file; the note of a commit may have a NUL, which other text does not have."""
-    raw = read_bytes(path)
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise SpecError(f"{name_of(path)}, line {line}: not UTF-8") from None
 
 
 # -- JSON, since 3.9 ------------------------------------------------------------------------------

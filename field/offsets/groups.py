@@ -16,6 +16,7 @@ from kspec.field.offsets.members import (
     modern_members,
     subscribed_topics,
 )
+from kspec.field.shapes import some_fields
 from kspec.spec.messages import GroupState, Offset, OffsetsTopicRecord
 from kspec.spec.offsets_topic.expiry import GroupStatus, expires_after_commit, expires_at
 from kspec.spec.offsets_topic.records import LogEntry
@@ -122,19 +123,12 @@ class Group:
         return {
             "group": self.name,
             "type": self.kind,
-            "partition": self.partition,
-            "state": self.state,
-            "protocol_type": self.protocol_type,
-            "protocol": self.protocol,
-            "generation": self.generation,
-            "leader": self.leader,
-            "since": self.since,
+            **some_fields(self, "partition", "state", "protocol_type", "protocol"),
+            **some_fields(self, "generation", "leader", "since"),
             "members": [attrs.asdict(member) for member in self.members],
             "offsets": [one.to_json(now) for one in self.offsets],
             "pending": [one.to_json(now) for one in self.pending],
-            "next_expiry": self.next_expiry,
-            "live_bytes": self.live_bytes,
-            "dead_bytes": self.dead_bytes,
+            **some_fields(self, "next_expiry", "live_bytes", "dead_bytes"),
         }
 
 
@@ -219,7 +213,7 @@ def group_of(
         value.get("protocol"),
         value.get("generation", value.get("epoch")),
         value.get("leader"),
-        value.get("currentStateTimestamp") if first == CLASSIC and known_since(value) else None,
+        since_of(value) if is_classic else None,
         members,
         tuple(offset(entry) for entry in latest_offsets(records)),
         tuple(offset(entry) for entry in sorted(pending, key=offset_key)),
@@ -275,10 +269,10 @@ def state_of(first: int | None, records: Records, members: Sequence[Member]) -> 
     return "Stable" if has_all else "Reconciling"
 
 
-def known_since(value: Mapping[str, Any]) -> bool:
-    """Whether the record of a classic group has the time of its last change of state."""
-    since = value.get("currentStateTimestamp")
-    return since is not None and since >= 0
+def since_of(value: Mapping[str, Any]) -> int | None:
+    """When a classic group changed its state last, if its record has that."""
+    since: int | None = value.get("currentStateTimestamp")
+    return None if since is None or since < 0 else since
 
 
 # -- expiry ---------------------------------------------------------------------------------------
@@ -288,8 +282,7 @@ def classic_status(value: Mapping[str, Any], members: Sequence[Member]) -> Group
     """The status of a classic group, from its record; without one it is a simple group."""
     protocol_type = value.get("protocolType") or None
     if not members:
-        since = value["currentStateTimestamp"] if known_since(value) else None
-        return GroupStatus(GroupState.EMPTY, protocol_type, since=since)
+        return GroupStatus(GroupState.EMPTY, protocol_type, since=since_of(value))
     topics = frozenset(topic for member in members for topic in member.topics or ())
     return GroupStatus(GroupState.STABLE, protocol_type, topics)
 

@@ -18,6 +18,7 @@ from kspec.field.disk.problems import Problem, Problems
 from kspec.field.offsets.cleaner import CleanerStatus, SegmentSummary, cleaner_status
 from kspec.field.offsets.entries import Entry
 from kspec.field.offsets.replay import Latest, OpenTransaction, Replay, replay_rows
+from kspec.field.shapes import some_fields
 from kspec.impl.storage.codecs import Decompressor
 from kspec.spec.storage.coordinator_records import GROUP_RECORDS, read_record
 from kspec.spec.storage.varint import Malformed
@@ -68,19 +69,14 @@ class OffsetsPartition:
         return {
             "partition": self.folder.name.partition,
             "directory": str(self.folder.path),
-            "records": self.records,
-            "start": self.start,
-            "end": self.end,
-            "last_stable_offset": self.last_stable_offset,
-            "bytes": self.bytes,
-            "live_bytes": self.live_bytes,
+            **some_fields(self, "records", "start", "end", "last_stable_offset"),
+            **some_fields(self, "bytes", "live_bytes"),
             "dead_bytes": self.bytes - self.live_bytes,
-            "keys": self.keys,
-            "tombstones": self.tombstones,
+            **some_fields(self, "keys", "tombstones"),
             "unknown_records": {str(kind): count for kind, count in sorted(self.unknown.items())},
-            "cleaner": self.cleaner.to_json(),
+            "cleaner": attrs.asdict(self.cleaner),
             "open_transactions": [attrs.asdict(one) for one in self.open_transactions],
-            "problems": [problem.to_json() for problem in self.problems],
+            "problems": [attrs.asdict(problem) for problem in self.problems],
             "more_problems": self.more_problems,
         }
 

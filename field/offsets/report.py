@@ -74,7 +74,7 @@ class OffsetsReport:
             "groups": [group.to_json(self.now) for group in self.groups],
             "partitions": [partition.to_json() for partition in self.partitions],
             "skipped": [str(path) for path in self.skipped],
-            "problems": [problem.to_json() for problem in self.problems],
+            "problems": [attrs.asdict(problem) for problem in self.problems],
             "more_problems": self.more_problems,
             "notes": self.notes,
         }

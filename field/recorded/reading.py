@@ -19,6 +19,7 @@ from kspec.checkers.needs import needs
 from kspec.field.recorded.mapping import Event
 from kspec.field.recorded.problems import Problems
 from kspec.spec.core import SpecError
+from kspec.spec.core.errors import located
 from kspec.traces.itf import ACTION, PICKS
 from kspec.traces.source import name_of, parse_json, read_text
 
@@ -226,10 +227,8 @@ def from_column(value: Any) -> Any:
 def itf_objects(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """An ITF file as a header and events; any variable may be missing, and rule and choices too."""
     name = name_of(path)
-    try:
+    with located(name):
         raw = parse_json(read_text(path))
-    except SpecError as error:
-        raise SpecError(f"{name}: {error}") from None
     yield from itf_events(raw, name)
 
 

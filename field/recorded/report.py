@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kspec.field.recorded.mapping import Event
 from kspec.field.recorded.observation import plain_observed
 from kspec.field.recorded.verdict import INCONCLUSIVE, REJECTED, Rejection, Validation
+from kspec.traces.text import counted
 
 MOST_TEXT = 400
 """How much of an event is printed."""
@@ -19,7 +20,7 @@ def lines(validation: Validation) -> Iterator[str]:
     """A verdict for a reader."""
     about = validation.about
     spec = ", ".join(str(about[key]) for key in ("model", "variant") if key in about)
-    checked = f"{validation.events:,} event{'' if validation.events == 1 else 's'}"
+    checked = counted(validation.events, "event")
     yield f"{validation.trace}: {validation.verdict} ({checked}; {spec or validation.mapping})"
     if validation.because:
         yield f"  Because: {validation.because}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -120,3 +120,9 @@ def rejection_to_json(rejection: Rejection) -> dict[str, Any]:
 def numbered(event: Event) -> dict[str, Any]:
     """An event with its number."""
     return {"number": event.number, "content": dict(event.content)}
+
+
+def counts(found: Sequence[Validation]) -> dict[str, int]:
+    """How many traces have each verdict."""
+    every = [validation.verdict for validation in found]
+    return {v: every.count(v) for v in (ACCEPTED, REJECTED, INCONCLUSIVE) if v in every}

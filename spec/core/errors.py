@@ -30,6 +30,15 @@ def look_up(kind: str, name: str, table: Mapping[str, Any]) -> Any:
 
 
 @contextmanager
+def located(place: str) -> Iterator[None]:
+    """Say in a SpecError where it was found."""
+    try:
+        yield
+    except SpecError as error:
+        raise SpecError(f"{place}: {error}") from None
+
+
+@contextmanager
 def code_of(what: str, *functions: Callable[..., Any]) -> Iterator[None]:
     """Run code of the model: SpecError, in one line, if it raises an exception."""
     try:

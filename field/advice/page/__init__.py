@@ -46,8 +46,9 @@ def matrix_page(cells: Sequence[Cell], protocol: str, not_modelled: Sequence[str
         made += [as_cell(each[name], number) for name in columns]
         lines.append(element("tr", *made, class_="begins" if s.factor != factor else ""))
         factor = s.factor
+    introduction = asset(__package__, "introduction.html").rstrip()
     body = [
-        element("p", Markup(INTRODUCTION.format(protocol=in_markup(protocol)))),
+        element("p", Markup(introduction.format(protocol=in_markup(protocol)))),
         element("div", table([*heads, *map(says_column, columns)], lines), class_="wide"),
         element("h2", "Combinations that are left out"),
         bullets(SAME),
@@ -60,22 +61,11 @@ def matrix_page(cells: Sequence[Cell], protocol: str, not_modelled: Sequence[str
     return attrs.evolve(
         table_page,
         title=f"Which settings lose data: {protocol}",
-        body=table_page.body + VIEWER,
+        body=table_page.body + asset(__package__, "viewer.html"),
         script=asset(__package__, "matrix.js"),
         data={"losses": in_parts(pages)},
         framed=pages[0] if pages else None,
     ).html()
-
-
-INTRODUCTION = """Each cell is an exhaustive search: every behaviour of the replication protocol
-<b>{protocol}</b> with these settings, when no more fails than its column says. <b>Kept</b>: no
-behaviour loses an acknowledged record. <b>Lost</b>: the shortest behaviour that does; click on it
-to step through it. <b>Writes stop</b>: after the failure has been handled, and until the broker is
-back, no leader accepts a write."""
-
-VIEWER = """<dialog id="viewer" aria-label="The shortest loss"><form method="dialog">
-<button>Close</button></form><iframe id="loss" title="The shortest loss"></iframe></dialog>
-"""
 
 
 def story_of(cell: Cell) -> Story:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from kspec.field.disk.audit import PartitionReport
 from kspec.field.disk.problems import Problem
 from kspec.traces.page.html import Markup, asset, element, joined, report, row, table
+from kspec.traces.text import counted
 
 Place: TypeAlias = Callable[[int], float]
 """Where an offset is in a bar."""
@@ -113,8 +114,3 @@ def listed(problems: Sequence[Problem], more: int) -> Iterator[Markup]:
     yield table(("file", "byte", "problem"), rows)
     if more:
         yield element("p", f"And {more:,} more problems.")
-
-
-def counted(number: int, one: str, many: str = "") -> str:
-    """A number of things: "1 log", "2 logs"."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

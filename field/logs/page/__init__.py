@@ -14,7 +14,6 @@ from kspec.field.logs.rounds import Group, Round, headline
 from kspec.field.logs.timeline import (
     Timeline,
     clock,
-    counted,
     details,
     duration,
     not_shown,
@@ -24,6 +23,7 @@ from kspec.field.logs.timeline import (
     time_of,
 )
 from kspec.traces.page.html import Markup, asset, bullets, element, joined, report, row, table
+from kspec.traces.text import counted
 
 WIDTH, ROW = 1000, 18
 """The width of a picture, and the height of a member's row; the page scales it."""

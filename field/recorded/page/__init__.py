@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from kspec.field.recorded.mapping import Event
 from kspec.field.recorded.report import brief, event_text, hidden_text
-from kspec.field.recorded.verdict import INCONCLUSIVE, Rejection, Validation
+from kspec.field.recorded.verdict import INCONCLUSIVE, Rejection, Validation, counts
 from kspec.traces.page.html import Markup, asset, bullets, element, report, row, table
 
 MOST_TRACES = 200
@@ -19,10 +19,7 @@ MOST_TRACES = 200
 def validation_page(validations: Sequence[Validation]) -> str:
     """The HTML file."""
     worth = [v for v in validations if v.rejection or v.because or v.problems.counts]
-    counts = dict.fromkeys(("accepted", "rejected", "inconclusive"), 0)
-    for validation in validations:
-        counts[validation.verdict] += 1
-    summary = ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items() if count)
+    summary = ", ".join(f"{count:,} {verdict}" for verdict, count in counts(validations).items())
     every = [row((v.trace, v.verdict, f"{v.events:,}", specification(v))) for v in validations]
     body = [
         element("p", f"{summary}."),

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from kspec import examples
-from kspec.checkers.cli.options import find_system
+from kspec.checkers.cli.options import Asked
 from kspec.checkers.engine.learned.steps import StepsByLearning
 from kspec.checkers.engine.liveness.judge import judge
 from kspec.checkers.engine.options import Options
@@ -210,7 +210,7 @@ def test_a_way_to_a_state_is_a_shortest_behaviour() -> None:
 def test_a_shipped_graph_equals_the_original(where: str) -> None:
     bounds = {"group": SMALL_GROUP, "replication": {"brokers": 2, "log_size": 1}}[where]
     settings = [f"{bound}={value}" for bound, value in bounds.items()]
-    name = Named.of(where, find_system(where, None, settings))
+    name = Named.of(where, Asked(where, None, settings).system())
     graph = graph_of(name.system())
     shipped = Shipped.of(name, graph, over_every_step(graph).pieces)
     assert_same(graph, pickle.loads(pickle.dumps(shipped)).graph)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import kspec.impl.packed.replication as packed
-from kspec.checkers.cli.options import find_system
+from kspec.checkers.cli.options import Asked
 from kspec.checkers.engine.reference import explore
 from kspec.checkers.lockstep import Compared
 from kspec.checkers.lockstep.refine import Refinement, Work, ready, refine
@@ -36,7 +36,7 @@ HERE = "tests.checkers.lockstep.test_refine"
 @cache
 def kernel_with(plant: Callable[[Facts, Words], Facts] | None) -> Kernel[Any]:
     """A kernel of the small model, with a fault in its facts."""
-    system = find_system("replication", None, SMALL)
+    system = Asked("replication", None, SMALL).system()
     with pytest.MonkeyPatch.context() as patch:
         if plant:
             told = plant
@@ -77,7 +77,7 @@ WRONG_PROPERTIES = wrong_properties(FAULTLESS)
 
 def refined(subject: str, model: str = "replication", settings: Any = SMALL) -> Refinement:
     """The subject against the rules."""
-    return refine(Work(Named.of(model, find_system(model, None, settings)), subject))
+    return refine(Work(Named.of(model, Asked(model, None, settings).system()), subject))
 
 
 @pytest.mark.slow
@@ -142,7 +142,7 @@ def test_a_model_without_a_kernel_is_compared_with_a_given_subject() -> None:
 )
 def test_an_invalid_subject_is_reported_in_one_line(subject: str, model: str, says: str) -> None:
     with pytest.raises(SpecError, match=says):
-        ready(Work(Named.of(model, find_system(model, None, ())), subject))
+        ready(Work(Named.of(model, Asked(model, None, ()).system()), subject))
 
 
 REPLICAS = PartitionAdapter(KIP_320)

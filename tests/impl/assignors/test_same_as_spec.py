@@ -15,13 +15,13 @@ from kspec.field.groups.strategies import (
     History,
     groups,
     histories,
-    on_racks,
     outcome,
 )
 from kspec.impl.assignors import ASSIGNORS as FAST
 from kspec.spec.assignors import ASSIGNORS as BY_SPEC
 from kspec.spec.assignors import Member, TopicPartition, kafka_order
 from kspec.spec.assignors.properties import Round
+from tests.spec.assignors.racks import on_racks
 
 STRATEGIES = list(BY_SPEC)
 RACK_AWARE = [strategy for strategy in STRATEGIES if strategy != "roundrobin"]

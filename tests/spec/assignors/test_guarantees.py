@@ -8,12 +8,13 @@ from functools import partial
 import pytest
 from hypothesis import Phase, find, given, settings
 
-from kspec.field.groups.strategies import AssignorInput, groups, on_racks
+from kspec.field.groups.strategies import AssignorInput, groups
 from kspec.spec.assignors import ASSIGNORS, GUARANTEES, Assignment, Member
 from kspec.spec.assignors.common import Assignor
 from kspec.spec.assignors.cooperative import rounds
 from kspec.spec.assignors.properties import VALID, Property, Round, failure
 from tests.spec.assignors.faulty import assign_ignoring_subscriptions
+from tests.spec.assignors.racks import on_racks
 
 DERANDOMIZED = settings(max_examples=50)
 
