@@ -20,14 +20,14 @@ import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 from rich.console import Console
 from rich.table import Table
 
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed.blocks import as_rows, assert_whole, read_part, write_rows
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 from kspec.checkers.engine.packed.codes import SHARDS
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 from kspec.spec.replication import REPLICATION
 
 BOUNDS = {"log_size": 3, "max_records": 3, "max_epoch": 2}

@@ -10,6 +10,8 @@ from uuid import uuid4
 import attrs
 import numpy as np
 import pytest
+from kspec.spark_check.by_kernel import as_pieces, row
+from kspec.spark_check.known import BUSY, KEPT, known
 
 from kspec.checkers.engine.learned import levels
 from kspec.checkers.engine.learned.checking import Checking
@@ -25,13 +27,11 @@ from kspec.checkers.engine.search import RuleFailed, Search
 from kspec.checkers.engine.verdict import DEADLOCK, Verdict
 from kspec.checkers.models.find import find_model, registered_models
 from kspec.examples import COUNTER, DIE_HARD, TWO_PHASE_LOCK
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 from kspec.spark_check import by_kernel, by_learning
 from kspec.spark_check.backend import OnSpark
-from kspec.spark_check.by_kernel import as_pieces, row
 from kspec.spark_check.explore import assert_can, backend_for, explore
 from kspec.spark_check.jobs import Job, Model
-from kspec.spark_check.known import BUSY, KEPT, known
 from kspec.spark_check.learned import LearnedModel
 from kspec.spark_check.table import columns_of, kernel_rows, rows_of_bytes
 from kspec.spec.core import SpecError, System

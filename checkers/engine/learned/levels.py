@@ -28,7 +28,7 @@ from kspec.checkers.engine.packed.keep import Form, Keeper, keeping, run_as_kept
 from kspec.checkers.engine.packed.keep import opened as opened_manifest
 from kspec.checkers.engine.packed.search import take_states
 from kspec.checkers.engine.packed.worker import Chunk
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 from kspec.spec.core import Always, Reachable, SpecError, System
 
 MOST_BYTES = (1 << 32) - 1

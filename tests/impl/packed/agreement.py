@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-
 from kspec.impl.packed.kernel import Kernel
+
 from kspec.spec.core import Always, System
 
 

@@ -10,9 +10,9 @@ import threading
 from pathlib import Path
 
 import pytest
-
 from kspec.impl.packed import compiled
-from kspec.impl.packed.compiled import cache_folder, made_ready
+
+from kspec.impl.compiled import cache_folder, made_ready
 
 SOURCES = Path(__file__).parents[3] / "src"
 EXPLORE = """

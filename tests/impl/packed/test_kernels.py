@@ -6,14 +6,14 @@ from pathlib import Path
 
 import attrs
 import pytest
+from kspec.impl.packed import kernels
+from kspec.impl.packed.kernel import NoKernel
+from kspec.impl.packed.kernels import KERNELS, fingerprint, kernel_for
 
 from kspec import examples
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.run import has_kernel, run
 from kspec.checkers.models.find import find_model
-from kspec.impl.packed import kernels
-from kspec.impl.packed.kernel import NoKernel
-from kspec.impl.packed.kernels import KERNELS, fingerprint, kernel_for
 from kspec.spec.core import SpecError
 
 REPLICATION = find_model("replication")

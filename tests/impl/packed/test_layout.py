@@ -7,7 +7,6 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from kspec.impl.packed.layout import STATE_BITS, WORD_BITS, Layout, LayoutError, layout
 
 fields = st.tuples(st.integers(1, 40), st.integers(1, 2))

@@ -6,20 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+import kspec.impl.packed.replication as packed
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-import kspec.impl.packed.replication as packed
-from kspec import examples
-from kspec.checkers.engine.run import has_kernel
-from kspec.checkers.models.find import find_model
-from kspec.impl.packed.compiled import Words
 from kspec.impl.packed.kernel import NoKernel
 from kspec.impl.packed.kernels import kernel_for
 from kspec.impl.packed.layout import LayoutError
 from kspec.impl.packed.replication.facts import facts_and_tables
 from kspec.impl.packed.replication.words import KIP_279, Facts
+
+from kspec import examples
+from kspec.checkers.engine.run import has_kernel
+from kspec.checkers.models.find import find_model
+from kspec.impl.compiled import Words
 from kspec.spec.core import Model, System
 from kspec.spec.log import Log, Record
 from kspec.spec.replication.state import Cluster

@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 
 from kspec.checkers.engine.learned import levels, search
 from kspec.checkers.engine.learned.learnable import Learnable
@@ -21,7 +22,6 @@ from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import checkpoint
 from kspec.checkers.engine.packed.blocks import write_rows
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.verdict import Verdict
 from kspec.checkers.models.find import find_model

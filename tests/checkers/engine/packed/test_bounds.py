@@ -6,12 +6,12 @@ import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kspec.impl.packed.kernel import NoKernel
+from kspec.impl.packed.kernels import kernel_for
 
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.run import has_kernel, run
 from kspec.checkers.engine.verdict import Verdict
-from kspec.impl.packed.kernel import NoKernel
-from kspec.impl.packed.kernels import kernel_for
 from kspec.spec.replication import REPLICATION
 
 any_variant = st.sampled_from([v.name for v in REPLICATION.variants])

@@ -15,14 +15,14 @@ from typing import Any
 
 import attrs
 import pytest
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from kspec.impl.packed.kernels import kernel_for
 
 from kspec.checkers.engine.options import Options, Progress
 from kspec.checkers.engine.packed import checkpoint
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 from kspec.checkers.engine.packed.keep import Keeper, layout_version
 from kspec.checkers.engine.verdict import Verdict
 from kspec.checkers.models.find import find_model
-from kspec.impl.packed.kernels import kernel_for
 from kspec.spec.core import SpecError, System
 from kspec.spec.replication.state import Cluster
 from tests.checkers.engine.packed.test_native import fired

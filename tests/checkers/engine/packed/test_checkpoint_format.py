@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import blocks, by_kernel
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 from kspec.checkers.engine.packed.codes import SHARDS
 from kspec.checkers.engine.packed.worker import owner_of, shards_of
 from kspec.spec.core import System

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import attrs
 import pytest
+from kspec.impl.packed.kernel import MOST_GUARDS
 
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.verdict import Verdict
-from kspec.impl.packed.kernel import MOST_GUARDS
 from kspec.spec.replication import REPLICATION
 
 VARIANTS = [v.name for v in REPLICATION.variants]

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import attrs
 import pytest
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 
 from kspec.checkers.engine.options import Options, Progress
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 from kspec.checkers.engine.reference import explore as explore_by_spec
 from kspec.checkers.engine.verdict import DEADLOCK, Verdict
 from kspec.spec.core import Always

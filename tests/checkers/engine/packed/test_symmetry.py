@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel, packed_by_kernel
+from kspec.impl.packed.kernel import Kernel, NoKernel, up_to_symmetry
+from kspec.impl.packed.kernels import kernel_for
 
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import by_kernel
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel, packed_by_kernel
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.search import Search
 from kspec.checkers.engine.verdict import Verdict
-from kspec.impl.packed.kernel import Kernel, NoKernel, up_to_symmetry
-from kspec.impl.packed.kernels import kernel_for
 from kspec.spec.core import System
 from kspec.spec.replication import REPLICATION
 from kspec.spec.replication.state import NO_LEADER, Cluster, LeaderAndIsr

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kspec.impl.packed.layout import layout
 
 from kspec.checkers.engine.packed.codes import (
     Pieces,
@@ -17,8 +18,7 @@ from kspec.checkers.engine.packed.codes import (
 )
 from kspec.checkers.engine.packed.table import INSIDE, Table, insert
 from kspec.checkers.engine.packed.worker import nothing_recent, send
-from kspec.impl.packed.compiled import Words
-from kspec.impl.packed.layout import layout
+from kspec.impl.compiled import Words
 
 
 def widths_of(words: int) -> st.SearchStrategy[list[int]]:

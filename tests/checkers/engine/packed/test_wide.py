@@ -10,10 +10,10 @@ from typing import Any
 
 import attrs
 import pytest
+from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 
 from kspec import examples
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 from kspec.checkers.engine.packed.codes import coding_of
 from kspec.checkers.engine.packed.expander import KernelExpander
 from kspec.checkers.engine.packed.worker import Memory, Worker

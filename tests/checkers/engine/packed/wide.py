@@ -14,14 +14,14 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+from kspec.impl.packed.kernel import Kernel
+from kspec.impl.packed.kernels import KERNELS, WrittenFor, kernel_for
+from kspec.impl.packed.layout import Layout, layout
 
 from kspec.checkers.engine.packed import by_kernel
 from kspec.checkers.engine.packed.codes import coding_of, decode
 from kspec.examples.counter import Counter
-from kspec.impl.packed.compiled import Words
-from kspec.impl.packed.kernel import Kernel
-from kspec.impl.packed.kernels import KERNELS, WrittenFor, kernel_for
-from kspec.impl.packed.layout import Layout, layout
+from kspec.impl.compiled import Words
 from kspec.spec.core import (
     Claims,
     Model,
