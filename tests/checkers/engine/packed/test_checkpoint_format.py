@@ -15,15 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from tests.checkers.engine.packed.wide import DIALS, wide_kernels
 
+from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import blocks, by_kernel
 from kspec.checkers.engine.packed.codes import SHARDS
 from kspec.checkers.engine.packed.worker import owner_of, shards_of
 from kspec.spec.core import System
 from kspec.spec.replication import REPLICATION
-from tests.checkers.engine.packed.wide import DIALS, wide_kernels
 
 assert wide_kernels, "a fixture"
 
@@ -71,7 +71,7 @@ def test_the_format_matches_its_documentation(
     system: System[Any], tmp_path: Path, wide_kernels: None
 ) -> None:
     """Read by the format's documentation alone, it has the states of the specification."""
-    explore_by_kernel(system, Options(max_depth=7, checkpoint=tmp_path))
+    explore_by_learning(system, Options(max_depth=7, checkpoint=tmp_path))
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     claimed = manifest.pop("checksum")
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
@@ -106,7 +106,7 @@ def test_the_format_matches_its_documentation(
 
 def test_an_empty_level_completes_a_run(tmp_path: Path) -> None:
     system = REPLICATION.system("kip-320", {"brokers": 1})
-    explore_by_kernel(system, Options(checkpoint=tmp_path))
+    explore_by_learning(system, Options(checkpoint=tmp_path))
     *levels, last = json.loads((tmp_path / "manifest.json").read_text())["levels"]
     assert all(level["states"] for level in levels)
     assert (last["states"], last["parts"]) == (0, [])

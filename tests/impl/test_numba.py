@@ -13,13 +13,13 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from kspec.impl.packed import compiled
 from llvmlite.binding import get_host_cpu_name
 from numba import njit
 from numba.core.errors import TypingError
 
 from kspec.checkers.engine.packed.pointer import pointer_to
 from kspec.checkers.engine.packed.prefetch import prefetch
+from kspec.impl import compiled
 
 
 @njit
