@@ -195,6 +195,6 @@ def test_progress_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     explore_by_learning(system, Options(workers=1, on_progress=told.append))
     assert told
     for early, late in pairwise(told):
-        assert early.distinct <= late.distinct
+        assert early.level <= late.level  # states are found again when they are packed anew
         assert early.seconds <= late.seconds
-    assert all(0 < p.queue <= p.distinct <= 737_794 for p in told)
+    assert all(0 <= p.queue <= p.distinct <= 737_794 for p in told)
