@@ -18,7 +18,7 @@ import pytest
 from kspec.checkers.cli.main import run
 from kspec.checkers.lockstep import Compared
 from kspec.checkers.lockstep.refine import Spread, Work, one_by_one
-from tests.checkers.lockstep.test_refine import a_step_is_taken, planted
+from tests.checkers.lockstep.test_refine import a_step_is_taken, an_effect_is_lost, planted
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("replication", "--set", "brokers=2", "--set", "log_size=1", "--set", "max_records=1")
@@ -92,13 +92,23 @@ def test_traces_are_counted_and_written(at_prompt: Callable[..., Ran], tmp_path:
 def test_a_difference_is_drawn_and_written_and_ends_with_12(
     at_prompt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planted(monkeypatch, a_step_is_taken)
+    planted(monkeypatch, an_effect_is_lost)
     code, out, _ = at_prompt("refine", *SMALL, "--workers", "1", "--out-itf", "differs.itf.json")
     assert code == 12
-    assert "and the specification forbids it" in out
-    assert "controller_elects_leader" in out
+    assert "by the specification" in out
     document = json.loads((tmp_path / "differs.itf.json").read_text())
-    assert document["states"][-1]["mbt::actionTaken"] == "controller_elects_leader"
+    assert len(document["states"]) == 2
+    assert f"   2  {document['states'][-1]['mbt::actionTaken']}" in out
+
+
+def test_a_forbidden_step_is_named_with_the_guard_that_blocks_it(
+    at_prompt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted(monkeypatch, a_step_is_taken)
+    code, out, _ = at_prompt("refine", *SMALL, "--workers", "1")
+    assert code == 12
+    assert "learned rules take this step, and the specification forbids it: not '" in out
+    assert "learned rules differ from the rules, first in level 1." in out
 
 
 @pytest.mark.slow

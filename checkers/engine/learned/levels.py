@@ -43,11 +43,8 @@ def rules_fingerprint(system: System[Any]) -> str:
     """
     asked = {p.name: p for p in system.properties if isinstance(p, Always | Reachable)}
     in_order = dict.fromkeys([*(p.name for p in system.model.all_properties), *asked])
-    parts = (
-        *map(code_of, (*system.rules, *(asked[name] for name in in_order if name in asked))),
-        system.model.initial,
-        system.model.final,
-    )
+    code = map(code_of, (*system.rules, *(asked[name] for name in in_order if name in asked)))
+    parts = *code, system.model.initial, system.model.final
     return (Sources().fingerprint_of(parts) or text_of(system))[:16]
 
 
