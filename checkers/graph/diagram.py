@@ -98,9 +98,7 @@ def whole(graph: Graph[Any], title: str, fails: Mapping[int, str]) -> Diagram:
         )
         for number, state in enumerate(states)
     ]
-    between = (
-        (origin, to, in_words(graph, step, states[origin])) for step, origin, to in steps_of(graph)
-    )
+    between = ((origin, to, in_words(graph, step)) for step, origin, to in steps_of(graph))
     return Diagram(title, (), tuple(boxes), arrows_of(between))
 
 
@@ -127,7 +125,7 @@ def folded(
         for values, some in members.items()
     ]
     between = (
-        (box_of[origin], box_of[to], rule_of(graph, step))
+        (box_of[origin], box_of[to], graph.taken(step).rule)
         for step, origin, to in steps_of(graph)
         if box_of[origin] != box_of[to]
     )
@@ -137,13 +135,6 @@ def folded(
 def steps_of(graph: Graph[Any]) -> Iterator[tuple[int, int, int]]:
     """Each step, with the states that it leads from and to."""
     return zip(count(), graph.origins.tolist(), graph.to.tolist(), strict=False)
-
-
-def rule_of(graph: Graph[Any], step: int) -> str:
-    """The rule of a step; the state before it is made only where its label does not tell."""
-    if graph.acts is not None:
-        return graph.acts[int(graph.labels[step])][0].name
-    return graph.taken(step, graph.state(int(graph.origins[step]))).rule
 
 
 def arrows_of(between: Iterable[tuple[int, int, str]]) -> tuple[Arrow, ...]:
@@ -157,9 +148,9 @@ def arrows_of(between: Iterable[tuple[int, int, str]]) -> tuple[Arrow, ...]:
     )
 
 
-def in_words(graph: Graph[Any], step: int, before: Any) -> str:
+def in_words(graph: Graph[Any], step: int) -> str:
     """The rule of a step and its choices."""
-    taken = graph.taken(step, before)
+    taken = graph.taken(step)
     if not taken.choices:
         return taken.rule
     chosen = ", ".join(f"{name}={text(encode(value))}" for name, value in taken.choices.items())

@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 
 from kspec.checkers.engine.options import OnProgress
-from kspec.checkers.graph.diagram import rule_of, values_of
+from kspec.checkers.graph.diagram import values_of
 from kspec.checkers.graph.graph import Graph, graph_up_to, source_of
 from kspec.spec.core import Always, Reachable, System
 
@@ -105,7 +105,7 @@ def common(graph: Graph[Any], targets: Sequence[int]) -> Passages:
         after[int(graph.origins[step])] += after[int(graph.to[step])]
     total = sum(before[target] for target in targets)
     through = {state: before[state] * after[state] for state in needed}
-    taken = {step: rule_of(graph, step) for step in steps}
+    taken = {step: graph.taken(step).rule for step in steps}
     often = {rule: least(graph, steps, targets, taken, rule) for rule in set(taken.values())}
     return Passages(
         graph,
