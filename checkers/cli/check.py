@@ -13,8 +13,8 @@ from kspec.checkers.cli.options import (
     FILE,
     NEW_FILE,
     Asked,
+    Parsed,
     all_of,
-    as_size,
     checking,
     flag,
     json_option,
@@ -40,6 +40,7 @@ from kspec.checkers.cli.report import (
     print_report,
     story_options,
 )
+from kspec.checkers.engine.memory import parse_size
 from kspec.checkers.engine.run import ENGINES
 from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 from kspec.checkers.models.find import find_model, registered_models
@@ -64,11 +65,11 @@ from kspec.spec.core import Always, Liveness, SpecError, System
 @number_option("--workers", "Worker processes; all cores by default.", low=1, high=256)
 @number_option("--max-states", "Stop after N distinct states.", low=1)
 @number_option("--max-depth", "Stop at depth N.", low=1)
-@click.option(
+@option(
     "--max-memory",
-    callback=as_size,
+    "Stop before using more memory than this: 500M, 8G; by default 80% of the machine's.",
+    type=Parsed("size", parse_size),
     metavar="SIZE",
-    help="Stop before using more memory than this: 500M, 8G; by default 80% of the machine's.",
 )
 @flag(
     "--keep-going", "Explore the whole graph and report the shortest violation of every property."

@@ -11,7 +11,6 @@ import attrs
 import click
 from click.shell_completion import CompletionItem
 
-from kspec.checkers.engine.memory import parse_size
 from kspec.checkers.models.find import find_model, registered_models
 from kspec.spec.core import Model, SpecError, System, look_up
 from kspec.traces.source import name_of, read_text
@@ -52,12 +51,20 @@ def names_from(arguments: Sequence[str], file: Path | None, what: str) -> list[s
     return [*arguments, *names]
 
 
-def as_size(context: click.Context, option: click.Parameter, value: str | None) -> int | None:
-    """Bytes, from a size such as 8G."""
-    try:
-        return None if value is None else parse_size(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+class Parsed(click.ParamType):  # type: ignore[type-arg]
+    """An option's value, read by a function; what it refuses is wrong usage."""
+
+    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
+        """Name the type in usage lines."""
+        self.name = name
+        self.parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The value."""
+        try:
+            return self.parse(value) if isinstance(value, str) else value
+        except (SpecError, ValueError) as error:
+            self.fail(str(error), param, ctx)
 
 
 # -- shell completion: a model's own names; a user's model is code, and is not executed for them --

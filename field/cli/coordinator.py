@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 
 from kspec.checkers.cli.options import json_option, names_from, number_option, option, reads
@@ -19,18 +18,6 @@ from kspec.traces.text import printable
 
 RULES = dict(zip(("kafka", "remainder-first", "abs-first"), PLACEMENT_RULES, strict=True))
 """Each rule's name at the prompt, and its formula in Java."""
-
-
-@attrs.frozen
-class Placed:
-    """The place of a group."""
-
-    group: str
-    hash_code: int
-    partition: int
-    by_rule: tuple[int, ...]
-    """The partition by each rule, if the rules may differ."""
-    broker: int | None = None
 
 
 @click.command()
@@ -88,7 +75,8 @@ def coordinator(
     count = partitions or (known.partitions if known else OFFSETS_PARTITIONS)
     placed = place(names, count, PLACEMENT_RULES[RULES[rule]], known)
     if as_json:
-        say_as_json(placed, count, rule, with_broker=known is not None)
+        head = {"partitions": count, "rule": rule, "java": RULES[rule]}
+        say_json_lines(head, "groups", placed)
     else:
         print_table(placed, count, rule, with_broker=known is not None)
     return 0
@@ -96,56 +84,46 @@ def coordinator(
 
 def place(
     names: list[str], count: int, rule: Callable[[int, int], int], leaders: Leaders | None
-) -> list[Placed]:
-    """The partition of each group by one rule, and by all rules if they may differ."""
+) -> list[dict[str, Any]]:
+    """The place of each group by one rule, and its partition by all rules if they differ."""
     from kspec.impl.assignors.java import string_hash
     from kspec.spec.java import INT_MIN, int32
 
-    brokers = leaders.brokers if leaders else {}
     placed = []
     for name in names:
         hash_code = int32(string_hash(name))
-        partition = rule(hash_code, count)
-        by_rule: tuple[int, ...] = ()
+        record: dict[str, Any] = {
+            "group": name,
+            "hash": hash_code,
+            "partition": rule(hash_code, count),
+        }
+        if leaders:
+            record["broker"] = leaders.brokers.get(record["partition"])
         if hash_code == INT_MIN:  # the one hash on which they may differ
-            by_rule = tuple(each(hash_code, count) for each in PLACEMENT_RULES.values())
-        placed.append(Placed(name, hash_code, partition, by_rule, brokers.get(partition)))
+            by_rule = {
+                each: PLACEMENT_RULES[java](hash_code, count) for each, java in RULES.items()
+            }
+            if len(set(by_rule.values())) > 1:
+                record["rules"] = by_rule
+        placed.append(record)
     return placed
 
 
-def print_table(placed: list[Placed], count: int, rule: str, *, with_broker: bool) -> None:
+def print_table(placed: list[dict[str, Any]], count: int, rule: str, *, with_broker: bool) -> None:
     """Print a line for each group, and the groups for which the rules differ."""
     columns = ["group", "hash", "partition"] + (["broker"] if with_broker else [])
     rows = []
     for p in placed:
-        broker = [str(p.broker) if p.broker is not None else "none"] if with_broker else []
-        rows.append([printable(p.group), str(p.hash_code), str(p.partition), *broker])
+        broker = ["none" if p["broker"] is None else str(p["broker"])] if with_broker else []
+        rows.append([printable(p["group"]), str(p["hash"]), str(p["partition"]), *broker])
     say_table(columns, rows, right=(1, 2, 3))
     say()
     default = " (the default)" if count == OFFSETS_PARTITIONS else ""
     say(f"Rule: {RULES[rule]}, n = {count}{default}.")
     for p in placed:
-        if len(set(p.by_rule)) > 1:
-            by_rule = zip(PLACEMENT_RULES, p.by_rule, strict=True)
-            results = ", ".join(f"{name} gives {partition}" for name, partition in by_rule)
-            say(f"The rules differ for {printable(p.group)}: {results}.")
-    if with_broker and any(p.broker is None for p in placed):
+        if "rules" in p:
+            each = p["rules"].items()
+            results = ", ".join(f"{RULES[name]} gives {partition}" for name, partition in each)
+            say(f"The rules differ for {printable(p['group'])}: {results}.")
+    if with_broker and any(p["broker"] is None for p in placed):
         say("none: the partition has no leader, so the group has no coordinator.")
-
-
-def say_as_json(placed: list[Placed], count: int, rule: str, *, with_broker: bool) -> None:
-    """Print one JSON object, with each group on a line of its own."""
-    head = {"partitions": count, "rule": rule, "java": RULES[rule]}
-    records = []
-    for p in placed:
-        record: dict[str, Any] = {
-            "group": p.group,
-            "hash": p.hash_code,
-            "partition": p.partition,
-        }
-        if with_broker:
-            record["broker"] = p.broker
-        if len(set(p.by_rule)) > 1:
-            record["rules"] = dict(zip(RULES, p.by_rule, strict=True))
-        records.append(record)
-    say_json_lines(head, "groups", records)

@@ -2,39 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import click
 
-from kspec.checkers.cli.options import FILE, all_of, number_option, option, reads, repeated
+from kspec.checkers.cli.options import FILE, Parsed, all_of, number_option, option, reads, repeated
 from kspec.field.groups.describe import parse_describe
 from kspec.field.groups.groups import Group, chosen, from_json, with_starts
 from kspec.field.groups.offsets import parse_offsets
 from kspec.field.groups.times import parse_datetime, parse_duration, parse_rate
-from kspec.spec.core import SpecError
 from kspec.spec.storage.retention import FOREVER, RetentionSettings
 from kspec.spec.vocabulary import TopicPartition
 from kspec.traces.source import read_with
-
-
-class Parsed(click.ParamType):  # type: ignore[type-arg]
-    """An option's value, read by a function; what it refuses is wrong usage."""
-
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        """Name the type in usage lines."""
-        self.name = name
-        self.parse = parse
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value."""
-        try:
-            return self.parse(value) if isinstance(value, str) else value
-        except SpecError as error:
-            self.fail(str(error), param, ctx)
-
 
 DURATION = Parsed("duration", parse_duration)
 DATETIME = Parsed("datetime", parse_datetime)

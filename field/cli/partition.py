@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 
 from kspec.checkers.cli.options import json_option, names_from, option, reads
@@ -14,22 +13,6 @@ from kspec.checkers.cli.output import say, say_json_lines, say_table
 from kspec.spec.core import SpecError
 from kspec.spec.placement import key_partition, murmur2
 from kspec.traces.text import printable
-
-
-@attrs.frozen
-class Placed:
-    """The place of a key."""
-
-    key: str
-    hash_code: int
-    partition: int
-    after: int | None
-    """Its partition among more partitions, if that is asked."""
-
-    @property
-    def moves(self) -> bool:
-        """Whether it changes its partition."""
-        return self.after not in (None, self.partition)
 
 
 def whole_number(size: int) -> Callable[[str], bytes]:
@@ -96,46 +79,32 @@ def partition(
         )
     names = names_from(keys, file, "key")
     placed = [place(name, partitions, after, kind) for name in names]
+    moving = sum(p["moves"] for p in placed) if after else 0
     if as_json:
-        say_as_json(placed, partitions, after, kind)
-    else:
-        print_table(placed, partitions, after)
+        head: dict[str, Any] = {"partitions": partitions, "type": kind}
+        say_json_lines(head | ({"after": after, "moving": moving} if after else {}), "keys", placed)
+        return 0
+    columns = ["key", "murmur2", f"of {partitions}"] + ([f"of {after}"] if after else [])
+    rows = []
+    for p in placed:
+        later = [str(p["after"])] if after else []
+        rows.append([printable(p["key"]), str(p["hash"]), str(p["partition"]), *later])
+    say_table(columns, rows, right=(1, 2, 3))
+    if after:
+        say()
+        say(f"Keys that change their partition: {moving:,} of {len(placed):,}.")
     return 0
 
 
-def place(key: str, partitions: int, after: int | None, kind: str) -> Placed:
-    """The place of a key."""
+def place(key: str, partitions: int, after: int | None, kind: str) -> dict[str, Any]:
+    """The place of a key and, if that is asked, its place among more partitions."""
     try:
         data = SERIALIZERS[kind](key)
     except (ValueError, OverflowError):
         raise SpecError(f"the key {printable(key)} is not of type {kind}") from None
-    later = None if after is None else key_partition(data, after)
-    return Placed(key, murmur2(data), key_partition(data, partitions), later)
-
-
-def print_table(placed: Sequence[Placed], partitions: int, after: int | None) -> None:
-    """Print a line for each key, and how many change their partition."""
-    columns = ["key", "murmur2", f"of {partitions}"] + ([f"of {after}"] if after else [])
-    rows = []
-    for p in placed:
-        later = [str(p.after)] if after else []
-        rows.append([printable(p.key), str(p.hash_code), str(p.partition), *later])
-    say_table(columns, rows, right=(1, 2, 3))
+    partition = key_partition(data, partitions)
+    record: dict[str, Any] = {"key": key, "hash": murmur2(data), "partition": partition}
     if after:
-        moving = sum(p.moves for p in placed)
-        say()
-        say(f"Keys that change their partition: {moving:,} of {len(placed):,}.")
-
-
-def say_as_json(placed: Sequence[Placed], partitions: int, after: int | None, kind: str) -> None:
-    """Print one JSON object, with each key on a line of its own."""
-    head: dict[str, Any] = {"partitions": partitions, "type": kind}
-    if after:
-        head |= {"after": after, "moving": sum(p.moves for p in placed)}
-    records = []
-    for p in placed:
-        record = {"key": p.key, "hash": p.hash_code, "partition": p.partition}
-        if after:
-            record |= {"after": p.after, "moves": p.moves}
-        records.append(record)
-    say_json_lines(head, "keys", records)
+        later = key_partition(data, after)
+        record |= {"after": later, "moves": later != partition}
+    return record

@@ -7,6 +7,8 @@ import json
 import socket
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,8 +97,7 @@ def serve(
         named, virtual_clock=virtual_clock, host=host, port=port, recording=recording
     )
     wanted = [(name, partitions(number)) for name, number in pairs(topics, ":", "NAME:PARTITIONS")]
-    listen(broker, host, port)
-    try:
+    with recording or nullcontext(), listening(broker, host, port):
         for name, number in wanted:
             broker.create_topic(name, number)
         announce(broker.bootstrap, as_json=as_json)
@@ -104,12 +105,6 @@ def serve(
             obey(broker)
         else:
             threading.Event().wait()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        broker.stop()
-        if recording is not None:
-            recording.close()
     return 0
 
 
@@ -120,24 +115,25 @@ def be_proxy(broker: str, file: Path, host: str, port: int, *, as_json: bool) ->
 
     with Recording("coordinator", file) as recording:
         proxy = RecordingProxy(broker, recording, host=host, port=port)
-        listen(proxy, host, port)
-        try:
+        with listening(proxy, host, port):
             announce(proxy.bootstrap, as_json=as_json)
             threading.Event().wait()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            proxy.stop()
     return 0
 
 
-def listen(listener: EmbeddedBroker | RecordingProxy, host: str, port: int) -> None:
-    """Start a broker or a proxy."""
+@contextmanager
+def listening(listener: EmbeddedBroker | RecordingProxy, host: str, port: int) -> Iterator[None]:
+    """Start a broker or a proxy, and stop it at the end, or at Ctrl-C."""
     try:
         listener.start()
     except (OSError, UnicodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise SpecError(f"cannot listen on {host}, port {port}: {reason}") from None
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        listener.stop()
 
 
 def is_loopback(host: str) -> bool:

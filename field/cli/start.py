@@ -9,12 +9,11 @@ from typing import Any
 
 import click
 
-from kspec.checkers.cli.options import json_option, option
+from kspec.checkers.cli.options import Parsed, json_option, option
 from kspec.checkers.cli.output import or_dash, say, say_json, say_table
 from kspec.field.cli.operating import (
     DURATION,
     RATE,
-    Parsed,
     file_argument,
     group_option,
     read_groups,

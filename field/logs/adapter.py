@@ -20,6 +20,7 @@ from kspec.field.logs.layout import Entry, read_entry
 from kspec.field.logs.lines import Line, read_lines
 from kspec.field.logs.request_log import MARK, requests_of
 from kspec.field.logs.wordings import KNOWN, Table
+from kspec.field.shapes import some_fields
 
 Event: TypeAlias = dict[str, Any]
 
@@ -89,12 +90,8 @@ class FileReport:
     def to_json(self) -> dict[str, Any]:
         """The report as JSON."""
         return {
-            "file": self.file,
-            "lines": self.lines,
-            "protocol_lines": self.protocol_lines,
-            "events": self.events,
-            "cut_lines": self.cut_lines,
-            "without_time": self.without_time,
+            **some_fields(self, "file", "lines", "protocol_lines", "events"),
+            **some_fields(self, "cut_lines", "without_time"),
             "clock_went_back": self.backwards,
             "levels": dict(self.levels),
             "not_understood": sum(self.shapes.values()),
