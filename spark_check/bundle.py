@@ -30,10 +30,10 @@ def our_files() -> Iterator[Path]:
 
 
 def code_version() -> str:
-    """A digest of all code, which must be equal on machines that work together."""
+    """A digest of all code and tables, which must be equal on machines that work together."""
     digest = hashlib.sha256()
     for path in our_files():
-        if path.suffix == ".py":
+        if path.suffix in (".json", ".py", ".toml"):
             digest.update(str(path).encode() + b"\0" + (HOME.parent / path).read_bytes())
     return digest.hexdigest()[:12]
 
