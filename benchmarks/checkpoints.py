@@ -11,7 +11,6 @@ import argparse
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
