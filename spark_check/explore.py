@@ -1,4 +1,4 @@
-"""Exploration on Spark, level by level, with the checkpoint format of the native engine.
+"""Exploration on Spark, level by level, with the checkpoint format of learned runs.
 
 While levels are small, the driver explores them. Larger levels are expanded by Spark jobs of two
 stages: the owners of a level's states expand them and send the successors to their owners, which

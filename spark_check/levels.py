@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PARQUET = {
-    "compression": "none",  # codes look random
+    "compression": "none",
     "parquet.enable.dictionary": "false",
     "parquet.page.write-checksum.enabled": "false",  # the manifest has one for each file
     "parquet.column.statistics.enabled#codes": "false",
