@@ -99,6 +99,8 @@ def graph(
             passages(system, prop, max_states=max_states, on_progress=on_progress)
             for prop in explained
         ]
+    named = zip(explained, shared, strict=True)
+    records = [as_record(prop.name, one, parts) for prop, one in named]
     fails = failing(found, [prop for prop in explained if isinstance(prop, Always)])
     name = title(system)
     diagram = folded(found, parts, name, fails) if parts else whole(found, name, fails)
@@ -114,17 +116,8 @@ def graph(
         "out": str(out) if out else None,
     }
     if as_json:
-        say_json(
-            {
-                **about,
-                **diagram.to_json(),
-                "passages": [
-                    as_record(prop.name, one, parts)
-                    for prop, one in zip(explained, shared, strict=True)
-                ],
-                "seconds": round(seconds, 3),
-            }
-        )
+        record = {**about, **diagram.to_json(), "passages": records}
+        say_json(record | {"seconds": round(seconds, 3)})
         return 0
     say(name)
     say()
@@ -132,9 +125,9 @@ def graph(
     show(diagram)
     if not (parts or out or explained):
         say("--out FILE.svg draws them; --by FIELD folds them; --property P explains a violation.")
-    for prop, one in zip(explained, shared, strict=True):
+    for prop, shared_by_all in zip(explained, records, strict=True):
         say()
-        tell(prop, one, parts)
+        tell(prop, shared_by_all, parts)
     if out:
         say()
         say(f"Written: {out}.")
@@ -197,33 +190,27 @@ def show(diagram: Diagram) -> None:
     say_table(["from", "to", "rules (steps)"], rows, ())
 
 
-def tell(prop: Always[Any] | Reachable[Any], found: Passages | None, fields: list[str]) -> None:
+def tell(prop: Always[Any] | Reachable[Any], found: Mapping[str, Any], fields: list[str]) -> None:
     """What every shortest counterexample to a property passes through."""
     what = "counterexample" if isinstance(prop, Always) else "witness"
-    if found is None:
+    paths = found["paths"]
+    if not paths:
         none = "holds in every state" if isinstance(prop, Always) else "holds in no state"
         say(f"{prop.name} {none}, so it has no {what}.")
         return
-    many = (
-        f"one of {found.length:,} states"
-        if found.paths == 1
-        else (f"{found.paths:,}, of {found.length:,} states each")
-    )
+    length = f"{found['states']:,} states"
+    many = f"one of {length}" if paths == 1 else f"{paths:,}, of {length} each"
     say(f"{prop.name}: shortest {what}s: {many}.")
-    if found.paths == 1 and not fields:
+    if paths == 1 and not fields:
         return
-    say(f"Every one of them takes {', '.join(times(*one) for one in found.rules.items())}.")
-    for values in found.values(fields) if fields else ():
+    say(f"Every one of them takes {', '.join(times(*one) for one in found['rules'].items())}.")
+    for values in found["values"]:
         say(f"Every one passes through {', '.join(f'{n}={v}' for n, v in values.items())}.")
-    graph = found.graph
-    for step in found.steps:
-        say(
-            f"Every one has this as step {int(graph.levels[graph.to[step]])}: "
-            f"{in_words(graph, step)}."
-        )
-    others = found.some_rules - found.rules.keys()
+    for step in found["steps"]:
+        say(f"Every one has this as step {step['step']}: {step['rule']}.")
+    others = [rule for rule in found["some_rules"] if rule not in found["rules"]]
     if others:
-        say(f"Some of them take {', '.join(sorted(others))}.")
+        say(f"Some of them take {', '.join(others)}.")
 
 
 def times(rule: str, count: int) -> str:
@@ -232,7 +219,7 @@ def times(rule: str, count: int) -> str:
 
 
 def as_record(name: str, found: Passages | None, fields: list[str]) -> dict[str, object]:
-    """The same, for a machine."""
+    """What the shortest paths have in common, for a machine."""
     if found is None:
         return {"property": name, "paths": 0}
     graph = found.graph

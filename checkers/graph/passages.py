@@ -32,8 +32,6 @@ class Passages:
     """The nearest states in which it fails."""
     paths: int
     """How many shortest paths lead to them; each step with other choices is another path."""
-    states: tuple[int, ...]
-    """The states that every path passes through, in order."""
     steps: tuple[int, ...]
     """The steps that every path takes, in order."""
     rules: dict[str, int]
@@ -104,14 +102,12 @@ def common(graph: Graph[Any], targets: Sequence[int]) -> Passages:
     for step in reversed(steps):
         after[int(graph.origins[step])] += after[int(graph.to[step])]
     total = sum(before[target] for target in targets)
-    through = {state: before[state] * after[state] for state in needed}
     taken = {step: graph.taken(step).rule for step in steps}
     often = {rule: least(graph, steps, targets, taken, rule) for rule in set(taken.values())}
     return Passages(
         graph,
         tuple(targets),
         total,
-        tuple(sorted(state for state, count in through.items() if count == total)),
         tuple(
             step
             for step in steps

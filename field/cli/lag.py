@@ -7,7 +7,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 
 from kspec.checkers.cli.options import FILE, json_option, option, reads
@@ -29,19 +28,6 @@ from kspec.spec.storage.retention import RetentionSettings
 
 ALREADY, NOW, LATER, NEVER, UNKNOWN = "already", "now", "later", "never", "unknown"
 """When retention may delete unread records; `already` where it did."""
-
-
-@attrs.frozen
-class Forecast:
-    """When retention overtakes a group in a partition."""
-
-    when: str
-    """One of the words above."""
-    after_ms: int | None = None
-    """The milliseconds until then, at least."""
-
-    def __str__(self) -> str:
-        return self.when if self.after_ms is None else f"in {in_words(self.after_ms)}"
 
 
 @click.command()
@@ -111,18 +97,21 @@ def lag(
         flow = Flow(produced, consumed)
     before = offsets_before(read_groups(earlier, None, names)) if earlier else {}
 
-    def forecast(group: Group, found: GroupPartition) -> Forecast:
-        rates = flow
-        past = before.get((group.name, str(found.partition)))
-        if past and elapsed and found.committed is not None and found.end is not None:
-            rates = flow_between(past, (found.committed, found.end), elapsed)
-        return forecast_of(found, rates, settings, size)
-
-    forecasts = [[forecast(group, each) for each in group.partitions] for group in groups]
+    records = []
+    for group in groups:
+        record = group.to_json()
+        for found, each in zip(group.partitions, record["partitions"], strict=True):
+            rates = flow
+            past = before.get((group.name, str(found.partition)))
+            if past and elapsed and found.committed is not None and found.end is not None:
+                rates = flow_between(past, (found.committed, found.end), elapsed)
+            when, after = overtaken(found, rates, settings, size)
+            each |= {"overtaken": when, "overtaken_in_ms": after}
+        records.append(record)
     if as_json:
-        say_json({"groups": [as_record(*pair) for pair in zip(groups, forecasts, strict=True)]})
+        say_json({"groups": records})
     else:
-        print_groups(groups, forecasts, settings=settings)
+        print_groups(groups, records, settings=settings)
     return 0
 
 
@@ -136,35 +125,27 @@ def offsets_before(groups: Sequence[Group]) -> dict[tuple[str | None, str], tupl
     }
 
 
-def forecast_of(
+def overtaken(
     found: GroupPartition,
     flow: Flow | None,
     settings: RetentionSettings | None,
     record_bytes: Fraction | None,
-) -> Forecast:
-    """When retention overtakes a group in a partition."""
+) -> tuple[str, int | None]:
+    """When retention overtakes a group in a partition, and the milliseconds until then."""
     if found.deleted:
-        return Forecast(ALREADY)
+        return ALREADY, None
     if found.lag is None or flow is None or settings is None:
-        return Forecast(UNKNOWN)
+        return UNKNOWN, None
     kept = kept_records(settings, flow.produced, record_bytes)
     after = overtaken_in(found.lag, kept, flow)
     if after is None:
-        return Forecast(NEVER)
-    return Forecast(LATER, int(after)) if after else Forecast(NOW, 0)
-
-
-def as_record(group: Group, forecasts: Sequence[Forecast]) -> dict[str, Any]:
-    """A group in the JSON."""
-    record: dict[str, Any] = group.to_json()
-    for each, forecast in zip(record["partitions"], forecasts, strict=True):
-        each |= {"overtaken": forecast.when, "overtaken_in_ms": forecast.after_ms}
-    return record
+        return NEVER, None
+    return (LATER, int(after)) if after else (NOW, 0)
 
 
 def print_groups(
     groups: Sequence[Group],
-    forecasts: Sequence[Sequence[Forecast]],
+    records: Sequence[dict[str, Any]],
     *,
     settings: RetentionSettings | None,
 ) -> None:
@@ -172,16 +153,16 @@ def print_groups(
     with_starts = any(p.start is not None for group in groups for p in group.partitions)
     columns = ["group", "topic", "partition", "committed", "end", "lag"]
     columns += ["start", "lead"] if with_starts else []
-    columns += ["overtaken"] if settings else []
     rows = []
-    for group, its_forecasts in zip(groups, forecasts, strict=True):
-        for each, forecast in zip(group.partitions, its_forecasts, strict=True):
-            numbers = [each.partition.partition, each.committed, each.end, each.lag]
-            numbers += [each.start, each.lead] if with_starts else []
-            cells = map(or_dash, numbers)
-            last = [str(forecast)] if settings else []
-            rows.append([group.name or "–", each.partition.topic, *cells, *last])
+    for record in records:
+        for each in record["partitions"]:
+            cells = [or_dash(each[name]) for name in columns[2:]]
+            if settings:
+                after = each["overtaken_in_ms"]
+                cells.append(each["overtaken"] if after is None else f"in {in_words(after)}")
+            rows.append([record["group"] or "–", each["topic"], *cells])
     if rows:
+        columns += ["overtaken"] if settings else []
         say_table(columns, rows, right=range(2, 8 if with_starts else 6))
         say()
     for group in groups:

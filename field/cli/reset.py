@@ -131,13 +131,13 @@ def reset(
         raise SpecError("there is nothing to reset: no partition has a committed offset")
     if kind == "to_earliest":
         assert_starts_known(plans)
+    records = [plan.to_json() for plan in plans]
     if export:
         say_raw(to_csv(plans).removesuffix("\n"))
     elif as_json:
-        plan = {"reset": kind.replace("_", "-"), "groups": [plan.to_json() for plan in plans]}
-        say_json(plan)
+        say_json({"reset": kind.replace("_", "-"), "groups": records})
     else:
-        print_plans(plans, topics_are_whole=not topics or ends is not None)
+        print_plans(plans, records, topics_are_whole=not topics or ends is not None)
     return 0
 
 
@@ -203,22 +203,20 @@ def assert_starts_known(plans: Sequence[Plan]) -> None:
                 )
 
 
-def print_plans(plans: Sequence[Plan], *, topics_are_whole: bool) -> None:
+def print_plans(
+    plans: Sequence[Plan], records: Sequence[dict[str, Any]], *, topics_are_whole: bool
+) -> None:
     """Print a line for each partition, and what is remarkable."""
-    rows = []
-    for plan in plans:
-        for move in plan.moves:
-            p, effect = move.found, move.effect
-            offsets = (p.committed, move.new, effect.skipped, effect.repeated)
-            numbers = (p.partition.partition, *offsets)
-            cells = map(or_dash, numbers)
-            rows.append([plan.group.name or "–", p.partition.topic, *cells])
     columns = ("group", "topic", "partition", "committed", "new", "skipped", "repeated")
+    rows = [
+        [record["group"] or "–", each["topic"], *(or_dash(each[name]) for name in columns[2:])]
+        for record in records
+        for each in record["partitions"]
+    ]
     say_table(columns, rows, right=range(2, 7))
     say()
-    for plan in plans:
-        skipped = sum(move.effect.skipped for move in plan.moves)
-        repeated = sum(move.effect.repeated for move in plan.moves)
+    for plan, record in zip(plans, records, strict=True):
+        skipped, repeated = record["skipped"], record["repeated"]
         say(f"{headed(plan.group)}: {skipped:,} skipped, {repeated:,} read twice.")
         for line in remarks(plan):
             say(f"  {line}")

@@ -60,11 +60,9 @@ class Row:
 
     group: str | None
     """None in a table without that column."""
-    partition: TopicPartition | None
+    found: GroupPartition | None
     """None for a member without partitions."""
-    committed: int | None
-    end: int | None
-    consumer: str | None
+    has_member: bool
 
 
 @attrs.frozen
@@ -205,15 +203,15 @@ def read_row(table: Table, line: str) -> Row:
         raise SpecError(
             f"LAG is {printable(cells['LAG'])}, and LOG-END-OFFSET minus CURRENT-OFFSET {lag}"
         )
-    partition = None
+    found = None
     if (topic, index) != (UNKNOWN, UNKNOWN):
         if not TOPIC.fullmatch(topic):
             raise SpecError(f"{printable(topic)} is not a topic name")
         whole = number_in(index, "PARTITION", LARGEST_INDEX)
         if whole is None:
             raise SpecError("PARTITION is missing")
-        partition = TopicPartition(topic, whole)
-    return Row(cells.get("GROUP"), partition, committed, end, consumer)
+        found = GroupPartition(TopicPartition(topic, whole), committed, end, None, consumer)
+    return Row(cells.get("GROUP"), found, consumer is not None)
 
 
 def number_in(cell: str, column: str, most: int = LARGEST) -> int | None:
@@ -233,16 +231,12 @@ def grouped(rows: Sequence[Row], states: dict[str, str]) -> list[Group]:
     for name in dict.fromkeys([*names, *states]):
         own = [row for row, of in zip(rows, names, strict=True) if of == name]
         state = states.get(name) if name is not None else None
-        has_members = any(row.consumer for row in own)
+        has_members = any(row.has_member for row in own)
         if has_members and state in ("empty", "missing"):
             raise SpecError(
                 f"group {printable(name or '')} has members, although its state is {state}"
             )
-        partitions = [
-            GroupPartition(row.partition, row.committed, row.end, None, row.consumer)
-            for row in own
-            if row.partition
-        ]
+        partitions = [row.found for row in own if row.found]
         groups.append(Group(name, state or ("active" if has_members else None), partitions))
     assert_each_once(groups)
     return groups
