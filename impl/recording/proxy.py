@@ -25,6 +25,8 @@ import logging
 import struct
 from typing import Any
 
+import attrs
+
 from kspec.impl.background import Address, InBackground
 from kspec.impl.recording.messages import APIS, record_request, record_response
 from kspec.impl.recording.trace import Recording
@@ -57,6 +59,16 @@ def parse_address(text: str) -> Address:
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
         raise SpecError(f"{text!r:.80} is not HOST:PORT")
     return host.strip("[]"), int(port)
+
+
+@attrs.frozen
+class Passage:
+    """A client's connection to a broker, through the proxy."""
+
+    number: int
+    broker: str
+    in_flight: dict[int, Received] = attrs.field(factory=dict)
+    """The requests without a response so far, by their correlation."""
 
 
 class RecordingProxy(InBackground):
@@ -116,13 +128,13 @@ class RecordingProxy(InBackground):
         """Serve one client's connection until either side closes it."""
         number = next(self._numbers)
         name = f"{broker[0]}:{broker[1]}"
-        in_flight: dict[int, Received] = {}
+        passage = Passage(number, name)
         upstream: asyncio.StreamWriter | None = None
         try:
             answers, upstream = await asyncio.open_connection(*broker)
             pumps = (
-                self._pass_requests(number, name, reader, upstream, in_flight),
-                self._pass_responses(number, name, answers, writer, in_flight),
+                self._pass_requests(passage, reader, upstream),
+                self._pass_responses(passage, answers, writer),
             )
             tasks = [asyncio.ensure_future(pump) for pump in pumps]
             try:
@@ -145,31 +157,21 @@ class RecordingProxy(InBackground):
                     await side.wait_closed()
 
     async def _pass_requests(
-        self,
-        number: int,
-        name: str,
-        reader: asyncio.StreamReader,
-        upstream: asyncio.StreamWriter,
-        in_flight: dict[int, Received],
+        self, passage: Passage, reader: asyncio.StreamReader, upstream: asyncio.StreamWriter
     ) -> None:
         while frame := await read_frame(reader):
             request = understood(frame)
             if request is not None:
-                in_flight[request.correlation] = request
-                record_request(self._recording, number, request, broker=name)
+                passage.in_flight[request.correlation] = request
+                record_request(self._recording, passage.number, request, broker=passage.broker)
             upstream.write(frame)
             await upstream.drain()
 
     async def _pass_responses(
-        self,
-        number: int,
-        name: str,
-        answers: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        in_flight: dict[int, Received],
+        self, passage: Passage, answers: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         while frame := await read_frame(answers):
-            request = in_flight.pop(int.from_bytes(frame[4:8], signed=True), None)
+            request = passage.in_flight.pop(int.from_bytes(frame[4:8], signed=True), None)
             if request is not None and request.message is not None:
                 # librdkafka's mock cluster appends a byte to Metadata.
                 kind = type(request.message)
@@ -177,7 +179,8 @@ class RecordingProxy(InBackground):
                 if request.key in NAMING_ADDRESSES:
                     response = await self._redirected(response)
                     frame = encode_response(response, request.correlation)
-                record_response(self._recording, number, request, response, broker=name)
+                number, broker = passage.number, passage.broker
+                record_response(self._recording, number, request, response, broker=broker)
             writer.write(frame)
             await writer.drain()
 
