@@ -111,7 +111,8 @@ def differences(system: System[Any], reference: Run, learned: Run) -> Iterator[s
         learned.backend.state(words)
         for level in range(len(learned.verdict.levels))
         for worker in learned.backend.all
-        for words in worker.states(level)
+        for block, count in worker.batches(level)
+        for words in zip(*block[:, :count].tolist(), strict=True)
     ]
     if len(found) != len(set(found)):
         yield "states found twice"
