@@ -1,4 +1,4 @@
-"""The native engine beside rumur (Murphi compiled to C), on the same bounds in the same run.
+"""Learned rules beside rumur (Murphi compiled to C), on the same bounds in the same run.
 
     python -m benchmarks.explore [--large] [--json] [--picture growth.svg]
 
@@ -55,7 +55,7 @@ def kspec(size: Bounds, workers: int, *options: str, **environment: str) -> tupl
     """Run `kspec check` as at the prompt, and return its JSON."""
     given = [f"--set={name}={value}" for name, value in size.items()]
     command = [sys.executable, "-m", "kspec", "check", "replication", *given, *options]
-    run = measured([*command, "--engine=native", f"--workers={workers}", "--json"], **environment)
+    run = measured([*command, "--engine=learned", f"--workers={workers}", "--json"], **environment)
     return run, json.loads(run.said)
 
 
@@ -73,7 +73,7 @@ class Measured:
     cpu: float
     """Processor seconds, from the prompt to its return."""
     load: float
-    """Seconds of reading compiled code."""
+    """Seconds of reading compiled code, and what was learned before."""
     peak_bytes: int
     workers: int
 
@@ -112,7 +112,7 @@ def run_kspec(size: Bounds, workers: int, *options: str) -> Measured:
         explore=spent["explore"],
         shell=run.seconds,
         cpu=run.cpu,
-        load=spent["compile"],
+        load=spent["prepare"],
         peak_bytes=run.peak_bytes,
         workers=workers,
     )
@@ -234,7 +234,7 @@ def first_run(workers: int) -> float:
     """Seconds that a first run takes longer than exploring, with nothing compiled."""
     with tempfile.TemporaryDirectory() as empty:
         _, answer = kspec(SIZES[0], workers, XDG_CACHE_HOME=empty)
-    return float(answer["seconds"]["compile"])
+    return float(answer["seconds"]["prepare"])
 
 
 def main() -> None:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial, reduce
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -20,9 +19,10 @@ from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import checkpoint
 from kspec.checkers.engine.packed.behaviour import behaviour
 from kspec.checkers.engine.packed.checkpoint import Counterexample, Level, Manifest
-from kspec.checkers.engine.packed.search import PackedBackend, cannot_keep
+from kspec.checkers.engine.packed.search import cannot_keep
 from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped, add
 from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.spark_check import tasks
 from kspec.spark_check.errors import DISK_FULL
 from kspec.spark_check.jobs import Job, Model, Sought, files_beside, this_partition
 from kspec.spark_check.levels import folder_of, make_here, make_on_spark, parts_of
@@ -39,8 +39,6 @@ T = TypeVar("T")
 class OnSpark(Backend):
     """Holds levels in the files of a checkpoint. Tasks make them: in this process while levels are
     small, and on Spark from the first level on that is worth a job.
-
-    If `here` is given, that backend makes the small levels, and keeps them in the same checkpoint.
     """
 
     engine = "spark"
@@ -48,17 +46,12 @@ class OnSpark(Backend):
     def __init__(
         self,
         system: System[Any],
-        tasks: ModuleType,
         options: Options,
         manifest: Manifest,
         *,
         worth: int,
-        here: PackedBackend | None = None,
-        hand_over: int | None = None,
     ) -> None:
         self.system = system
-        self.tasks = tasks
-        """The module with the tasks: `by_kernel` or `by_learning`."""
         assert options.checkpoint, "levels are in files"
         self.folder = options.checkpoint.resolve()
         self.manifest = manifest
@@ -66,8 +59,6 @@ class OnSpark(Backend):
         self.worth = worth
         self.max_memory = options.max_memory
         self.one_in = 1 if options.check_learning else ONE_IN
-        self.here = here
-        self.hand_over_at = worth if hand_over is None else hand_over
         self.model = Model.of(system)
         self.name = uuid.uuid4().hex[:12]
         self.counts = Counts()
@@ -88,8 +79,6 @@ class OnSpark(Backend):
         self.spent: dict[str, float] = {"start": 0.0}
         """Processor seconds of the workers' Python, summed, by purpose."""
         self.stack = ExitStack()
-        if here:
-            self.workers = here.workers
 
     # -- Spark ----------------------------------------------------------------------------------
 
@@ -162,60 +151,33 @@ class OnSpark(Backend):
 
     @property
     def found(self) -> int:
-        if self.here:
-            return self.here.found
         return self.next.states if self.next else 0
 
     @property
     def distinct(self) -> int:
-        return self.here.distinct if self.here else sum(level.states for level in self.levels)
+        return sum(level.states for level in self.levels)
 
     def begin(self) -> int:
-        if self.here:
-            self.size = self.here.begin()
-            self.counts = self.here.counts
-            return self.size
         if self.take_kept_level() is None:
             with stops_if_full():
-                parts = self.tasks.write_initial(self.model, self.folder, folder_of(0, self.name))
+                parts = tasks.write_initial(self.model, self.folder, folder_of(0, self.name))
             self.next = self.made = self.level_of(parts)
         size = self.next_level()
         self.keep(complete=True)
         return size
 
     def next_level(self) -> int:
-        if self.here:
-            self.size = self.here.next_level()
-            return self.size
         if self.next and self.next.states:
             self.levels.append(self.next)
         return self.found
 
     def expand(self, go_on: Callable[[int], None]) -> set[str]:
-        if self.here and self.size >= self.hand_over_at:
-            self.hand_over(self.here)
-        if self.here:
-            try:
-                return self.here.expand(go_on)
-            finally:
-                self.counts = self.here.counts
         self.next = None
         kept = self.take_kept_level()
         if kept is not None:
             return kept
         with stops_if_full():
             return self.make_level(go_on)
-
-    def cut_short(self) -> set[str]:
-        return self.here.cut_short() if self.here else set()
-
-    def hand_over(self, here: PackedBackend) -> None:
-        """Continue from the levels that a native backend has made."""
-        assert here.keeper, "it keeps its levels"
-        here.keep(complete=False)
-        self.counts = here.counts
-        self.levels = self.manifest.levels[: here.keeper.depth]
-        self.here = None
 
     def make_level(self, go_on: Callable[[int], None]) -> set[str]:
         """Expand the last level into the next one."""
@@ -224,10 +186,10 @@ class OnSpark(Backend):
         if self.is_worth(last):
             what = f"level {last + 2}: expand {states:,} states, drop what is known"
             job, folder = self.job(self.owners), self.folder / name
-            make = partial(make_on_spark, self.spark, self.tasks, job, folder)
+            make = partial(make_on_spark, self.spark, job, folder)
             notes = self.on_spark(what, make, partial(go_on, states))
         else:
-            notes = make_here(self.tasks, self.job(1), name)
+            notes = make_here(self.job(1), name)
         shown: set[str] = set()
         for note in notes:
             add(self.spent, note["seconds"])
@@ -257,8 +219,6 @@ class OnSpark(Backend):
 
     def marks(self, wanted: Sequence[str]) -> set[str]:
         self.wanted = tuple(wanted)
-        if self.here:
-            return self.here.marks(wanted)
         level = len(self.levels) - 1
         if self.shown is None:
             told = self.manifest.marks_of(level)
@@ -266,7 +226,7 @@ class OnSpark(Backend):
             if told is not None:  # the run that kept the level evaluated all properties
                 self.wanted = tuple(name for name in wanted if name in reachable)
             if self.wanted:
-                asked = self.ask("ask for marks", level, self.tasks.marks)
+                asked = self.ask("ask for marks", level, tasks.marks)
                 told = reduce(set.union, asked, told or set())
             self.shown, self.wanted = told or set(), tuple(wanted)
         return self.shown & {*wanted, FAILED}
@@ -274,21 +234,19 @@ class OnSpark(Backend):
     # -- counterexamples ------------------------------------------------------------------------
 
     def trace_to(self, level: int, mark: str) -> Trace:
-        if self.here:
-            return self.here.trace_to(level, mark)
         kept = self.manifest.violations_in(level).get(mark)
         way = [tuple(words) for words in kept.states] if kept else self.way_to(level, mark)
         reachable = {p.name for p in self.system.properties if isinstance(p, Reachable)}
         if mark not in reachable and mark != FAILED:
             self.ways.append(Counterexample(mark, way))
-        states, steps = behaviour(self.system, partial(self.tasks.pack, self.model), way)
+        states, steps = behaviour(self.system, partial(tasks.pack, self.model), way)
         return Trace(self.system, tuple(states), tuple(steps), mark)
 
     def way_to(self, level: int, mark: str) -> list[tuple[int, ...]]:
         """The words of a shortest behaviour's states, found backwards through the levels."""
         sought, way = Sought(mark=mark), []
         for before in reversed(range(level + 1)):
-            task = partial(sought_by, self.tasks, sought)
+            task = partial(sought_by, sought)
             found = [tuple(one) for one in self.ask(f"search for {mark}", before, task) if one]
             assert found, "a state that was found has a predecessor"
             way.append(min(found))
@@ -307,9 +265,6 @@ class OnSpark(Backend):
         return {DEADLOCK} & self.manifest.violations_in(len(self.levels) - 1).keys()
 
     def keep(self, *, complete: bool) -> None:
-        if self.here:
-            self.here.keep(complete=complete)
-            return
         manifest = self.manifest
         made, self.made = self.made if complete else None, None
         if made:
@@ -330,7 +285,7 @@ class OnSpark(Backend):
 def counts_in(note: Mapping[str, Any]) -> Counts:
     """The counts in a task's note."""
     counts = Counts()
-    counts.fired, counts.blocked = note["fired"], note.get("blocked", {})
+    counts.fired, counts.blocked = note["fired"], note["blocked"]
     counts.edge_of_bounds = note["edge_of_bounds"]
     return counts
 
@@ -344,7 +299,7 @@ def stops_if_full() -> Iterator[None]:
         raise Stopped(cannot_keep(error)) from error
 
 
-def sought_by(tasks: ModuleType, sought: Sought, job: Job, level: int, owner: int) -> Any:
+def sought_by(sought: Sought, job: Job, level: int, owner: int) -> Any:
     """The least of an owner's states that is sought."""
     return tasks.least(job, level, sought, owner)
 

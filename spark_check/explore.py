@@ -1,10 +1,9 @@
-"""Exploration on Spark, level by level, with the checkpoint format of the native engine.
+"""Exploration on Spark, level by level, with the checkpoint format of learned runs.
 
-While levels are small, the driver explores them, with the native engine if the model has a kernel.
-Larger levels are expanded by Spark jobs of two stages: the owners of a level's states expand them
-and send the successors to their owners, which drop known states and write the rest. Spark commits
-the files, and then the level becomes part of the checkpoint, so at any moment either engine can
-continue.
+While levels are small, the driver explores them. Larger levels are expanded by Spark jobs of two
+stages: the owners of a level's states expand them and send the successors to their owners, which
+drop known states and write the rest. Spark commits the files, and then the level becomes part of
+the checkpoint, so at any moment either engine can continue.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,14 +24,13 @@ if __name__ == "__main__":
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.search import Search
 from kspec.checkers.engine.verdict import Verdict
-from kspec.impl.packed.kernel import NoKernel
 from kspec.spark_check.needs import assert_can_begin
 from kspec.spec.core import Always, Reachable, SpecError, System
 
 if TYPE_CHECKING:
     from kspec.spark_check.backend import OnSpark
 
-WORTH, WORTH_BY_LEARNING = 200_000, 20_000
+WORTH = 20_000
 """Smaller levels are explored in the driver, as long as no earlier one was larger."""
 
 
@@ -55,26 +53,13 @@ def assert_can(system: System[Any]) -> None:
 
 @contextmanager
 def backend_for(system: System[Any], options: Options, worth: int | None) -> Iterator[OnSpark]:
-    """The backend of a kernel if the model has one, and of learned rules otherwise."""
+    """The backend of a system, with the checkpoint that the options name."""
     from kspec.checkers.engine.learned.levels import run_of
-    from kspec.checkers.engine.packed.by_kernel import packed_by_kernel
     from kspec.checkers.engine.packed.keep import opened
-    from kspec.spark_check import by_kernel, by_learning
     from kspec.spark_check.backend import OnSpark
 
-    with ExitStack() as stack:
-        try:
-            here = stack.enter_context(packed_by_kernel(system, options))
-        except NoKernel:
-            manifest = stack.enter_context(opened(options, run_of(system)))
-            worth = worth or WORTH_BY_LEARNING
-            backend = OnSpark(system, by_learning, options, manifest, worth=worth)
-        else:
-            if options.check_learning:
-                raise SpecError("--check-learning requires learned rules, and a kernel uses none")
-            assert here.keeper
-            manifest = here.keeper.manifest
-            backend = OnSpark(system, by_kernel, options, manifest, worth=worth or WORTH, here=here)
+    with opened(options, run_of(system)) as manifest:
+        backend = OnSpark(system, options, manifest, worth=worth or WORTH)
         with backend.stack:
             yield backend
 

@@ -9,13 +9,13 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from kspec.checkers.engine.packed.blocks import write_rows
 from kspec.checkers.engine.packed.checkpoint import Part
+from kspec.spark_check import tasks
 from kspec.spark_check.jobs import SENT, WRITTEN, Job
 from kspec.spec.core import SpecError
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PARQUET = {
-    "compression": "none",  # codes look random
+    "compression": "none",
     "parquet.enable.dictionary": "false",
     "parquet.page.write-checksum.enabled": "false",  # the manifest has one for each file
     "parquet.column.statistics.enabled#codes": "false",
@@ -62,9 +62,7 @@ def parts_of(
     return tuple(parts)
 
 
-def make_on_spark(
-    spark: SparkSession, tasks: ModuleType, job: Job, folder: Path
-) -> list[dict[str, Any]]:
+def make_on_spark(spark: SparkSession, job: Job, folder: Path) -> list[dict[str, Any]]:
     """Write a level by Spark tasks; returns their notes."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as f
@@ -81,7 +79,7 @@ def make_on_spark(
     return [json.loads(note) for note in observed.get["notes"]]
 
 
-def make_here(tasks: ModuleType, job: Job, name: str) -> list[dict[str, Any]]:
+def make_here(job: Job, name: str) -> list[dict[str, Any]]:
     """Write a level in this process, if it is not worth a job."""
     rows = list(tasks.drop_known(job, tasks.expand(job, iter(()))))
     notes = [json.loads(note.as_py()) for row in rows for note in row["note"].drop_null()]

@@ -25,14 +25,11 @@ def on_spark(master: str | None, app: str) -> Iterator[Spread]:
     """Compare the blocks of large levels in Spark tasks."""
     with session(master, app) as spark:
         context = spark.sparkContext
-        level = 0
 
         def spread(work: Work, blocks: Sequence[Sequence[Any]]) -> Iterator[Compared]:
-            nonlocal level
-            level += 1
             if is_small(blocks):
                 return one_by_one(work, blocks)
-            context.setJobDescription(f"{app}: level {level}, comparing steps")
+            context.setJobDescription(f"{app}: comparing steps")
             slices = min(len(blocks), 4 * context.defaultParallelism)
             return iter(context.parallelize(blocks, slices).map(work).collect())
 

@@ -94,7 +94,7 @@ def default_settings(master: str) -> dict[str, str]:
         "spark.port.maxRetries": "100",
         "spark.log.level": "WARN" if LOG in os.environ else "ERROR",
         "spark.driver.memory": f"{min(4096, max(1024, machine_bytes() >> 23))}m",
-        "spark.shuffle.compress": "false",  # codes look random
+        "spark.shuffle.compress": "false",
         "spark.shuffle.spill.compress": "false",
         "spark.shuffle.checksum.enabled": "false",  # Spark would only explain why it failed
         "spark.driver.extraJavaOptions": JAVA,

@@ -2,8 +2,7 @@
 
     spark-submit spark_check/table.py run states.parquet replication --set max_epoch=2
 
-With a kernel, a column is a lane of the layout (`hw_0`, `hw_1`, …), a number; otherwise it is a
-field of the state as ITF writes it, a text.
+A column is a field of the state as ITF writes it, a text.
 """
 
 from __future__ import annotations
@@ -24,15 +23,13 @@ if __name__ == "__main__":
 import numpy as np
 import pyarrow as pa
 
-from kspec.checkers.engine.learned import levels
+from kspec.checkers.engine.learned.levels import run_of
 from kspec.checkers.engine.learned.plain import Codec
 from kspec.checkers.engine.packed import checkpoint
-from kspec.checkers.engine.packed.codes import SHARDS, decode
-from kspec.impl.packed.kernel import NoKernel
-from kspec.impl.packed.kernels import kernel_for
-from kspec.spark_check import by_kernel, by_learning
+from kspec.checkers.engine.packed.codes import SHARDS
 from kspec.spark_check.jobs import Job, Model, this_partition
 from kspec.spark_check.session import session
+from kspec.spark_check.tasks import read_level
 from kspec.spec.core import SpecError, System
 from kspec.spec.core.schema import names_of
 from kspec.traces.itf import variables
@@ -45,69 +42,37 @@ TOGETHER = 1 << 16
 
 def columns_of(system: System[Any]) -> list[str]:
     """The table's columns after the level."""
-    try:
-        layout = kernel_for(system).layout
-    except NoKernel:
-        return list(names_of(type(system.initial()[0])) or ["state"])
-    return [f"{f.name}_{lane}" for f in layout.fields.values() for lane in range(f.lanes)]
+    return list(names_of(type(system.initial()[0])) or ["state"])
 
 
 def states_table(spark: SparkSession, system: System[Any], folder: Path) -> DataFrame:
     """All states of a checkpoint of this system."""
-    try:
-        kernel_for(system)
-        run_of, kind, read = by_kernel.run_of(system), "long", kernel_rows
-    except NoKernel:
-        run_of, kind, read = levels.run_of(system), "string", rows_of_bytes
-    manifest = checkpoint.read_manifest(folder, run_of)
+    manifest = checkpoint.read_manifest(folder, run_of(system))
     files = [
         (depth, (part,)) for depth, level in enumerate(manifest.levels) for part in level.parts
     ]
     job = Job("", Model.of(system), folder.resolve(), 1, tuple(part for _, part in files), None)
-    columns = [f"`{name}` {kind}" for name in columns_of(system)]
+    columns = [f"`{name}` string" for name in columns_of(system)]
     numbers = spark.range(len(files), numPartitions=len(files))
-    task = partial(rows_of_file, read, job, [depth for depth, _ in files])
+    task = partial(rows_of_file, job, [depth for depth, _ in files])
     return numbers.mapInArrow(task, ", ".join(["level int", *columns]))
 
 
 def rows_of_file(
-    read: Any, job: Job, depths: Sequence[int], batches: Iterator[pa.RecordBatch]
+    job: Job, depths: Sequence[int], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The states of this task's file."""
     for _ in batches:
         pass
     index = this_partition()
-    names = ["level", *columns_of(by_kernel.system_of(job.model))]
-    for count, columns in read(job, index):
-        level = pa.array(np.full(count, depths[index], np.int32))
-        yield pa.RecordBatch.from_arrays([level, *columns], names)
-
-
-def kernel_rows(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
-    """Packed states, one column per lane."""
-    kernel, coding = by_kernel.kernel_of(job.model)
-    for chunk in by_kernel.chunks_of(job, index, range(SHARDS), coding):
-        for begin in range(0, chunk.count, TOGETHER):
-            count = min(TOGETHER, chunk.count - begin)
-            words = np.empty((len(coding.widths), count), np.int64)
-            decode(chunk.codes, chunk.pieces, begin, count, coding, words)
-            yield (
-                count,
-                [
-                    pa.array(words[f.word] >> f.shift + lane * f.width & f.mask)
-                    for f in kernel.layout.fields.values()
-                    for lane in range(f.lanes)
-                ],
-            )
-
-
-def rows_of_bytes(job: Job, index: int) -> Iterator[tuple[int, list[pa.Array]]]:
-    """States as bytes, one column per field."""
-    codec = Codec(by_kernel.system_of(job.model))
-    states = by_learning.read_level(job, index, range(SHARDS))
+    system = job.model.system()
+    codec, names = Codec(system), ["level", *columns_of(system)]
+    states = read_level(job, index, range(SHARDS))
     while rows := [variables(codec.decode_state(state)) for state in islice(states, TOGETHER)]:
         texts = [[json.dumps(one[name], ensure_ascii=False) for one in rows] for name in rows[0]]
-        yield len(rows), [pa.array(column, pa.string()) for column in texts]
+        level = pa.array(np.full(len(rows), depths[index], np.int32))
+        columns = [pa.array(column, pa.string()) for column in texts]
+        yield pa.RecordBatch.from_arrays([level, *columns], names)
 
 
 @click.command()

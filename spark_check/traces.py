@@ -17,8 +17,7 @@ import attrs
 if __name__ == "__main__":
     del sys.path[0]  # the modules beside a script have common names
 
-from kspec.checkers.engine.packed.steps import StepsByKernel
-from kspec.checkers.engine.steps import Key, Numbers, taken
+from kspec.checkers.engine.steps import Numbers
 from kspec.checkers.graph.graph import Graph
 from kspec.checkers.graph.trace_sets import Piece
 from kspec.checkers.models.named import Named
@@ -34,10 +33,10 @@ class Shipped:
     """A graph to be sent to another process, with the traces to write there."""
 
     name: Named
-    taken: Sequence[Taken] | None
-    """By label: the rule and its choices; None if the kernel decodes labels."""
-    keys: Sequence[Key]
-    """The kernel's keys, or the states themselves."""
+    acts: Sequence[Taken]
+    """By label: the rule and its choices."""
+    keys: Sequence[Any]
+    """The states themselves."""
     levels: Numbers
     begins: Numbers
     to: Numbers
@@ -48,26 +47,21 @@ class Shipped:
     def of(cls, name: Named, graph: Graph[Any], pieces: Sequence[Piece]) -> Shipped:
         """A graph without functions, and with keys that have the same meaning in every process."""
         arrays = graph.levels, graph.begins, graph.to, graph.labels
-        if graph.acts is None:
-            return cls(name, None, graph.keys, *arrays, pieces)
         states = [graph.state(number) for number in range(len(graph.keys))]
-        return cls(name, [taken(act) for act in graph.acts], states, *arrays, pieces)
+        return cls(name, graph.acts, states, *arrays, pieces)
 
     @cached_property
     def graph(self) -> Graph[Any]:
         """The graph, created once per process."""
-        system = self.name.system()
-        source = StepsByKernel(system) if self.taken is None else None
-        named = self.taken or ()
         return Graph(
-            system=system,
+            system=self.name.system(),
             keys=self.keys,
             levels=self.levels,
             begins=self.begins,
             to=self.to,
             labels=self.labels,
-            as_state=source.as_state if source else lambda state: state,
-            as_taken=source.as_taken if source else lambda label, before: named[label],
+            as_state=lambda state: state,
+            acts=self.acts,
         )
 
     def states(self, place: int) -> pa.Table:

@@ -25,7 +25,7 @@ def explore_learned(system: System[Any], options: Options | None = None) -> Verd
 @functools.cache
 def first_violation(variant: str) -> Verdict:
     """The verdict of a variant of replication at its default bounds, ended by a violation."""
-    return run(REPLICATION.system(variant), Options("kernel"))
+    return run(REPLICATION.system(variant), Options("learned"))
 
 
 def counterexample(variant: str) -> Trace:

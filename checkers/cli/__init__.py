@@ -13,7 +13,7 @@ COMMANDS = Section(
         "explore": "step through a model by hand, in a browser or a terminal",
         "simulate": "walk at random, for bounds too large to explore",
         "mutate": "break each rule in turn, and check whether a property fails",
-        "refine": "compare every step with a kernel or an implementation",
+        "refine": "compare every step with learned rules or an implementation",
         "traces": "generate traces as test vectors",
         "graph": "draw the state graph, whole or folded, and find what counterexamples share",
         "prove": "prove lemmas for all integers, and refute their false neighbours",

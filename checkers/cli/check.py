@@ -51,8 +51,8 @@ from kspec.spec.core import Always, Liveness, SpecError, System
 @option(
     "--engine",
     "`reference` runs the rules in every state; `learned` runs each rule once for all that "
-    "it reads, and then uses compiled tables; `kernel` is hand-written code for some models; "
-    "`native` is the kernel, or else `learned`; `auto` is the fastest.",
+    "it reads, and then uses compiled tables; `kernel` and `native` mean `learned`; `auto` is "
+    "the fastest.",
     type=click.Choice(ENGINES),
     default="auto",
 )

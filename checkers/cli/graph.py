@@ -217,10 +217,9 @@ def tell(prop: Always[Any] | Reachable[Any], found: Passages | None, fields: lis
         say(f"Every one passes through {', '.join(f'{n}={v}' for n, v in values.items())}.")
     graph = found.graph
     for step in found.steps:
-        before = graph.state(int(graph.origins[step]))
         say(
             f"Every one has this as step {int(graph.levels[graph.to[step]])}: "
-            f"{in_words(graph, step, before)}."
+            f"{in_words(graph, step)}."
         )
     others = found.some_rules - found.rules.keys()
     if others:
@@ -247,7 +246,7 @@ def as_record(name: str, found: Passages | None, fields: list[str]) -> dict[str,
         "steps": [
             {
                 "step": int(graph.levels[graph.to[step]]),
-                "rule": in_words(graph, step, graph.state(int(graph.origins[step]))),
+                "rule": in_words(graph, step),
             }
             for step in found.steps
         ],

@@ -1,8 +1,8 @@
-"""`kspec refine`: compare every step within the bounds with a kernel or an implementation.
+"""`kspec refine`: compare every step within the bounds with learned rules or an implementation.
 
-`checkers.lockstep.refine` defines what is compared. The parent process finds the states, since a
-kernel finds millions a second; evaluating the rules takes the time, so blocks of states go to
-processes of this machine or, under `spark-submit` or with `--master`, to Spark.
+`checkers.lockstep.refine` defines what is compared. The parent process finds the states by learned
+rules; evaluating the rules takes the time, so blocks of states go to processes of this machine or,
+under `spark-submit` or with `--master`, to Spark.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kspec.checkers.engine.options import cores
 from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
 from kspec.checkers.lockstep.refine import (
     FEW,
-    KERNEL,
+    LEARNED,
     Refinement,
     Spread,
     Work,
@@ -83,9 +83,9 @@ def spread_over(
 @names_system()
 @option(
     "--subject",
-    "What to compare with the rules: the model's kernel, or a lockstep adapter as "
-    "module:attribute or file.py:attribute.",
-    default=KERNEL,
+    "What to compare with the rules: a lockstep adapter as module:attribute or "
+    "file.py:attribute; learned rules by default.",
+    default=LEARNED,
     metavar="S",
 )
 @number_option("--most", "How many differences to show.", low=1, default=FEW)
@@ -101,7 +101,7 @@ def refine(
     written: TraceFiles,
     as_json: bool,
 ) -> int:
-    """Compare every step of MODEL within its bounds with a kernel or an implementation.
+    """Compare every step of MODEL within its bounds with learned rules or an implementation.
 
     The enabled steps, the states they lead to, the guards that block the others and the violated
     properties must be equal. The nearest differences are shown, each with a shortest behaviour
@@ -113,7 +113,7 @@ def refine(
     spark-submit --master spark://host:7077 spark_check/refine.py replication
     """
     work = Work(Named.of(asked.model, asked.system()), subject, most)
-    system, _, _ = ready(work)
+    system, _ = ready(work)
     what = f"{system.model.name}, {system.variant.name}"
     spreading = spread_over(master, workers, f"kspec refine {what}")
     with spreading as spread, progress_line(what) as on_progress:
@@ -144,6 +144,7 @@ def what_differs(found: Refinement, index: int) -> str:
 def show(found: Refinement, files: TraceFiles) -> None:
     """Print the result."""
     system, compared = found.system, found.compared
+    subject = "learned rules" if found.subject == LEARNED else found.subject
     say(title(system))
     for index, trace in enumerate(found.traces):
         says = what_differs(found, index)
@@ -153,12 +154,13 @@ def show(found: Refinement, files: TraceFiles) -> None:
         say(f"{says} ({len(trace.states)} states).")
     say()
     if compared.differences:
-        say(f"{found.subject} differs from the rules, first in level {len(found.levels)}.")
+        verb = "differ" if found.subject == LEARNED else "differs"
+        say(f"{subject} {verb} from the rules, first in level {len(found.levels)}.")
     elif found.stopped_by:
         level = len(found.levels)
         say(f"Inconclusive, {found.stopped_by} in level {level}. Nothing differs so far.")
     else:
-        say(f"{found.subject} and the rules agree on every step within these bounds.")
+        say(f"{subject} and the rules agree on every step within these bounds.")
     left_out = compared.left_out.total()
     extent = f"{found.states:,} states, {compared.steps:,} steps alike, "
     extent += f"{compared.refused:,} refused alike"

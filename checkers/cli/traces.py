@@ -60,7 +60,7 @@ LIMIT = 1_000_000
 )
 @flag("--itf", "Write each trace as an ITF document, too.")
 @number_option("--max-states", "Refuse a larger graph.", low=1, default=MAX_STATES)
-@flag("--by-rules", "Run the rules themselves, without a kernel or learned rules.")
+@flag("--by-rules", "Run the rules themselves, without learned rules.")
 @flag("--schema", "Print the JSON Schema of FILE.json.")
 @option("--master", "Write on this Spark master, such as local[4].", metavar="URL")
 @json_option

@@ -43,8 +43,7 @@ class Options:
     """How to explore, and the limits at which to stop."""
 
     engine: str = "auto"
-    """`native` uses a kernel if the model has one and learned rules otherwise; `auto` does the
-    same but explores small models with the reference engine."""
+    """`auto` uses learned rules, but explores small models with the reference engine."""
     max_states: int | None = None
     max_depth: int | None = None
     keep_going: bool = False
@@ -56,8 +55,7 @@ class Options:
     workers: int | None = None
     """Number of workers; all cores by default."""
     coverage: bool = False
-    """Count the blocking guards of each rule with a hand-written kernel too; the other engines
-    always do."""
+    """Report how often each rule was enabled, and which guards blocked it."""
     symmetry: bool = False
     checkpoint: Path | None = None
     """The folder that keeps the levels, so that the run can be resumed."""

@@ -14,7 +14,9 @@ from kspec.checkers.engine.verdict import Verdict, kinds
 from kspec.checkers.registered import SPARK, load
 from kspec.spec.core import Liveness, SpecError, System
 
-ENGINES = ("auto", "reference", "learned", "kernel", "native", "spark")
+LEARNED = ("learned", "kernel", "native")
+"""The names of learned rules; the last two are from when some models had hand-written code."""
+ENGINES = ("auto", "reference", *LEARNED, "spark")
 
 SMALL = 1_000
 """Up to this many states, running the rules takes less time than loading compiled code."""
@@ -39,7 +41,7 @@ def run(system: System[Any], options: Options | None = None) -> Verdict:
         raise SpecError("--master requires --engine spark")
     if options.checkpoint and (options.coverage or options.symmetry):
         raise SpecError("--checkpoint cannot be combined with --coverage or --symmetry")
-    engine = chosen(system, options)
+    engine = chosen(options)
     if options.symmetry:
         refuse_liveness(system)
     if engine == "auto":
@@ -47,13 +49,13 @@ def run(system: System[Any], options: Options | None = None) -> Verdict:
         if isinstance(probe, Verdict):
             return probe
         engine = probe
-    if engine == "kernel" and options.check_learning:
-        raise SpecError("--check-learning requires learned rules, and a kernel uses none")
     if engine == "reference":
         if options.checkpoint:
             raise SpecError("the reference engine does not support checkpoints; the others do")
         return explore(system, options)
-    return explore_natively(system, engine, options)
+    from kspec.checkers.engine.learned.search import explore_by_learning  # imports compiled code
+
+    return explore_by_learning(system, options)
 
 
 def refuse_liveness(system: System[Any]) -> None:
@@ -70,31 +72,12 @@ def refuse_liveness(system: System[Any]) -> None:
             )
 
 
-def chosen(system: System[Any], options: Options) -> str:
-    """The engine that the options select: reference, kernel or learned; `auto` if a probe does."""
-    engine = options.engine
-    if engine in ("reference", "learned", "kernel"):
-        return engine
-    if options.check_learning:
-        return "learned"
-    if has_kernel(system) and not is_learned(options) and not has_liveness(system):
-        return "kernel"
-    return "learned" if engine == "native" or options.checkpoint else "auto"
-
-
-def has_liveness(system: System[Any]) -> bool:
-    """Whether a liveness property is asked, which needs the labels that a kernel does not have."""
-    return any(isinstance(prop, Liveness) for prop in system.properties)
-
-
-def is_learned(options: Options) -> bool:
-    """Whether the run to be resumed was made by learned rules."""
-    if not options.resume or options.checkpoint is None:
-        return False
-    from kspec.checkers.engine.packed.checkpoint import AS_BYTES, run_kept
-
-    run = run_kept(options.checkpoint)
-    return run is not None and run.get("layout") == AS_BYTES
+def chosen(options: Options) -> str:
+    """The engine that the options select: reference or learned; `auto` if a probe does."""
+    if options.engine == "reference":
+        return "reference"
+    is_asked = options.engine in LEARNED or options.check_learning or options.checkpoint
+    return "learned" if is_asked else "auto"
 
 
 def probed(system: System[Any], options: Options) -> Verdict | str:
@@ -126,37 +109,6 @@ def begun(system: System[Any], options: Options) -> Verdict:
     if verdict.stopped_by == INTERRUPTED:
         raise KeyboardInterrupt
     return verdict
-
-
-def has_kernel(system: System[Any]) -> bool:
-    """Whether a hand-written kernel can explore this system."""
-    from kspec.impl.packed.kernels import KERNELS
-
-    if system.model.name not in KERNELS:
-        return False  # checked first, because it needs no heavy import
-    from kspec.impl.packed.kernel import NoKernel
-    from kspec.impl.packed.kernels import kernel_for
-
-    try:
-        kernel_for(system)
-    except NoKernel:
-        return False
-    return True
-
-
-def explore_natively(system: System[Any], engine: str, options: Options) -> Verdict:
-    """Explore with a hand-written kernel, or with learned rules."""
-    if engine == "learned":
-        from kspec.checkers.engine.learned.search import explore_by_learning
-
-        return explore_by_learning(system, options)
-    from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
-    from kspec.impl.packed.kernel import NoKernel
-
-    try:
-        return explore_by_kernel(system, options)
-    except NoKernel as error:
-        raise SpecError(f"{error}; use --engine learned") from None
 
 
 def simulate(

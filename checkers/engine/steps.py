@@ -2,9 +2,8 @@
 
 A search evaluates properties and forgets the steps. Whatever else needs states or steps (liveness,
 traces, transition diagrams, refinement, mutation) takes them from a `Source`. A source numbers the
-states in breadth-first order, and expands them by a hand-written kernel, by learned rules, or by
-the rules themselves. The order of states and steps is always the same, and is the order of the
-reference engine except with a hand-written kernel.
+states in breadth-first order, and expands them by learned rules or by the rules themselves. The
+order of states and steps is always that of the reference engine.
 """
 
 from __future__ import annotations
@@ -34,15 +33,13 @@ BATCH = 2048
 class Source(ABC, Generic[S]):
     """Finds states and steps. States are numbered in the order in which they are found."""
 
-    is_portable = True
-    """Whether a key means the same state in every process."""
     is_complete = False
     """Whether all states are found before any is expanded."""
 
     def __init__(self, system: System[S]) -> None:
         self.system = system
-        self.acts: list[Act] | None = []
-        """By label: the rule and its choices; None if that depends on the state before."""
+        self.acts: list[Act] = []
+        """By label: the rule and its choices."""
         self.labels: dict[Act, int] = {}
         self.keys: list[Key] = []
         """By state: its key."""
@@ -77,7 +74,6 @@ class Source(ABC, Generic[S]):
 
     def label(self, act: Act) -> int:
         """The label of a rule with its choices."""
-        assert self.acts is not None
         label = self.labels.setdefault(act, len(self.acts))
         if label == len(self.acts):
             self.acts.append(act)
@@ -90,11 +86,6 @@ class Source(ABC, Generic[S]):
     @abstractmethod
     def as_key(self, state: S) -> Key:
         """The key of a state."""
-
-    def as_taken(self, label: int, before: S) -> Taken:
-        """The rule and its choices that a label denotes, given the state before."""
-        assert self.acts is not None
-        return taken(self.acts[label])
 
     def state(self, number: int) -> S:
         """The state of that number."""

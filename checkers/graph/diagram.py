@@ -101,7 +101,7 @@ def whole(graph: Graph[Any], title: str, fails: Mapping[int, str]) -> Diagram:
     for step, (origin, to) in enumerate(
         zip(graph.origins.tolist(), graph.to.tolist(), strict=True)
     ):
-        label = in_words(graph, step, states[origin])
+        label = in_words(graph, step)
         counted.setdefault((origin, to), Counter())[label] += 1
     return Diagram(title, (), tuple(boxes), arrows_of(counted))
 
@@ -144,16 +144,9 @@ def folded(
         zip(graph.origins.tolist(), graph.to.tolist(), strict=True)
     ):
         if members[origin] != members[to]:
-            rule = rule_of(graph, step)
+            rule = graph.taken(step).rule
             counted.setdefault((members[origin], members[to]), Counter())[rule] += 1
     return Diagram(title, tuple(fields), tuple(boxes), arrows_of(counted))
-
-
-def rule_of(graph: Graph[Any], step: int) -> str:
-    """The rule of a step; the state before it is made only where its label does not tell."""
-    if graph.acts is not None:
-        return graph.acts[int(graph.labels[step])][0].name
-    return graph.taken(step, graph.state(int(graph.origins[step]))).rule
 
 
 def arrows_of(counted: Mapping[tuple[int, int], Counter[str]]) -> tuple[Arrow, ...]:
@@ -164,9 +157,9 @@ def arrows_of(counted: Mapping[tuple[int, int], Counter[str]]) -> tuple[Arrow, .
     )
 
 
-def in_words(graph: Graph[Any], step: int, before: Any) -> str:
+def in_words(graph: Graph[Any], step: int) -> str:
     """The rule of a step and its choices."""
-    taken = graph.taken(step, before)
+    taken = graph.taken(step)
     if not taken.choices:
         return taken.rule
     chosen = ", ".join(f"{name}={text(encode(value))}" for name, value in taken.choices.items())

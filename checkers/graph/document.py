@@ -39,7 +39,7 @@ def states(graph: Graph[Any]) -> Iterator[Any]:
 def steps(graph: Graph[Any]) -> Iterator[Any]:
     """The steps: from which state to which, the rule and its choices."""
     for number, origin in enumerate(graph.origins.tolist()):
-        taken = encoded_step(graph.taken(number, graph.state(origin)))
+        taken = encoded_step(graph.taken(number))
         rule, choices = taken[ACTION], plain(taken[PICKS])
         yield {"from": origin, "to": int(graph.to[number]), "rule": rule, "choices": choices}
 

@@ -14,15 +14,14 @@ import attrs
 import numpy as np
 
 from kspec.checkers.engine.options import OnProgress, Progress
-from kspec.checkers.engine.run import has_kernel
 from kspec.checkers.engine.steps import (
     BATCH,
-    Act,
     Key,
     Numbers,
     Source,
     StepsByRules,
     level_by_level,
+    taken,
 )
 from kspec.spec.core import SpecError, System, Taken
 from kspec.spec.core.rules import S
@@ -45,11 +44,10 @@ class Graph(Generic[S]):
     to: Numbers
     """By step: the state that it leads to."""
     labels: Numbers
-    """By step: its label, from which `as_taken` makes the rule and its choices."""
+    """By step: its label."""
     as_state: Callable[[Any], S]
-    as_taken: Callable[[int, S], Taken]
-    acts: Sequence[Act] | None = None
-    """By label: the rule and its choices, where that does not depend on the state before."""
+    acts: Sequence[Taken]
+    """By label: the rule and its choices."""
 
     @property
     def initial(self) -> int:
@@ -65,9 +63,9 @@ class Graph(Generic[S]):
         """The state of that number."""
         return self.as_state(self.keys[number])
 
-    def taken(self, step: int, before: S) -> Taken:
-        """The rule of a step and what it chose, given the state before it."""
-        return self.as_taken(int(self.labels[step]), before)
+    def taken(self, step: int) -> Taken:
+        """The rule of a step, and its choices."""
+        return self.acts[int(self.labels[step])]
 
     @cached_property
     def parents(self) -> Numbers:
@@ -79,14 +77,12 @@ class Graph(Generic[S]):
 
 
 def source_of(system: System[Any], *, by_rules: bool = False) -> Source[Any]:
-    """The kernel where there is one, else learned rules; or the rules themselves."""
+    """Learned rules, or the rules themselves."""
     if by_rules:
         return StepsByRules(system)
-    # these import compiled code
-    from kspec.checkers.engine.learned.steps import StepsByLearning
-    from kspec.checkers.engine.packed.steps import StepsByKernel
+    from kspec.checkers.engine.learned.steps import StepsByLearning  # imports compiled code
 
-    return StepsByKernel(system) if has_kernel(system) else StepsByLearning(system)
+    return StepsByLearning(system)
 
 
 def states_of(system: System[S], *, by_rules: bool = False) -> Iterator[S]:
@@ -155,6 +151,5 @@ def assembled(
         to=to,
         labels=labels,
         as_state=source.as_state,
-        as_taken=source.as_taken,
-        acts=source.acts,
+        acts=[taken(act) for act in source.acts],
     )

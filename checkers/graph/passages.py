@@ -19,7 +19,7 @@ import numpy as np
 
 from kspec.checkers.engine.options import OnProgress, Progress
 from kspec.checkers.engine.steps import BATCH, Source
-from kspec.checkers.graph.diagram import rule_of, values_of
+from kspec.checkers.graph.diagram import values_of
 from kspec.checkers.graph.graph import Graph, assembled, source_of
 from kspec.spec.core import Always, Reachable, SpecError, System
 
@@ -135,7 +135,7 @@ def common(graph: Graph[Any], name: str, targets: Sequence[int]) -> Passages:
     after = paths_from(graph, steps, targets)
     total = sum(before[target] for target in targets)
     through = {state: before[state] * after[state] for state in needed}
-    taken = {step: rule_of(graph, step) for step in steps}
+    taken = {step: graph.taken(step).rule for step in steps}
     often = {rule: least(graph, steps, targets, taken, rule) for rule in set(taken.values())}
     return Passages(
         graph,

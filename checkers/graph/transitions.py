@@ -33,6 +33,6 @@ def transitions(
         for step, (before, after) in enumerate(zip(*columns, strict=True)):
             for change in pairwise(passes(states[before], states[after])):
                 if change[0] != change[1]:
-                    rule = graph.taken(step, states[before]).rule
+                    rule = graph.taken(step).rule
                     found.setdefault(change, set()).add(rule)
     return {change: frozenset(rules) for change, rules in found.items()}

@@ -54,12 +54,10 @@ def step_rows(graph: Graph[Any], first: int, behind: int) -> pa.Table:
     """The steps out of the states of a range."""
     begin, end = int(graph.begins[first]), int(graph.begins[behind])
     rules, choices = [], []
-    for state in range(first, behind):
-        before = graph.state(state)
-        for step in range(graph.begins[state], graph.begins[state + 1]):
-            step_taken = encoded_step(graph.taken(step, before))
-            rules.append(step_taken[ACTION])
-            choices.append(as_text(step_taken[PICKS]))
+    for step in range(begin, end):
+        taken = encoded_step(graph.taken(step))
+        rules.append(taken[ACTION])
+        choices.append(as_text(taken[PICKS]))
     numbers = pa.array(range(begin, end), pa.int64())
     columns = [numbers, graph.origins[begin:end], graph.to[begin:end], rules, choices]
     return pa.table(columns, schema=STEPS)
@@ -82,7 +80,7 @@ def documents(graph: Graph[Any], rows: Rows) -> Iterator[tuple[int, str]]:
 
     @lru_cache(1 << 14)
     def step(number: int) -> Encoded:
-        return encoded_step(graph.taken(number, graph.state(int(graph.origins[number]))))
+        return encoded_step(graph.taken(number))
 
     for number, initial, steps in rows:
         encoded = [(state(initial), encoded_step(None))]

@@ -1,8 +1,9 @@
-"""Compare every step within the bounds: by the rules, and by a kernel or an implementation.
+"""Compare every step within the bounds: by the rules, and by learned rules or an implementation.
 
 A *subject* is a function of the system and of some states that compares all steps from these: that
-of a kernel (`kernel_subject`), or of a mutable implementation with a lockstep adapter
-(`adapter_subject`). It receives states in blocks, which processes or a cluster share.
+of a mutable implementation with a lockstep adapter (`adapter_subject`), for example. It receives
+states in blocks, which processes or a cluster share. The default subject, `compare_answers`,
+receives what learned rules answer about each state, instead of the state.
 
 Where subject and rules agree in all states of a level, both have the same next level. So if no
 level has a difference, both reach the same states. The comparison ends with the first level that
@@ -13,39 +14,38 @@ to it.
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, lru_cache, partial
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 import attrs
-import numpy as np
 
+from kspec.checkers.engine.learned.steps import StepsByLearning
 from kspec.checkers.engine.options import INTERRUPTED, OnProgress, Progress
-from kspec.checkers.engine.run import has_kernel
-from kspec.checkers.engine.steps import Key, Source, level_by_level
-from kspec.checkers.graph.graph import source_of
+from kspec.checkers.engine.steps import Source, level_by_level
 from kspec.checkers.lockstep import Adapter, Compared, Difference, compare_edges
-from kspec.checkers.lockstep.step import Attempt, differing
+from kspec.checkers.lockstep.learned import answers, compare_answers
 from kspec.checkers.models.find import find_object
 from kspec.checkers.models.named import Named
-from kspec.impl.packed.kernel import MOST_GUARDS, Kernel
-from kspec.impl.packed.layout import LayoutError
-from kspec.spec.core import Always, Blocked, SpecError, System, Taken
+from kspec.spec.core import SpecError, System
 from kspec.traces.trace import Trace, between
 
 Subject: TypeAlias = Callable[[System[Any], Sequence[Any], int], Compared]
 """Compares all steps from some states; ends at the given number of differences."""
+Block: TypeAlias = Sequence[Any]
+"""States, or what learned rules answer about them."""
 
 BLOCK = 256
 """How many states are compared at a time."""
+TOGETHER = 256 * BLOCK
+"""How many states of a level are in memory with their answers."""
 WORTH = 8 * BLOCK
 """Levels of at most this many states are compared in the parent process."""
 FEW = 3
 """How many differences are shown by default."""
-KERNEL = "kernel"
-"""The name of the subject that is the kernel of the model."""
+LEARNED = "learned"
+"""The default subject."""
 
 
 # -- subjects --------------------------------------------------------------------------------------
@@ -56,197 +56,23 @@ def adapter_subject(adapter: Adapter[Any, Any]) -> Subject:
     return lambda system, states, at_most: compare_edges(adapter, system, states, at_most=at_most)
 
 
-def kernel_subject(kernel: Kernel[Any]) -> Subject:
-    """A kernel: its steps, the guards that block its rules, and the properties that it computes."""
-    return partial(compare_kernel, kernel)
-
-
-def subject_of(name: str, system: System[Any]) -> Subject:
+def subject_of(name: str) -> Subject:
     """The subject of that name.
 
-    `kernel`, or a `module:attribute` or `file.py:attribute` that is an Adapter, a kernel, or a
+    `learned`, or a `module:attribute` or `file.py:attribute` that is an Adapter, or a
     function of type `Subject`.
     """
-    if name == KERNEL:
-        return kernel_subject(system_kernel(system))
+    if name == LEARNED:
+        return compare_answers
     found = find_object(name)
     if isinstance(found, type) and issubclass(found, Adapter):
         found = found()
     if isinstance(found, Adapter):
         return adapter_subject(found)
-    if isinstance(found, Kernel):
-        return kernel_subject(found)
     if not callable(found):
-        raise SpecError(f"{name} is not a subject: an Adapter, a Kernel, or a function")
+        raise SpecError(f"{name} is not a subject: an Adapter, or a function")
     subject: Subject = found
     return subject
-
-
-def system_kernel(system: System[Any]) -> Kernel[Any]:
-    """The kernel of a system, or SpecError."""
-    from kspec.impl.packed.kernel import NoKernel
-    from kspec.impl.packed.kernels import kernel_for
-
-    try:
-        return kernel_for(system)
-    except NoKernel as error:
-        raise SpecError(str(error)) from None
-
-
-# -- a kernel against the rules --------------------------------------------------------------------
-
-
-def compare_kernel(
-    kernel: Kernel[Any], system: System[Any], states: Sequence[Any], at_most: int
-) -> Compared:
-    """Expand and check the states by the kernel, and then one by one by the rules."""
-    compared = Compared()
-    words = np.array([kernel.pack(state) for state in states], np.int64).T.copy()
-    masks = np.empty(len(states), np.int64)
-    kernel.check(words, 0, len(states), masks)
-    words_of = packing(kernel)
-    for place, state in enumerate(states):
-        alone = words[:, place : place + 1].copy()
-        outcomes = [
-            (rule, choice, rule.attempt(state, choice))
-            for rule in system.rules
-            for choice in rule.instances(state)
-        ]
-        found = [
-            *steps_that_differ(kernel, outcomes, state, alone, words_of, compared),
-            *stops_that_differ(kernel, outcomes, state, alone, compared),
-            *failures_that_differ(kernel, system, state, int(masks[place])),
-        ]
-        compared.differences += found
-        if len(compared.differences) >= at_most:
-            break
-    return compared
-
-
-def steps_that_differ(
-    kernel: Kernel[Any],
-    outcomes: Sequence[Attempt],
-    state: Any,
-    words: Any,
-    words_of: Callable[[Any], tuple[int, ...] | None],
-    compared: Compared,
-) -> Iterator[Difference]:
-    """Steps that only one of the two takes in a state, or that lead to different states."""
-    here: dict[tuple[str, tuple[Any, ...]], tuple[Taken, tuple[int, ...]]] = {}
-    for taken, after in successors(kernel, state, words):
-        act = taken.rule, tuple(taken.choices.values())
-        if act in here:
-            yield Difference((state,), (taken,), "", ("the kernel takes this step twice",))
-        here[act] = taken, after
-    for rule, choice, outcome in outcomes:
-        step, found = here.pop((rule.name, choice), (None, ()))
-        if isinstance(outcome, Blocked):
-            if step:
-                guard = str(outcome.guard)
-                yield Difference((state,), (step,), guard, ("the kernel takes this step",))
-            continue
-        says: Iterable[str] = ()
-        if step is None:
-            says = ["the kernel does not take this step"]
-        elif found != words_of(outcome):
-            says = differences_after(kernel, outcome, found)
-        else:
-            compared.steps += 1
-            continue
-        taken = Taken(rule.name, dict(zip(rule.choices, choice, strict=True)))
-        yield Difference((state, outcome), (taken,), "", tuple(says))
-    for taken, _ in here.values():
-        yield Difference((state,), (taken,), "there is such a choice", ("the kernel takes it",))
-
-
-def successors(
-    kernel: Kernel[Any], state: Any, words: Any
-) -> Iterator[tuple[Taken, tuple[int, ...]]]:
-    """The steps from one state by the kernel, and the words to which they lead."""
-    todo = np.empty((len(kernel.acts), kernel.fanout), np.int64)
-    after = np.empty((len(words), kernel.fanout), np.int64)
-    origins = np.empty(kernel.fanout, np.int64)
-    counts = np.empty(len(kernel.acts), np.int64)
-    _, n = kernel.expand(words, 0, 1, todo, after, origins, counts)
-    for origin, column in zip(origins[:n].tolist(), after[:, :n].T.tolist(), strict=True):
-        yield kernel.taken(origin & 0xFFFF, state), tuple(column)
-
-
-@cache
-def packing(kernel: Kernel[Any]) -> Callable[[Any], tuple[int, ...] | None]:
-    """A function that packs a state, or returns None if it has no words. Results are cached."""
-
-    @lru_cache(1 << 15)
-    def words_of(state: Any) -> tuple[int, ...] | None:
-        try:
-            return kernel.pack(state)
-        except LayoutError:
-            return None
-
-    return words_of
-
-
-def differences_after(kernel: Kernel[Any], after: Any, found: tuple[int, ...]) -> Iterator[str]:
-    """How the state to which the kernel leads differs."""
-    try:
-        yield from differing(after, kernel.unpack(found), "state")
-    except (LayoutError, IndexError, ValueError):
-        yield f"state: {found} here, which unpack to no state"
-        return
-    if kernel.unpack(found) == after:
-        yield f"state: {found} here, which unpack to the right state but are not its words"
-
-
-def stops_that_differ(
-    kernel: Kernel[Any], outcomes: Sequence[Attempt], state: Any, words: Any, compared: Compared
-) -> Iterator[Difference]:
-    """Which guard blocks each rule first, and how often, where the kernel counts that."""
-    if kernel.stops is None:
-        return
-    by_rules = Counter(
-        (rule.name, str(outcome.guard))
-        for rule, _, outcome in outcomes
-        if isinstance(outcome, Blocked)
-    )
-    stopped = np.zeros((len(kernel.acts), MOST_GUARDS), np.int64)
-    kernel.stops(words, 1, stopped)
-    rows = dict(zip(kernel.acts, stopped.tolist(), strict=True))
-    here = {
-        (rule.name, guard): times
-        for rule in {rule.name: rule for rule, _, _ in outcomes}.values()
-        for guard, times in zip(guards_of(rule), rows[rule.name], strict=False)
-        if times
-    }
-    if here == by_rules:
-        compared.refused += by_rules.total()
-        return
-    says = tuple(
-        f"{name} is blocked by {guard!r} {by_rules[name, guard]} times by the specification, "
-        f"{here.get((name, guard), 0)} times here"
-        for name, guard in dict.fromkeys([*by_rules, *here])
-        if by_rules[name, guard] != here.get((name, guard), 0)
-    )
-    yield Difference((state,), (), "", says)
-
-
-@cache
-def guards_of(rule: Any) -> list[str]:
-    """The names of a rule's guards, in their order."""
-    return [str(guard) for guard, _ in rule.guard_names()]
-
-
-def failures_that_differ(
-    kernel: Kernel[Any], system: System[Any], state: Any, mask: int
-) -> Iterator[Difference]:
-    """The properties that only one of the two finds violated."""
-    always = [p for p in system.properties if isinstance(p, Always) and p.name in kernel.properties]
-    asked = {p.name for p in always}
-    by_rules = {p.name for p in always if p.failure(state) is not None}
-    here = {*kernel.names(mask)} & asked
-    if here != by_rules:
-        says = [f"{name} is violated by the specification, not here" for name in by_rules - here]
-        says += [f"{name} is violated here, not by the specification" for name in here - by_rules]
-        yield Difference((state,), (), "", tuple(sorted(says)))
 
 
 # -- blocks ----------------------------------------------------------------------------------------
@@ -257,35 +83,27 @@ class Work:
     """What every block is compared with, by names that other processes can look up."""
 
     name: Named
-    subject: str = KERNEL
+    subject: str = LEARNED
     at_most: int = FEW
     """How many differences are kept."""
 
-    def __call__(self, block: Sequence[Key]) -> Compared:
-        """Compare all steps from the states of these keys of a portable source."""
-        system, as_state, subject = ready(self)
-        try:
-            states = [as_state(key) for key in block]
-        except (LayoutError, IndexError, ValueError) as error:
-            raise SpecError(
-                f"the {self.subject} leads to words that are not a state: {error}"
-            ) from None
-        return subject(system, states, self.at_most)
+    def __call__(self, block: Block) -> Compared:
+        """Compare all steps from some states."""
+        system, subject = ready(self)
+        return subject(system, block, self.at_most)
 
 
 @cache
-def ready(work: Work) -> tuple[System[Any], Callable[[Key], Any], Subject]:
-    """The system, its keys and the subject, made once in each process."""
-    system = work.name.system()
-    source = source_of(system, by_rules=not has_kernel(system))
-    return system, source.as_state, subject_of(work.subject, system)
+def ready(work: Work) -> tuple[System[Any], Subject]:
+    """The system and the subject, made once in each process."""
+    return work.name.system(), subject_of(work.subject)
 
 
-Spread: TypeAlias = Callable[[Work, Sequence[Sequence[Key]]], Iterable[Compared]]
+Spread: TypeAlias = Callable[[Work, Sequence[Block]], Iterable[Compared]]
 """Compares the blocks of a level: in this process, in several, or on a cluster."""
 
 
-def one_by_one(work: Work, blocks: Sequence[Sequence[Key]]) -> Iterator[Compared]:
+def one_by_one(work: Work, blocks: Sequence[Block]) -> Iterator[Compared]:
     """Compare in this process, one block after the other."""
     return map(work, blocks)
 
@@ -315,7 +133,7 @@ class Refinement:
         return [difference.trace(self.system) for difference in self.compared.differences]
 
 
-def is_small(blocks: Sequence[Sequence[Any]]) -> bool:
+def is_small(blocks: Sequence[Block]) -> bool:
     """Whether sending these blocks to another process takes longer than comparing them."""
     return len(blocks) * BLOCK <= WORTH
 
@@ -328,20 +146,17 @@ def refine(
     Ctrl-C ends it with the result so far.
     """
     begun = time.perf_counter()
-    system, _, _ = ready(work)
-    source = source_of(system)
-    sent = source.keys.__getitem__ if source.is_portable else source.state
+    system, _ = ready(work)
+    source = StepsByLearning(system)
     total = Compared()
     levels: list[int] = []
     stopped_by = None
     try:
         for level in level_by_level(source):
-            keys = list(map(sent, level))
-            blocks = [keys[n : n + BLOCK] for n in range(0, len(keys), BLOCK)]
             levels.append(0)
-            for block, compared in zip(blocks, spread(work, blocks), strict=True):
+            for states, compared in compared_blocks(work, spread, source, level):
                 total += compared
-                levels[-1] += len(block)
+                levels[-1] += states
                 if on_progress:
                     queue = len(source.keys) - sum(levels)
                     seconds = time.perf_counter() - begun
@@ -356,6 +171,30 @@ def refine(
     ]
     seconds = time.perf_counter() - begun
     return Refinement(system, work.subject, levels, total, seconds, stopped_by)
+
+
+def compared_blocks(
+    work: Work, spread: Spread, source: StepsByLearning, level: range
+) -> Iterator[tuple[int, Compared]]:
+    """The blocks of a level, compared: the size and the result of each.
+
+    While processes compare one part of the level, this one finds what to compare in the next.
+    """
+    before: Iterable[tuple[int, Compared]] = ()
+    for begin in range(level.start, level.stop, TOGETHER):
+        part = range(begin, min(begin + TOGETHER, level.stop))
+        blocks = [block_of(work, source, part[n : n + BLOCK]) for n in range(0, len(part), BLOCK)]
+        spreading = zip(map(len, blocks), spread(work, blocks), strict=True)
+        yield from before
+        before = spreading
+    yield from before
+
+
+def block_of(work: Work, source: StepsByLearning, states: range) -> Block:
+    """What the subject is asked to compare."""
+    if work.subject == LEARNED:
+        return list(answers(source, states))
+    return [source.state(number) for number in states]
 
 
 def few(differences: Sequence[Difference], most: int) -> list[Difference]:

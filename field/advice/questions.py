@@ -300,7 +300,7 @@ MOST_ANSWERS = 2_000
 def cache_file(*systems: System[Any]) -> Path | None:
     """The file that keeps the answer, named after all that it depends on; None without a cache."""
     from kspec.checkers.engine.learned.keys import Keys
-    from kspec.impl.packed.compiled import cache_folder
+    from kspec.impl.compiled import cache_folder
 
     parts: list[Any] = [FORMAT]
     for system in systems:

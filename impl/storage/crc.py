@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kspec.impl.packed.compiled import compiled
+from kspec.impl.compiled import compiled
 
 Bytes = Any
 """An array of bytes."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 # Numba determines the types of compiled code.
 import numpy as np
 
-from kspec.impl.packed.compiled import compiled
+from kspec.impl.compiled import compiled
 from kspec.impl.storage.crc import Bytes
 from kspec.impl.storage.scan import CODEC, CONTROL, HEADER_SIZE, Rows, signed_at
 

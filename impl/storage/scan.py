@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from kspec.impl.packed.compiled import compiled
+from kspec.impl.compiled import compiled
 from kspec.impl.storage.crc import Bytes, crc32c
 
 BATCH = np.dtype(

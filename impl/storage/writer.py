@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from kspec.impl.packed.compiled import compiled
+from kspec.impl.compiled import compiled
 from kspec.impl.storage.crc import Bytes, crc32c
 from kspec.impl.storage.scan import HEADER_SIZE
 

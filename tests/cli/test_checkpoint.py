@@ -214,7 +214,7 @@ def test_a_signal_ends_a_run_with_its_result_so_far(
     larger = ("--set", "max_epoch=4", "--set", "log_size=3", "--set", "max_records=3")
     bounds = ("replication", *larger, "--json")  # no machine is done with that in four seconds
     folder = tmp_path / "run"
-    finish(*bounds, "--max-depth", "2")  # so the kernel is compiled
+    finish(*bounds, "--max-depth", "2")  # so the engine is compiled
     with start(*bounds, *(["--checkpoint", str(folder)] if keep else [])) as process:
         wait_until_it_has_worked(process.pid, seconds=4)
         process.send_signal(number)

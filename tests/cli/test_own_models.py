@@ -116,20 +116,6 @@ def test_ctrl_c_ends_a_mutation_and_its_workers_with_what_was_found(tmp_path: Pa
         os.killpg(running.pid, 0)
 
 
-@pytest.mark.slow
-def test_an_edited_rule_is_explored_by_itself(
-    kspec: Kspec, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kspec.impl.packed.kernels.fingerprint", lambda files: "of another text")
-    for bounds, engine in ("brokers=2", "reference"), ("log_size=3", "learned"):
-        ran = kspec("check", "replication", "--set", bounds, "--max-depth", "9", "--json")
-        assert (json.loads(ran.out)["engine"], ran.err) == (engine, "")
-    ran = kspec("check", "replication", "--engine", "kernel")
-    assert (ran.code, ran.err.count("\n")) == (151, 1)
-    assert "were edited since" in ran.err
-    assert "use --engine learned" in ran.err
-
-
 EVOLVED = """
 import attrs
 from kspec.spec.replication import REPLICATION
@@ -145,9 +131,6 @@ def test_a_variant_of_ones_own_is_explored_by_its_own_rules(kspec: Kspec) -> Non
     for bounds, engine in ("brokers=1", "reference"), ("log_size=3", "learned"):
         ran = kspec(*asked, "--set", bounds)
         assert (json.loads(ran.out)["engine"], ran.err) == (engine, "")
-    ran = kspec(*asked, "--engine", "kernel")
-    assert ran.code == 151
-    assert "only kspec's own replication has a kernel" in ran.err
 
 
 def test_mutants_that_no_property_can_kill_are_not_explored(kspec: Kspec) -> None:

@@ -93,7 +93,7 @@ def counts(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def whole() -> dict[str, Any]:
     """What the native engine answers."""
-    return counts(kspec("replication", "--engine", "kernel"))
+    return counts(kspec("replication", "--engine", "learned"))
 
 
 def test_a_model_in_a_file_of_its_own_is_sent_to_the_workers(tmp_path: Path) -> None:
@@ -135,12 +135,12 @@ def test_spark_agrees_with_the_native_engine(whole: dict[str, Any], tmp_path: Pa
 
 
 def test_a_counterexample_is_as_short_as_in_the_native_engine(tmp_path: Path) -> None:
-    native = counts(kspec("replication", "--variant", "kip-101", "--engine", "kernel"))
+    native = counts(kspec("replication", "--variant", "kip-101", "--engine", "learned"))
     found = finish(start(tmp_path / "run", variant="kip-101"))
     assert counts(found) == native
 
 
-def test_a_model_without_a_kernel_is_explored_on_spark(tmp_path: Path) -> None:
+def test_another_model_is_explored_on_spark(tmp_path: Path) -> None:
     bounds = {"records": 5, "followers": 3}
     native = counts(kspec("watermarks", "--set", "records=5", "--set", "followers=3"))
     found = finish(start(tmp_path / "run", model="watermarks", bounds=bounds))
@@ -164,7 +164,7 @@ def test_a_driver_that_is_killed_is_resumed(
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         if attempt % 2:
-            resumed = kspec("replication", "--engine", "kernel", "--resume", str(folder))
+            resumed = kspec("replication", "--engine", "learned", "--resume", str(folder))
         else:
             resumed = finish(start(folder, resume=True))
         assert counts(resumed) == whole
@@ -234,7 +234,7 @@ def test_spark_submit_runs_it_on_a_cluster(
     found = json.loads(done.stdout[done.stdout.index("{") :])
     assert (found["engine"], found["workers"]) == ("spark", 2)
     assert found["seconds"]["take in"] > 0  # on the workers, not in the driver
-    assert counts(found) == counts(kspec(*larger, "--engine", "kernel"))
+    assert counts(found) == counts(kspec(*larger, "--engine", "learned"))
 
 
 def test_a_lost_worker_does_not_change_the_result(

@@ -18,6 +18,7 @@ import pytest
 from kspec.checkers.cli.main import run
 from kspec.checkers.lockstep import Compared
 from kspec.checkers.lockstep.refine import Spread, Work, one_by_one
+from tests.checkers.lockstep.test_refine import a_step_is_taken, an_effect_is_lost, planted
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("replication", "--set", "brokers=2", "--set", "log_size=1", "--set", "max_records=1")
@@ -89,15 +90,25 @@ def test_traces_are_counted_and_written(at_prompt: Callable[..., Ran], tmp_path:
 
 
 def test_a_difference_is_drawn_and_written_and_ends_with_12(
-    at_prompt: Callable[..., Ran], tmp_path: Path
+    at_prompt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    subject = ("--subject", "tests.checkers.lockstep.test_refine:UNFENCED", "--workers", "1")
-    code, out, _ = at_prompt("refine", *SMALL, *subject, "--out-itf", "differs.itf.json")
+    planted(monkeypatch, an_effect_is_lost)
+    code, out, _ = at_prompt("refine", *SMALL, "--workers", "1", "--out-itf", "differs.itf.json")
     assert code == 12
-    assert "the kernel takes this step, and the specification forbids it" in out
-    assert "controller_elects_leader" in out
+    assert "by the specification" in out
     document = json.loads((tmp_path / "differs.itf.json").read_text())
-    assert document["states"][-1]["mbt::actionTaken"] == "controller_elects_leader"
+    assert len(document["states"]) == 2
+    assert f"   2  {document['states'][-1]['mbt::actionTaken']}" in out
+
+
+def test_a_forbidden_step_is_named_with_the_guard_that_blocks_it(
+    at_prompt: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted(monkeypatch, a_step_is_taken)
+    code, out, _ = at_prompt("refine", *SMALL, "--workers", "1")
+    assert code == 12
+    assert "learned rules take this step, and the specification forbids it: not '" in out
+    assert "learned rules differ from the rules, first in level 1." in out
 
 
 @pytest.mark.slow
@@ -180,17 +191,17 @@ def test_spark_writes_the_same_traces(at_prompt: Callable[..., Ran], tmp_path: P
 def test_a_planted_fault_is_found_on_spark(
     at_prompt: Callable[..., Ran], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    planted(monkeypatch, a_step_is_taken)
     monkeypatch.setattr("kspec.checkers.lockstep.refine.WORTH", 0)
-    subject = ("--subject", "tests.checkers.lockstep.test_refine:UNFENCED", "--json")
-    code, out, _ = at_prompt("refine", *SMALL, *subject, "--master", "local[2]")
+    code, out, _ = at_prompt("refine", *SMALL, "--json", "--master", "local[2]")
     assert code == 12
-    _, here, _ = at_prompt("refine", *SMALL, *subject, "--workers", "2")
+    _, here, _ = at_prompt("refine", *SMALL, "--json", "--workers", "2")
     assert json.loads(out)["differences"] == json.loads(here)["differences"]
 
 
 @pytest.mark.slow
 @pytest.mark.other_software
-def test_the_kernel_differs_nowhere_in_the_default_bounds(tmp_path: Path) -> None:
+def test_learned_rules_differ_nowhere_in_the_default_bounds(tmp_path: Path) -> None:
     found = on_spark("refine.py", "replication", folder=tmp_path)
     assert found["differences"] == []
     assert found["states"] == 39_619

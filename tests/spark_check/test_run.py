@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import attrs
-import numpy as np
 import pytest
 
 from kspec.checkers.engine.learned import levels
@@ -16,53 +14,32 @@ from kspec.checkers.engine.learned.checking import Checking
 from kspec.checkers.engine.learned.plain import Codec, class_of
 from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.packed.blocks import as_states
 from kspec.checkers.engine.packed.checkpoint import read_manifest
-from kspec.checkers.engine.packed.codes import Coding, as_highs, high_rows
-from kspec.checkers.engine.packed.keep import opened
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.search import RuleFailed, Search
-from kspec.checkers.engine.verdict import DEADLOCK, Verdict
+from kspec.checkers.engine.verdict import Verdict
 from kspec.checkers.models.find import find_model, registered_models
 from kspec.examples import COUNTER, DIE_HARD, TWO_PHASE_LOCK
-from kspec.impl.packed.compiled import Words
-from kspec.spark_check import by_kernel, by_learning
-from kspec.spark_check.backend import OnSpark
-from kspec.spark_check.by_kernel import as_pieces, row
-from kspec.spark_check.explore import assert_can, backend_for, explore
+from kspec.spark_check.explore import assert_can, backend_for
 from kspec.spark_check.jobs import Job, Model
-from kspec.spark_check.known import BUSY, KEPT, known
 from kspec.spark_check.learned import LearnedModel
-from kspec.spark_check.table import columns_of, kernel_rows, rows_of_bytes
+from kspec.spark_check.table import columns_of, rows_of_file
 from kspec.spec.core import SpecError, System
 from tests.checkers.engine.learned import odd_models
-from tests.checkers.engine.packed import wide
-from tests.checkers.engine.packed.wide import DIALS, wide_kernels
+from tests.checkers.engine.packed.dials import DIALS
 
 REPLICATION = find_model("replication")
 GROUP = find_model("group")
 WATERMARKS = find_model("watermarks")
 
-assert wide_kernels, "a fixture"
-
 HERE = 10**9
 """No level is worth a job."""
 
 
-def by_tasks(system: System[Any], limits: Options, folder: Path, first: int = 1) -> Verdict:
-    """Explore with a kernel, by tasks from the first level of this size on."""
-    options = attrs.evolve(limits, workers=1, checkpoint=folder, resume=folder.exists())
-    with backend_for(system, options, HERE) as backend:
-        assert backend.tasks is by_kernel
-        backend.hand_over_at = first
-        return Search(system, backend, options).run()
-
-
-def by_rules(system: System[Any], limits: Options, folder: Path) -> Verdict:
-    """Explore by learned rules in tasks, even if there is a kernel."""
+def by_tasks(system: System[Any], limits: Options, folder: Path) -> Verdict:
+    """Explore by tasks."""
     options = attrs.evolve(limits, checkpoint=folder, resume=folder.exists())
-    with opened(options, levels.run_of(system)) as manifest:
-        backend = OnSpark(system, by_learning, options, manifest, worth=HERE)
+    with backend_for(system, options, HERE) as backend:
         return Search(system, backend, options).run()
 
 
@@ -90,53 +67,25 @@ def explored(engine: str, system: System[Any], limits: Options | None = None) ->
     ("variant", "keep_going"),
     [*((v.name, False) for v in REPLICATION.variants), ("kip-101", True)],
 )
-def test_tasks_agree_with_the_native_engine(tmp_path: Path, variant: str, keep_going: bool) -> None:
+def test_tasks_agree_with_learned_rules(tmp_path: Path, variant: str, keep_going: bool) -> None:
     system = REPLICATION.system(variant, {"brokers": 2, "max_epoch": 2})
     limits = Options(keep_going=keep_going)
     found = by_tasks(system, limits, tmp_path / "run")
-    assert told(found) == explored("kernel", system, limits)
+    assert told(found) == explored("learned", system, limits)
     assert found.engine == "spark"
 
 
-@pytest.mark.parametrize("pieces", [0, 1, 4, 6])
-def test_high_bits_survive_sending(pieces: int) -> None:
-    words = np.random.default_rng(7).integers(1, 1 << 63, (high_rows(pieces), 5))
-    highs = as_highs(as_pieces(words, pieces))
-    codes = np.arange(5)
-    found = as_states(row(0, codes, as_pieces(highs, pieces)), pieces)
-    assert [array.tolist() for array in found] == [codes.tolist(), highs.tolist()]
-
-
-@pytest.mark.usefixtures("wide_kernels")
-@pytest.mark.parametrize(
-    "bounds", [{}, {"alarm": 6}, {"stuck": 4}, {"alarm": 4, "stuck": 4}], ids=str
-)
-def test_tasks_agree_with_the_native_engine_on_wide_states(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bounds: dict[str, int]
-) -> None:
-    """Includes deadlocks."""
-    monkeypatch.setattr(by_kernel, "kernel_for", wide.dials_kernel)
-    system = DIALS.system(bounds={"apart": 9} | bounds)
-    assert by_kernel.kernel_of(Model.of(system))[1].pieces > 1
-    found = by_tasks(system, Options(), tmp_path / "run")
-    assert told(found) == explored("reference", system)
-    deadlocks = [v.name for v in found.violations if v.name == DEADLOCK]
-    assert deadlocks == [DEADLOCK] * (bounds == {"stuck": 4})
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("explore", [by_tasks, by_rules])
-def test_witnesses_are_found_in_levels_made_by_tasks(tmp_path: Path, explore: Any) -> None:
+def test_witnesses_are_found_in_levels_made_by_tasks(tmp_path: Path) -> None:
     system = REPLICATION.system(None, {"brokers": 2}).with_all_properties()
     kept = [p.name for p in system.properties if type(p).__name__ == "Reachable"]
     assert kept
     system = system.with_properties(kept)
     native = explored("reference", system)
-    assert (
-        told(explore(system, Options(max_depth=7), tmp_path / "run"))["verdict"] == "inconclusive"
-    )
-    assert told(explore(system, Options(), tmp_path / "run")) == native
-    assert told(explore(system, Options(), tmp_path / "run")) == native
+    begun = by_tasks(system, Options(max_depth=7), tmp_path / "run")
+    assert begun.verdict == "inconclusive"
+    assert told(by_tasks(system, Options(), tmp_path / "run")) == native
+    assert told(by_tasks(system, Options(), tmp_path / "run")) == native
 
 
 @pytest.mark.parametrize("keep_going", [False, True])
@@ -149,37 +98,40 @@ def test_witnesses_are_found_in_levels_made_by_tasks(tmp_path: Path, explore: An
         TWO_PHASE_LOCK.system("one-order"),
         WATERMARKS.system(None, {"records": 3}),
         REPLICATION.system("kip-101", {"brokers": 2, "log_size": 1}),
-        DIALS.system(bounds={"stuck": 4, "alarm": 6}),
+        *(
+            DIALS.system(bounds=bounds)
+            for bounds in ({}, {"alarm": 6}, {"stuck": 4}, {"stuck": 4, "alarm": 4})
+        ),
         odd_models.SHELF.system(),
         odd_models.SWITCH.system(),
         odd_models.PAIR.system(),
     ],
     ids=lambda system: f"{system.model.name}-{system.variant.name}",
 )
-def test_models_without_a_kernel_are_explored_by_learned_rules(
+def test_tasks_agree_with_the_reference_engine(
     tmp_path: Path, system: System[Any], keep_going: bool
 ) -> None:
     limits = Options(keep_going=keep_going)
     wanted = explored("reference", system, limits)
-    assert told(by_rules(system, limits, tmp_path / "run")) == wanted
-    assert told(by_rules(system, limits, tmp_path / "run")) == wanted  # from what is kept
+    assert told(by_tasks(system, limits, tmp_path / "run")) == wanted
+    assert told(by_tasks(system, limits, tmp_path / "run")) == wanted  # from what is kept
 
 
 @pytest.mark.slow
-def test_the_group_is_explored_by_learned_rules(tmp_path: Path) -> None:
+def test_the_group_is_explored_by_tasks(tmp_path: Path) -> None:
     system = GROUP.system(bounds={"crashes": 0, "failovers": 0})
     limits = Options(max_depth=20)
-    found = by_rules(system, limits, tmp_path / "run")
+    found = by_tasks(system, limits, tmp_path / "run")
     assert told(found) == explored("learned", system, limits)
-    begun = by_rules(system, Options(max_depth=9), tmp_path / "again")
+    begun = by_tasks(system, Options(max_depth=9), tmp_path / "again")
     assert begun.depth == 9
-    assert told(by_rules(system, limits, tmp_path / "again")) == told(found)
+    assert told(by_tasks(system, limits, tmp_path / "again")) == told(found)
 
 
 def test_an_exception_in_a_rule_is_reported_with_a_trace(tmp_path: Path) -> None:
     system = odd_models.BROKEN.system()
     with pytest.raises(RuleFailed, match="rule fall raised ZeroDivisionError") as failed:
-        by_rules(system, Options(), tmp_path / "run")
+        by_tasks(system, Options(), tmp_path / "run")
     with pytest.raises(RuleFailed) as expected:
         explored("reference", system)
     assert failed.value.trace == expected.value.trace
@@ -192,31 +144,24 @@ def test_a_share_of_learned_answers_is_checked(
     compared: list[Any] = []
     monkeypatch.setattr(Checking, "compare_steps", lambda self, *steps: compared.append(steps))
     options = Options(check_learning=check_learning)
-    found = by_rules(odd_models.SHELF.system(), options, tmp_path / "run")
+    found = by_tasks(odd_models.SHELF.system(), options, tmp_path / "run")
     least = found.distinct if check_learning else found.depth
     assert least <= len(compared) <= least + 2 * found.depth  # and the states with the last values
 
 
 @pytest.mark.slow
-def test_check_learning_is_rejected_with_a_kernel(tmp_path: Path) -> None:
-    options = Options(check_learning=True)
-    with pytest.raises(SpecError, match="a kernel uses none"):
-        explore(REPLICATION.system(), attrs.evolve(options, master="local[1]"))
-    with pytest.raises(SpecError, match="a kernel uses none"):
-        run(REPLICATION.system(), attrs.evolve(options, engine="kernel"))
-    system = REPLICATION.system(bounds={"brokers": 2})
-    assert run(system, options).statistics["learned"]["checked"]
-
-
-@pytest.mark.slow
-def test_either_engine_resumes_a_learned_run_of_the_other(tmp_path: Path) -> None:
-    for system in (odd_models.SHELF.system(), WATERMARKS.system(None, {"records": 2})):
+def test_either_engine_resumes_a_run_of_the_other(tmp_path: Path) -> None:
+    for system in (
+        odd_models.SHELF.system(),
+        WATERMARKS.system(None, {"records": 2}),
+        REPLICATION.system(None, {"brokers": 2}),
+    ):
         folder = tmp_path / system.model.name
         whole = told(explore_by_learning(system))
-        by_rules(system, Options(max_depth=2), folder)
+        by_tasks(system, Options(max_depth=2), folder)
         resumed = Options(checkpoint=folder, resume=True)
         explore_by_learning(system, attrs.evolve(resumed, max_depth=4))
-        assert told(by_rules(system, Options(), folder)) == whole
+        assert told(by_tasks(system, Options(), folder)) == whole
         assert told(explore_by_learning(system, resumed)) == whole
 
 
@@ -225,19 +170,6 @@ def test_mutants_and_leads_to_properties_are_rejected() -> None:
     assert_can(system)
     with pytest.raises(SpecError, match="cannot explore mutants"):
         assert_can(attrs.evolve(system, rules=(system.rules[0], system.rules[0])))
-
-
-@pytest.mark.slow
-def test_either_engine_resumes_a_run_of_the_other(tmp_path: Path) -> None:
-    system = REPLICATION.system(None, {"brokers": 2})
-    whole = explored("kernel", system)
-    folder = tmp_path / "run"
-    by_tasks(system, Options(max_depth=6), folder)
-    kept = Options("kernel", checkpoint=folder, resume=True)
-    middle = run(system, attrs.evolve(kept, max_depth=9, workers=1))
-    assert (middle.depth, middle.stopped_by) == (9, "max-depth 9")
-    assert told(by_tasks(system, Options(), folder)) == whole
-    assert told(run(system, attrs.evolve(kept, workers=2))) == whole
 
 
 @pytest.mark.slow
@@ -258,72 +190,9 @@ def test_a_damaged_level_is_named(tmp_path: Path, harm: str) -> None:
 
 
 def test_the_checkpoint_of_another_run_is_rejected(tmp_path: Path) -> None:
-    by_rules(COUNTER.system(), Options(), tmp_path)
+    by_tasks(COUNTER.system(), Options(), tmp_path)
     with pytest.raises(SpecError, match=r"belongs to another run: model is counter there"):
-        by_rules(DIE_HARD.system(), Options(), tmp_path)
-
-
-# -- what is kept in memory -----------------------------------------------------------------------
-
-CODING = Coding(np.array([0, 40]), np.array([40, 33]), 9)
-
-
-def some(*numbers: int) -> tuple[Words, Words]:
-    """States that differ in these numbers."""
-    codes = np.array(numbers, np.int64) * 0x9E3779B97F4A7C1
-    return codes, np.zeros((1, len(codes)), np.int64)
-
-
-@pytest.fixture
-def run_name() -> str:
-    """A unique name of a run."""
-    return uuid4().hex
-
-
-def test_known_states_are_shared_by_tasks_and_grow(run_name: str) -> None:
-    with known(run_name, 0, CODING) as memory:
-        memory.begin_level(0)
-        memory.take_in(*some(*range(100_000)))
-        assert memory.last == 100_000
-    del KEPT[f"{run_name}-0"]  # as in a process that has not used it
-    with known(run_name, 0, CODING) as again:
-        assert (again.level, again.last) == (0, 100_000)
-        assert again is not memory
-
-
-def test_a_retried_task_completes_the_level(run_name: str) -> None:
-    with known(run_name, 0, CODING) as memory:
-        memory.begin_level(0)
-        memory.take_in(*some(1))
-        memory.begin_level(1)
-        memory.take_in(*some(1, 2, 3))
-    with known(run_name, 0, CODING) as again:
-        assert again is memory
-        again.take_in(*some(1, 3, 4))
-        assert sorted(again.codes[: again.last].tolist()) == sorted(some(2, 3, 4)[0].tolist())
-
-
-@pytest.mark.parametrize("by", ["this process", "another one"])
-def test_half_inserted_memory_is_discarded(run_name: str, by: str) -> None:
-    with known(run_name, 0, CODING) as memory:
-        memory.begin_level(0)
-        memory.take_in(*some(1))
-        memory.header[BUSY] = 1  # as if its process had been killed during an insertion
-    if by == "another one":
-        del KEPT[f"{run_name}-0"]
-    with known(run_name, 0, CODING) as fresh:
-        assert fresh.level == -1
-
-
-def test_memory_in_use_by_another_process_is_not_shared(run_name: str) -> None:
-    with known(run_name, 0, CODING) as memory:
-        memory.begin_level(0)
-        mine = KEPT.pop(f"{run_name}-0")
-        with known(run_name, 0, CODING) as other:
-            assert other.level == -1
-        KEPT[f"{run_name}-0"] = mine
-    with known(run_name, 0, CODING) as again:
-        assert again is mine
+        by_tasks(DIE_HARD.system(), Options(), tmp_path)
 
 
 # -- states as bytes ------------------------------------------------------------------------------
@@ -381,25 +250,21 @@ def test_decoding_calls_only_classes_of_states() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("system", [DIE_HARD.system(), REPLICATION.system(None, {"brokers": 2})])
 def test_levels_are_a_table_with_a_column_for_each_field(
-    tmp_path: Path, system: System[Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: System[Any]
 ) -> None:
     limits = Options(keep_going=True)
-    if system.model is DIE_HARD:
-        verdict, read = by_rules(system, limits, tmp_path / "run"), rows_of_bytes
-        run_of = levels.run_of(system)
-    else:
-        verdict, read = by_tasks(system, limits, tmp_path / "run"), kernel_rows
-        run_of = by_kernel.run_of(system)
-    manifest = read_manifest(tmp_path / "run", run_of)
+    verdict = by_tasks(system, limits, tmp_path / "run")
+    manifest = read_manifest(tmp_path / "run", levels.run_of(system))
     parts = tuple(level.parts for level in manifest.levels)
     job = Job("", Model.of(system), tmp_path / "run", 1, parts, None)
     names = columns_of(system)
     rows: set[tuple[Any, ...]] = set()
     for level in range(len(parts)):
-        for count, columns in read(job, level):
-            assert len(columns) == len(names)
-            assert all(len(column) == count for column in columns)
-            rows |= set(zip(*(column.to_pylist() for column in columns), strict=True))
+        monkeypatch.setattr("kspec.spark_check.table.this_partition", lambda level=level: level)
+        for batch in rows_of_file(job, range(len(parts)), iter(())):
+            assert batch.schema.names == ["level", *names]
+            assert set(batch.column("level").to_pylist()) == {level}
+            rows |= {tuple(row.values()) for row in batch.to_pylist()}
     assert len(rows) == verdict.distinct
 
 

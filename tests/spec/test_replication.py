@@ -125,7 +125,7 @@ def test_the_first_try_fails_to_fence_with_one_more_epoch() -> None:
         tuple(v.bounds.items()) for v in REPLICATION.variant("kip-320-first-try").violates.values()
     }
     system = REPLICATION.system("kip-320-first-try", dict(bounds))
-    verdict = run(system, Options("kernel", keep_going=True))
+    verdict = run(system, Options("learned", keep_going=True))
     said = REPLICATION.variant("kip-320-first-try").violates
     assert {v.name: v.states for v in verdict.violations} == {n: v.states for n, v in said.items()}
 

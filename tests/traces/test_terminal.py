@@ -26,14 +26,14 @@ def test_each_step_names_its_rule_choices_and_actor() -> None:
     headings = [line for line in lines if line[:4].strip().isdigit()]
     assert len(headings) == 9
     assert headings[0] == "   1  initial"
-    assert headings[1] == "   2  controller_elects_leader  broker=0  (controller)"
+    assert headings[1] == "   2  controller_elects_leader  broker=2  (controller)"
 
 
 def test_only_what_changed_is_drawn_after_the_first_step() -> None:
     lines = drawn("truncate-to-hw")
     assert [line.split()[0] for line in lines[1:5]] == ["controller", "broker", "broker", "broker"]
-    second = lines[lines.index("   2  controller_elects_leader  broker=0  (controller)") + 1]
-    assert second.split() == ["controller", "epoch", "–→0", "leader", "–→0"]
+    second = lines[lines.index("   2  controller_elects_leader  broker=2  (controller)") + 1]
+    assert second.split() == ["controller", "epoch", "–→0", "leader", "–→2"]
 
 
 def test_logs_are_drawn_with_their_marks_and_the_failing_place() -> None:

@@ -1,20 +1,43 @@
-"""Ask what is learned of a system about any states; what is missing is learned, and asked again."""
+"""Ask what is learned of a system about any states, in batches; what is missing is learned, and
+asked again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import attrs
+import numpy as np
 
 from kspec.checkers.engine.learned.expander import LearnedExpander
 from kspec.checkers.engine.learned.learning import Learning
-from kspec.checkers.engine.packed.asking import Asking, Repacked
+from kspec.checkers.engine.packed.expander import BATCH, Expander, Repacked
 from kspec.checkers.engine.search import Counts
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
+
+ColumnsAt: TypeAlias = Callable[[Words], Words]
+"""The words of states, a column for each, given the numbers by which a caller knows them."""
 
 
-class LearnedAsking(Asking):
+@attrs.frozen(eq=False)
+class Expanded:
+    """What expanding some states found; the next question overwrites it."""
+
+    places: Words
+    """The states, by their numbers."""
+    masks: Words
+    """By state: the marks that expanding finds; 0 if the state is asked about again."""
+    origins: Words
+    """By successor: the number of the state before it."""
+    labels: Words
+    """By successor: the label of its step."""
+    successors: Words
+    """The words of the successors, a column for each."""
+
+
+class LearnedAsking:
     """Asks the tables, which grow."""
-
-    expander: LearnedExpander
 
     def __init__(
         self,
@@ -28,7 +51,7 @@ class LearnedAsking(Asking):
         Where states need more bits, `hold` is given their new words, and Repacked is raised.
         `watch` is called after each run of a rule.
         """
-        super().__init__(LearnedExpander(learning))
+        self.expander = LearnedExpander(learning)
         self.learning = learning
         self.held = held
         self.hold = hold
@@ -36,7 +59,42 @@ class LearnedAsking(Asking):
         self.counted = Counts()
         """What expanders before this one have counted."""
 
+    def expand(self, places: Words, columns_at: ColumnsAt) -> Iterator[Expanded]:
+        """Expand states; those that were missed come again in a later batch."""
+        for batch, asked, count in self.asked(places, columns_at, expand_batch):
+            expander = self.expander
+            bits, origins = expander.label_bits, expander.origins[:count]
+            yield Expanded(
+                batch[asked],
+                expander.masks[asked],
+                batch[origins >> bits],
+                origins & (1 << bits) - 1,
+                expander.successors[:, :count],
+            )
+
+    def mark(self, places: Words, columns_at: ColumnsAt) -> Iterator[tuple[Words, Words]]:
+        """Some states and their masks; those that were missed come again in a later batch."""
+        for batch, asked, _ in self.asked(places, columns_at, mark_batch):
+            yield batch[asked], self.expander.masks[asked]
+
+    def asked(
+        self, places: Words, columns_at: ColumnsAt, ask: Callable[..., tuple[int, int]]
+    ) -> Iterator[tuple[Words, Any, int]]:
+        """Ask about states: yields a batch, the slice answered, and the number of successors."""
+        for first in range(0, len(places), BATCH):
+            batch = places[first : first + BATCH]
+            while len(batch):
+                words, begin, missed = columns_at(batch), 0, []
+                while begin < len(batch):
+                    end, count = ask(self.expander, words, begin, len(batch))
+                    missed.append(batch[self.expander.lost])
+                    yield batch, slice(begin, end), count
+                    begin = end
+                self.learn()
+                batch = np.concatenate(missed)
+
     def learn(self) -> None:
+        """Learn what the expander has missed; Repacked if the states need other words."""
         missed, self.expander.missed = self.expander.missed, []
         if missed and self.learning.learn(missed, self.watch):
             self.repack()
@@ -58,3 +116,13 @@ class LearnedAsking(Asking):
         counts, self.counted = self.counted, Counts()
         counts.add(self.expander.take_counts())
         return counts
+
+
+def expand_batch(expander: Expander, words: Words, begin: int, end: int) -> tuple[int, int]:
+    """Expand a range of states; returns where it stopped, and the number of successors."""
+    return expander.expand(words, begin, end)
+
+
+def mark_batch(expander: Expander, words: Words, begin: int, end: int) -> tuple[int, int]:
+    """Mark a range of states; returns where it stopped, and no successors."""
+    return expander.mark(words, begin, end), 0

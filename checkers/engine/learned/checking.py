@@ -21,7 +21,7 @@ from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
 from kspec.checkers.engine.packed.worker import Worker
 from kspec.checkers.engine.search import Counts, add
 from kspec.checkers.engine.symmetry import FIRST, Checks
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 from kspec.spec.core import Always, Blocked, Reachable, SpecError, System
 
 ONE_IN = 20_000

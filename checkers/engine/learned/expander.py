@@ -10,7 +10,7 @@ from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.tables import MOST_IN_TREES, TooMany
 from kspec.checkers.engine.packed.expander import ALL_KNOWN, BATCH, Expander
 from kspec.checkers.engine.search import Counts
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 
 if TYPE_CHECKING:
     from kspec.checkers.engine.learned.learning import Learning

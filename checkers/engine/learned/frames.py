@@ -16,7 +16,7 @@ from kspec.checkers.engine.learned.plain import COUNT, Codec
 from kspec.checkers.engine.learned.tables import Row
 from kspec.checkers.engine.packed.bytewise import SLACK, Bytes, are_equal, copy, hash_of
 from kspec.checkers.engine.packed.codes import SHARD_BITS
-from kspec.impl.packed.compiled import Words, compiled
+from kspec.impl.compiled import Words, compiled
 from kspec.spec.core import SpecError
 
 BEGIN, END, COMPONENT, NUMBER, CHECKSUM, KIND = range(6)

@@ -29,7 +29,7 @@ from kspec.checkers.engine.learned.decode import Decoder, check
 from kspec.checkers.engine.learned.encode import Array, Encoder
 from kspec.checkers.engine.learned.keys import Keys
 from kspec.checkers.engine.learned.tables import Tables
-from kspec.impl.packed.compiled import cache_folder
+from kspec.impl.compiled import cache_folder
 from kspec.spec.core import System
 
 LARGEST = 200 << 20

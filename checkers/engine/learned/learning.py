@@ -16,7 +16,7 @@ from kspec.checkers.engine.learned.tables import Tables
 from kspec.checkers.engine.learned.values import RECORD, SCALAR, SET, Values
 from kspec.checkers.engine.search import Stopped
 from kspec.checkers.engine.symmetry import Symmetry
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 from kspec.spec.core import Always, Reachable, System
 
 

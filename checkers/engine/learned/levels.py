@@ -28,7 +28,7 @@ from kspec.checkers.engine.packed.keep import Form, Keeper, keeping, run_as_kept
 from kspec.checkers.engine.packed.keep import opened as opened_manifest
 from kspec.checkers.engine.packed.search import take_states
 from kspec.checkers.engine.packed.worker import Chunk
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 from kspec.spec.core import Always, Reachable, SpecError, System
 
 MOST_BYTES = (1 << 32) - 1
@@ -41,8 +41,10 @@ def rules_fingerprint(system: System[Any]) -> str:
     """A fingerprint of everything that states, steps and verdicts depend on; docstrings do not
     count.
     """
-    asked = [p for p in system.properties if isinstance(p, Always | Reachable)]
-    parts = *map(code_of, (*system.rules, *asked)), system.model.initial, system.model.final
+    asked = {p.name: p for p in system.properties if isinstance(p, Always | Reachable)}
+    in_order = dict.fromkeys([*(p.name for p in system.model.all_properties), *asked])
+    code = map(code_of, (*system.rules, *(asked[name] for name in in_order if name in asked)))
+    parts = *code, system.model.initial, system.model.final
     return (Sources().fingerprint_of(parts) or text_of(system))[:16]
 
 

@@ -20,7 +20,7 @@ from kspec.checkers.engine.learned.book import Book
 from kspec.checkers.engine.learned.representatives import Orbits
 from kspec.checkers.engine.learned.values import is_plain
 from kspec.checkers.engine.symmetry import NotSymmetric, Symmetry, options_of
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 from kspec.spec.core import SpecError
 from kspec.spec.core.schema import (
     Items,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kspec.impl.packed.compiled import Words, compiled
+from kspec.impl.compiled import Words, compiled
 
 
 class Orbits(NamedTuple):

@@ -22,11 +22,10 @@ from kspec.checkers.engine.learned.steps import StepsByLearning
 from kspec.checkers.engine.learned.walk import move_to_other_words
 from kspec.checkers.engine.memory import resident_bytes
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.packed.asking import Repacked
 from kspec.checkers.engine.packed.behaviour import behaviour
 from kspec.checkers.engine.packed.checkpoint import CheckpointError
 from kspec.checkers.engine.packed.codes import Coding, coding_for, decode, encoded
-from kspec.checkers.engine.packed.expander import BATCH, Expander
+from kspec.checkers.engine.packed.expander import BATCH, Expander, Repacked
 from kspec.checkers.engine.packed.search import (
     PackedBackend,
     assert_pyarrow,
@@ -38,7 +37,7 @@ from kspec.checkers.engine.search import FAILED, RuleFailed, Search, Stopped
 from kspec.checkers.engine.steps import Source
 from kspec.checkers.engine.symmetry import Symmetry
 from kspec.checkers.engine.verdict import INCONCLUSIVE, RuleCount, Verdict
-from kspec.impl.packed.compiled import Words, made_ready
+from kspec.impl.compiled import Words, made_ready
 from kspec.spec.core import System
 from kspec.traces.trace import Trace
 

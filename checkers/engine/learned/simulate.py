@@ -15,12 +15,11 @@ from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.search import by_learning
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.packed.asking import Repacked
-from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
+from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT, Repacked
 from kspec.checkers.engine.search import FAILED
 from kspec.checkers.engine.simulate import Act, Mark, Sampling, Simulation, rank
 from kspec.checkers.engine.verdict import DEADLOCK, Verdict
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 from kspec.spec.core import System
 
 MOST_VISITED = 1 << 23

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice, pairwise
 from typing import Any
@@ -12,23 +13,19 @@ import numpy as np
 from kspec.checkers.engine.learned.asking import LearnedAsking
 from kspec.checkers.engine.learned.book import RULE, Unfit, bits_of
 from kspec.checkers.engine.learned.learnable import Learnable
-from kspec.checkers.engine.packed.asking import Repacked
-from kspec.checkers.engine.packed.expander import FAILED_BIT
-from kspec.checkers.engine.packed.steps import PackedSteps
-from kspec.checkers.engine.steps import Key, Numbers
-from kspec.impl.packed.compiled import Words
+from kspec.checkers.engine.packed.expander import FAILED_BIT, Repacked
+from kspec.checkers.engine.steps import Key, Numbers, Source
+from kspec.impl.compiled import Words
 from kspec.spec.core import Liveness, Reachable, Rule, System
 from kspec.spec.core.errors import code_of
 
 
-class StepsByLearning(PackedSteps):
+class StepsByLearning(Source[Any]):
     """Runs learned rules.
 
-    Its keys are valid in this process only: they depend on the order of learning, and change when
-    states get more bits.
+    A key is the words of a state, as bytes. It is valid in this process only: it depends on the
+    order of learning, and changes when states get more bits.
     """
-
-    is_portable = False
 
     def __init__(self, system: System[Any], learned: Learnable | None = None) -> None:
         """Begin with what is already learned."""
@@ -66,7 +63,54 @@ class StepsByLearning(PackedSteps):
         row = self.learning.book.row_of(state)
         return np.array(self.learning.words(row), np.int64).tobytes()
 
+    def keys_of(self, columns: Words) -> list[Key]:
+        """The keys of states, given a column of words for each."""
+        whole = np.ascontiguousarray(columns.T, np.int64).view(f"V{8 * self.width}")
+        keys: list[Key] = whole.ravel().tolist()
+        return keys
+
+    def words(self, keys: Sequence[Any]) -> Words:
+        """The words of states, a column for each."""
+        rows = np.frombuffer(b"".join(keys), np.int64).reshape(-1, self.width)
+        return rows.T.copy()
+
+    def words_at(self, places: Numbers) -> Words:
+        """The words of the states with these numbers, a column for each."""
+        return self.words([self.keys[place] for place in places.tolist()])
+
+    # -- steps ----------------------------------------------------------------------------------
+
+    def steps(self, begin: int, end: int) -> tuple[Numbers, Sequence[Key], Numbers]:
+        while True:
+            try:
+                found = self.packed_steps(np.arange(begin, end))
+            except Repacked:
+                continue  # all states have new words
+            origins, labels = (np.concatenate(part) for part in list(zip(*found, strict=True))[:2])
+            successors = np.concatenate([columns for _, _, columns in found], axis=1)
+            order = np.lexsort((*self.order_of(origins, labels), origins))
+            after = self.keys_of(successors[:, order])
+            return origins[order], after, self.relabelled(labels[order])
+
+    def packed_steps(self, places: Numbers) -> list[tuple[Numbers, Numbers, Words]]:
+        """Steps in any order, in parts: origins, labels, and the words of the states after."""
+        found = []
+        try:
+            for answer in self.asking.expand(places, self.words_at):
+                self.raise_again(answer.places[answer.masks >> FAILED_BIT & 1 == 1])
+                found.append((answer.origins, answer.labels, answer.successors.copy()))
+        except Unfit as unfit:
+            self.begin_anew(unfit.field)
+            raise Repacked from None
+        return found
+
+    def raise_again(self, failed: Numbers) -> None:
+        """Run the rules again in a state where one raised an exception, to raise it here."""
+        for number in failed.tolist():
+            {after for _, _, after in self.system.steps(self.state(number))}
+
     def relabelled(self, labels: Numbers) -> Numbers:
+        """The labels of steps, given those of the expander."""
         found, first, places = np.unique(labels, return_index=True, return_inverse=True)
         named = np.empty(len(found), np.int64)
         for place in np.argsort(first).tolist():
@@ -75,13 +119,6 @@ class StepsByLearning(PackedSteps):
         return named[places]
 
     # -- learning -------------------------------------------------------------------------------
-
-    def packed_steps(self, places: Numbers) -> list[tuple[Numbers, Numbers, Words]]:
-        try:
-            return super().packed_steps(places)
-        except Unfit as unfit:
-            self.begin_anew(unfit.field)
-            raise Repacked from None
 
     def begin_anew(self, field: str) -> None:
         """Start learning again, with a field of varying length as one component."""
@@ -149,6 +186,13 @@ class StepsByLearning(PackedSteps):
 
     # -- properties -----------------------------------------------------------------------------
 
+    def masks(self, places: Numbers) -> Words:
+        """The marks of the states with these numbers, which are bits of `learning.bits`."""
+        masks: Words = np.zeros(len(self.keys), np.int64)
+        for some, found in self.asking.mark(places, self.words_at):
+            masks[some] = found
+        return masks[places]
+
     def judged(self, prop: Liveness[Any]) -> tuple[Numbers, Numbers]:
         names = bits_of(prop)
         bodies = zip(names, (prop.begins, prop.reached), strict=True)
@@ -157,9 +201,7 @@ class StepsByLearning(PackedSteps):
         _, learning.properties, _ = learning.book.roots_of(asked)
         learning.tables.sync()
         learning.refresh()
-        masks: Words = np.zeros(len(self.keys), np.int64)
-        for places, found in self.asking.mark(np.arange(len(masks)), self.words_at):
-            masks[places] = found
+        masks = self.masks(np.arange(len(self.keys)))
         for number in np.flatnonzero(masks >> FAILED_BIT & 1).tolist():
             state = self.state(number)
             with code_of(f"property {prop.name}", prop.body):

@@ -14,10 +14,9 @@ from kspec.checkers.engine.learned.book import (
     Impure,
     Plainer,
 )
-from kspec.checkers.engine.packed.codes import CODE_BITS
+from kspec.checkers.engine.packed.codes import CODE_BITS, WORD_BITS
 from kspec.checkers.engine.search import Stopped
-from kspec.impl.packed.compiled import Words
-from kspec.impl.packed.layout import WORD_BITS
+from kspec.impl.compiled import Words
 from kspec.spec.core import SpecError
 
 MOST = 1 << 30

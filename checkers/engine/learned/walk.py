@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from kspec.checkers.engine.packed.pointer import pointer_to
 from kspec.checkers.engine.packed.prefetch import prefetch
-from kspec.impl.packed import compiled as kept
-from kspec.impl.packed.compiled import Words
-from kspec.impl.packed.pointer import pointer_to
+from kspec.impl import compiled as kept
+from kspec.impl.compiled import Words
 
 compiled: Any = kept.compiled
 

@@ -29,7 +29,7 @@ def fitting(function: F, steps: int) -> F:
 @cache
 def as_compiled(function: Any) -> Any:
     """The compiled function."""
-    from kspec.impl.packed.compiled import compiled
+    from kspec.impl.compiled import compiled
 
     return compiled(function)
 

@@ -100,7 +100,6 @@ class Conditions:
         self, source: Source[Any], prop: Liveness[Any], beyond: dict[Rule[Any], Rule[Any]]
     ) -> None:
         """Find the conditions that each label belongs to."""
-        assert source.acts is not None, "a kernel has no labels: its states are learned"
         self.numbers: dict[Any, int] = {}
         self.names: list[str] = []
         """By condition: its strength and what it is about, by which conditions are ordered."""

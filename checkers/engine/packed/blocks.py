@@ -1,7 +1,7 @@
 """States as rows of a Parquet file: each row is a block of states of one shard.
 
-A shard is a few bits of a state's code. An owner of states owns whole shards, so a row has one
-owner whatever their number, and that number may change from run to run. The docstring of
+A shard is a few bits of a checksum of a state. An owner of states owns whole shards, so a row has
+one owner whatever their number, and that number may change from run to run. The docstring of
 `checkpoint` defines the format.
 """
 
@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kspec.checkers.engine.packed.checkpoint import CheckpointError, Part, assert_there, naming
-from kspec.checkers.engine.packed.codes import SHARDS, Pieces, as_highs, shard_of
-from kspec.impl.packed.compiled import Words, compiled
+from kspec.impl.compiled import Words
 
 SCHEMA = pa.schema(
     [
@@ -34,56 +33,10 @@ ROWS_TOGETHER = 256
 """Rows per row group: an owner of few shards need not read the others."""
 
 
-@compiled
-def sort_by_shard(
-    codes: Words, pieces: Pieces, sorted_codes: Words, sorted_pieces: Pieces, ends: Words
-) -> None:
-    """Sort states by shard, and return where each shard ends."""
-    ends[:] = 0
-    for i in range(len(codes)):
-        ends[shard_of(codes[i])] += 1
-    begin = 0
-    for shard in range(SHARDS):
-        count = ends[shard]
-        ends[shard] = begin
-        begin += count
-    for i in range(len(codes)):
-        shard = shard_of(codes[i])
-        at = ends[shard]
-        ends[shard] = at + 1
-        sorted_codes[at] = codes[i]
-        for p in range(pieces.shape[1]):
-            sorted_pieces[at, p] = pieces[i, p]
-
-
-def as_rows(codes: Words, pieces: Pieces) -> pa.Table:
-    """States as rows, one row for each shard that is not empty."""
-    sorted_codes, sorted_pieces = np.empty_like(codes), np.empty_like(pieces)
-    ends: Words = np.empty(SHARDS, np.int64)
-    sort_by_shard(codes, pieces, sorted_codes, sorted_pieces, ends)
-    shards = np.flatnonzero(np.diff(ends, prepend=0))
-    offsets = np.concatenate([[0], ends[shards]])
-    return pa.table(
-        [
-            pa.array(shards.astype(np.int32)),
-            as_column(sorted_codes, offsets * 8),
-            as_column(sorted_pieces, offsets * 2 * pieces.shape[1]),
-        ],
-        schema=SCHEMA,
-    )
-
-
 def as_column(content: Any, offsets: Words) -> pa.Array:
     """A binary column whose values lie between consecutive offsets, without copying."""
     buffers = [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(content)]
     return pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
-
-
-def as_states(rows: pa.RecordBatch, pieces: int) -> tuple[Words, Words]:
-    """The codes and the high bits of the states in some rows."""
-    codes = np.frombuffer(content_of(rows.column("codes")), "<i8")
-    stored = np.frombuffer(content_of(rows.column("highs")), "<u2")
-    return codes, as_highs(stored.reshape(len(codes), pieces))
 
 
 def content_of(column: pa.Array) -> memoryview:
@@ -108,7 +61,7 @@ def write_rows(folder: Path, name: str, rows: pa.Table, states: int) -> Part:
                 rows,
                 file,
                 row_group_size=ROWS_TOGETHER,
-                compression="none",  # codes look random
+                compression="none",
                 use_dictionary=False,
                 write_statistics=["shard"],
                 store_schema=False,
@@ -138,12 +91,6 @@ def assert_whole(folder: Path, part: Part) -> None:
         raise CheckpointError(f"cannot read {path}: {error.strerror}") from None
     if found != part.sha256:
         raise CheckpointError(f"{path} is damaged: its checksum differs from the manifest's")
-
-
-def read_part(path: Path, shards: range, pieces: int) -> Iterator[tuple[Words, Words]]:
-    """The codes and high bits of the states of some shards, one row group at a time."""
-    for rows in read_rows(path, shards):
-        yield as_states(rows, pieces)
 
 
 def read_rows(path: Path, shards: range) -> Iterator[pa.RecordBatch]:

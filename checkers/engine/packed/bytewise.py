@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from kspec.impl.packed.compiled import compiled
+from kspec.impl.compiled import compiled
 
 Bytes = Any
 """An array of bytes."""

@@ -5,23 +5,16 @@ and those of `blocks`. This is the format, version 2. Numbers are little-endian.
 
 ## States
 
-A layout (`impl/packed/layout.py`) gives a state words of so many bits each, its `widths`. Side by
-side, the first word lowest, they are the bits of the state. The lowest 64 are `low`; those above,
-up to 192, are `high`: `high_0` is the lowest 64 of these, `high_1` the next. The code of a state
-is a bijection of `low` for each `high`, on 64 bits (`>>` shifts in zeros):
+A state is bytes. A value is one byte for its kind, and then its content: `i`, `s`, `b` for an
+integer, a text, bytes, after their length; `t`, `f` for a tuple or a frozenset, after the number of
+items, with the items of a frozenset sorted; `c` for a record, with its class and its fields; `e`
+for a member of an enumeration; `N`, `F`, `T` for None, False, True; `B` for the bounds. A state
+that is a plain attrs class is `r`, its class, and the fields that are compared: `.` and the value
+after its length, or, for a tuple, `(`, the number of items, and each item after its length. Lengths
+and numbers of items have 4 bytes. Any other state is written as a value.
 
-    salt = 0
-    for i from the last to 0:
-        salt = (salt xor (salt >> 32) xor high_i) * 0xA0761D6478BD642F
-    x = low xor salt
-    x = x xor (x >> 32)
-    x = x * 0x9E3779B97F4A7C15
-    x = x xor (x >> 29)
-    code = x * 0xBF58476D1CE4E5B9
-
-`code` and `high` together determine the state, so comparing them compares states. The shard of
-a state is `code >> 12 & 4095`. Of `n` owners, owner `shard * n >> 12` has the shard: an owner has
-whole shards, whatever `n` is, up to 4096.
+The shard of a state is the CRC-32 of its bytes modulo 4096. Of `n` owners, owner `shard * n >> 12`
+has the shard: an owner has whole shards, whatever `n` is, up to 4096.
 
 ## Parquet files
 
@@ -29,15 +22,14 @@ A row is a block: states of one level and one shard. Rows are large, so that eac
 can be used in place, and one unit of a shuffle.
 
 - `shard` (INT32): the shard of all states of the row.
-- `codes` (BYTE_ARRAY): their codes, 8 bytes each.
-- `highs` (BYTE_ARRAY): their high bits in the same order, 2 bytes for each 16 bits of `high` or
-  part of them, the lowest first; empty for layouts of at most 64 bits.
+- `codes` (BYTE_ARRAY): their bytes, one state after the other.
+- `highs` (BYTE_ARRAY): their lengths in the same order, 4 bytes each.
 
 The columns are required, or optional without a null, as Spark writes them. A file holds states of
 one level, and a level each state once. The writer sorts rows by shard within a file, and writes
 small row groups with statistics of `shard`, so that an owner of few shards skips the others; a
 reader relies on neither. A shard may have several rows, in several files. A reader accepts any
-compression; the writer uses none, since codes look random.
+compression; the writer uses none.
 
 ## The manifest
 
@@ -46,7 +38,7 @@ compression; the writer uses none, since codes look random.
      "version": 2,
      "run": {"model": "replication", "variant": "kip-320", "bounds": {"brokers": 3, ...},
              "properties": ["LeaderInIsr", "StrongIsr", "WeakIsr"],
-             "rules": "1cc34ac56e2d35b3", "layout": "4335becca20d41bd"},
+             "rules": "1cc34ac56e2d35b3", "layout": "states as bytes, 2"},
      "levels": [
       {"states": 1, "generated": 1, "rules": {"leader_appends": {"fired": 0}, ...},
        "edge_of_bounds": 0,
@@ -54,13 +46,13 @@ compression; the writer uses none, since codes look random.
                   "sha256": "c917..."}]},
       ...
      ],
-     "violations": [{"name": "StrongIsr", "states": [[0, 0, 0], ...]}],
+     "violations": [{"name": "StrongIsr", "states": [[114, 0, 0, ...], ...]}],
      "checksum": "1426..."
     }
 
 - `run` identifies the run: a run that resumes must have the same. `properties` are sorted.
-  `rules` is the fingerprint of the code of rules and properties. `layout` changes with the place
-  of any field and with the codes of some states (`layout_version` in `keep`).
+  `rules` is the fingerprint of the code of rules and properties. `layout` is how states are
+  written.
 - `levels` are the complete levels from the initial states on. `generated`, `rules` and
   `edge_of_bounds` count all levels before this one: `generated` is the number of enabled instances
   of rules plus initial states; `fired` is the same by rule, `blocked` by guard where counted;
@@ -68,9 +60,9 @@ compression; the writer uses none, since codes look random.
   without states and parts says that the run is complete, and has the counts of all levels.
 - `parts` are the files of a level, by their path relative to the folder; Spark writes a folder for
   each level. `bytes` and `sha256` are those of the file.
-- `violations` has, for each violated property and for `deadlock`, the words of the states of its
-  counterexample. If a level has a successor in `levels`, each property that is first violated in
-  it is there.
+- `violations` has, for each violated property and for `deadlock`, the states of its
+  counterexample, as lists of bytes. If a level has a successor in `levels`, each property that is
+  first violated in it is there.
 - `checksum` is the SHA-256 of the manifest without it, as JSON with sorted names, no white space,
   and everything but ASCII escaped.
 
@@ -82,23 +74,6 @@ write the new manifest as `manifest.json.tmp`, flush it, rename it to `manifest.
 the folder. So the manifest names only files that are complete, whenever a run is killed. A run
 that resumes removes files that begin with `level-` and are not in the manifest. A writer holds an
 exclusive `flock` on the folder if the file system supports it.
-
-## States as bytes
-
-Without a kernel, states are bytes instead of words:
-
-- `layout` is `states as bytes, 2`, and `rules` a fingerprint of the code of the rules.
-- `codes` are the states' bytes, one after the other; `highs` are their lengths, 4 bytes each.
-- The shard of a state is the CRC-32 of its bytes modulo 4096.
-- The states of `violations` are lists of bytes.
-
-A value is one byte for its kind, and then its content: `i`, `s`, `b` for an integer, a text,
-bytes, after their length; `t`, `f` for a tuple or a frozenset, after the number of items, with the
-items of a frozenset sorted; `c` for a record, with its class and its fields; `e` for a member of
-an enumeration; `N`, `F`, `T` for None, False, True; `B` for the bounds. A state that is a plain
-attrs class is `r`, its class, and the fields that are compared: `.` and the value after its
-length, or, for a tuple, `(`, the number of items, and each item after its length. Lengths and
-numbers of items have 4 bytes. Any other state is written as a value.
 """
 
 from __future__ import annotations
@@ -120,7 +95,7 @@ from kspec.spec.core import SpecError, System
 
 FORMAT, VERSION = "kspec checkpoint", 2
 AS_BYTES = "states as bytes, 2"
-"""The layout of states as bytes; a kernel's layout is a fingerprint instead."""
+"""The layout of states. Checkpoints of earlier versions may have another, and are refused."""
 MANIFEST = "manifest.json"
 BESIDE = f"{MANIFEST}.tmp"
 

@@ -1,8 +1,8 @@
 """The code of a state: its bits side by side, mixed so that codes are evenly distributed.
 
 A code has 64 bits; a longer state has its other bits as high bits, 64 to a word. Mixing is a
-bijection: `decode` returns the words. So codes with high bits represent states everywhere outside
-the kernel, and comparing them compares states.
+bijection: `decode` returns the words. So codes with high bits represent states wherever they are
+stored, and comparing them compares states.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from kspec.impl.packed.compiled import Words, compiled
-from kspec.impl.packed.layout import Layout
+from kspec.impl.compiled import Words, compiled
 
+WORD_BITS = 63
+"""The bits of a word that states use, so that words are never negative."""
 CODE_BITS = 64
 PIECE_BITS = 16
 """High bits are stored in pieces of this many bits."""
@@ -33,15 +34,6 @@ def high_rows(pieces: int) -> int:
     return max(1, -(-pieces // PIECES))
 
 
-def as_highs(pieces: Pieces) -> Words:
-    """The high bits of states in working form: rows of words, one column per state."""
-    states, count = pieces.shape
-    highs: Words = np.zeros((high_rows(count), states), np.int64)
-    for p in range(count):
-        highs[p // PIECES] |= pieces[:, p].astype(np.int64) << p % PIECES * PIECE_BITS
-    return highs
-
-
 class Coding(NamedTuple):
     """The positions of a state's words among its bits."""
 
@@ -58,11 +50,6 @@ class Coding(NamedTuple):
     def rows(self) -> int:
         """The number of rows that they take in working form."""
         return high_rows(self.pieces)
-
-
-def coding_of(layout: Layout) -> Coding:
-    """The coding for a layout."""
-    return coding_for(layout.widths)
 
 
 def coding_for(widths: Sequence[int]) -> Coding:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from abc import ABC, abstractmethod
@@ -14,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
-import numpy as np
 import pyarrow as pa
 
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import checkpoint
 from kspec.checkers.engine.packed.behaviour import behaviour
-from kspec.checkers.engine.packed.blocks import as_rows, assert_whole, read_part, write_rows
+from kspec.checkers.engine.packed.blocks import assert_whole, write_rows
 from kspec.checkers.engine.packed.checkpoint import (
     CheckpointError,
     Counterexample,
@@ -28,11 +26,8 @@ from kspec.checkers.engine.packed.checkpoint import (
     Manifest,
     Part,
 )
-from kspec.checkers.engine.packed.codes import coding_of, encoded
-from kspec.checkers.engine.packed.worker import Chunk, Worker, shards_of
+from kspec.checkers.engine.packed.worker import Chunk, Worker
 from kspec.checkers.engine.verdict import DEADLOCK
-from kspec.impl.packed.kernel import Kernel
-from kspec.impl.packed.kernels import KERNELS, fingerprint
 from kspec.spec.core import Reachable, System
 from kspec.traces.trace import Trace
 
@@ -55,12 +50,6 @@ def run_as_kept(system: System[Any], rules: str, layout: str) -> dict[str, Any]:
     }
 
 
-def run_of(system: System[Any], kernel: Kernel[Any]) -> dict[str, Any]:
-    """The same for a kernel's run."""
-    rules = fingerprint(KERNELS[system.model.name].files)
-    return run_as_kept(system, rules, layout_version(system, kernel))
-
-
 class Form(ABC):
     """How the states of a run are written and read."""
 
@@ -78,50 +67,6 @@ class Form(ABC):
     @abstractmethod
     def read(self, backend: PackedBackend, paths: Sequence[Path]) -> None:
         """Load the states of a level from its files into a backend's workers."""
-
-
-class PackedWords(Form):
-    """Codes and high bits, as in the memory of a kernel's workers."""
-
-    def __init__(self, kernel: Kernel[Any]) -> None:
-        self.kernel = kernel
-        self.pieces = coding_of(kernel.layout).pieces
-
-    def pack(self, state: Any) -> tuple[int, ...]:
-        return self.kernel.pack(state)
-
-    def tables(self, found: list[list[Chunk]]) -> Iterator[tuple[pa.Table, int]]:
-        for chunks in found:
-            codes = np.concatenate([chunk.codes[: chunk.count] for chunk in chunks])
-            pieces = np.concatenate([chunk.pieces[: chunk.count] for chunk in chunks])
-            yield as_rows(codes, pieces), len(codes)
-
-    def read(self, backend: PackedBackend, paths: Sequence[Path]) -> None:
-        def load(worker: Worker) -> None:
-            shards = shards_of(worker.index, len(backend.all))
-            for path in paths:
-                for codes, highs in read_part(path, shards, self.pieces):
-                    worker.take_in(codes, highs, len(codes))
-
-        backend.of_all(load)
-
-
-def layout_version(system: System[Any], kernel: Kernel[Any]) -> str:
-    """A fingerprint of how states are packed: the positions of fields, and the codes of some
-    states.
-
-    These are the initial states, their successors, and one state for every other bit. So a change
-    of packing or coding is noticed without a version number to maintain.
-    """
-    first = system.initial()
-    states = [*first, *(after for state in first for _, _, after in system.steps(state))]
-    widths = kernel.layout.widths
-    packed = [*(kernel.pack(state) for state in states), [(1 << width) // 3 for width in widths]]
-    words = np.array(packed, np.int64).T.copy()
-    codes, highs = encoded(words, coding_of(kernel.layout))
-    fields = [attrs.astuple(field) for field in kernel.layout.fields.values()]
-    says = repr((fields, widths, codes.tolist(), *highs.tolist()))
-    return hashlib.sha256(says.encode()).hexdigest()[:16]
 
 
 class Keeper:

@@ -9,7 +9,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from kspec.impl.packed.compiled import Words, compiled
+from kspec.impl.compiled import Words, compiled
 
 TO_WRITE, KEEP_NEAR, DATA = 1, 3, 1
 

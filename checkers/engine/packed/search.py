@@ -13,20 +13,20 @@ import numpy as np
 
 from kspec.checkers.engine.memory import resident_bytes
 from kspec.checkers.engine.options import NOT_WRITTEN, Options
-from kspec.checkers.engine.packed.asking import Repacked
 from kspec.checkers.engine.packed.codes import Coding, encoded
 from kspec.checkers.engine.packed.expander import (
     BATCH,
     DEADLOCK_BIT,
     FAILED_BIT,
     Expander,
+    Repacked,
     bits_of_marks,
 )
 from kspec.checkers.engine.packed.worker import Found, Memory, Worker, own, send
 from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped
 from kspec.checkers.engine.verdict import DEADLOCK
 from kspec.checkers.needs import needs
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 from kspec.spec.core import Reachable, System
 from kspec.traces.trace import Trace, between
 
@@ -105,8 +105,6 @@ class PackedBackend(Backend):
         self.spent: dict[str, float] = {}
         self.traces: list[tuple[str, Trace]] = []
         """The violations found: marks and behaviours."""
-        self.least: dict[str, Found] = {}
-        """For marks without a bit: the first state of the last level that has it."""
         self.base = resident_bytes()
         self.parity = 0
         self.is_thin = False
@@ -232,14 +230,13 @@ class PackedBackend(Backend):
 
     def marks(self, wanted: Sequence[str]) -> set[str]:
         """The marks of the last level's states."""
-        self.least = {}
-        by_bit = [name for name in wanted if name in self.bits]
+        asked = list(wanted)
         kept = self.keeper.manifest.marks_of(self.level) if self.keeper else None
-        shown = (kept or set()) & {*by_bit}
+        shown = (kept or set()) & {*asked}
         if kept is not None:  # a checkpoint has the violations, but no witnesses
             reachable = {p.name for p in self.system.properties if isinstance(p, Reachable)}
-            by_bit = [name for name in by_bit if name in reachable]
-        if by_bit:
+            asked = [name for name in asked if name in reachable]
+        if asked:
             self.read_kept()
             for worker in self.all:
                 worker.ask_level(self.level)
@@ -248,29 +245,10 @@ class PackedBackend(Backend):
                 if not self.learn() and all(worker.done for worker in self.all):
                     break
             mask = reduce(or_, (worker.found for worker in self.all))
-            shown |= {name for name in by_bit if mask >> self.bits[name] & 1}
+            shown |= {name for name in asked if mask >> self.bits[name] & 1}
             if mask >> FAILED_BIT & 1:
                 shown.add(FAILED)
-        self.look_for([name for name in wanted if name not in self.bits])
-        return shown | self.least.keys()
-
-    def look_for(self, names: Sequence[str]) -> None:
-        """Evaluate these properties by the specification for the states of the last level.
-
-        This is as slow as the specification, but witnesses are usually found early.
-        """
-        props = [p for p in self.system.properties if p.name in names and isinstance(p, Reachable)]
-        if not props:
-            return
-        self.read_kept()
-        for worker in self.all:
-            for words in worker.states(self.level):
-                self.watch()
-                state = self.state(words)
-                for prop in props:
-                    least = self.least.get(prop.name)
-                    if (least is None or words < least[0]) and prop.body(state):
-                        self.least[prop.name] = words, words
+        return shown
 
     # -- counterexamples ------------------------------------------------------------------------
 
@@ -295,10 +273,7 @@ class PackedBackend(Backend):
 
     def find_way_to(self, level: int, mark: str) -> list[tuple[int, ...]]:
         """The same; Repacked if states got other words on the way."""
-        found = self.least.get(mark)
-        if found is None:
-            found = self.least_marked(level, mark)
-        way = [found[1]]
+        way = [self.least_marked(level, mark)[1]]
         for before in reversed(range(level)):
             found = self.first(partial(Worker.least_predecessor, level=before, of=way[-1]))
             assert found is not None, "a state that was found has a predecessor"

@@ -16,13 +16,12 @@ those of a bucket are adjacent too.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable
 
 import numpy as np
 
 from kspec.checkers.engine.packed.codes import PIECE_BITS, PIECES, Pieces, high_rows, shifted
 from kspec.checkers.engine.packed.prefetch import prefetch_element
-from kspec.impl.packed.compiled import Words, compiled, look, lowest
+from kspec.impl.compiled import Words, compiled, look, lowest
 from kspec.spec.core import SpecError
 
 SLOTS = 8
@@ -225,9 +224,7 @@ def reserve(size: int) -> Words:
 class Table:
     """The states owned by one worker."""
 
-    def __init__(
-        self, high_bits: int, most_bytes: int, reserve: Callable[[int], Words] = reserve
-    ) -> None:
+    def __init__(self, high_bits: int, most_bytes: int) -> None:
         apart = high_bits > INSIDE
         self.columns = high_rows(-(-high_bits // PIECE_BITS)) if apart else 0
         """Words per slot in `rest`."""

@@ -17,7 +17,7 @@ from kspec.checkers.engine.memory import machine_bytes
 from kspec.checkers.engine.packed.codes import SHARD_BITS, Coding, Pieces, decode, encode, shard_of
 from kspec.checkers.engine.packed.expander import BATCH, Expander
 from kspec.checkers.engine.packed.table import Table, insert
-from kspec.impl.packed.compiled import Words, compiled
+from kspec.impl.compiled import Words, compiled
 
 MANY_LOST = 128
 """A round ends early when more states than these wait for learning."""
@@ -301,11 +301,6 @@ class Worker:
         self.ask_level(level)
         while (batch := self.next_batch())[1]:
             yield batch
-
-    def states(self, level: int) -> Iterator[tuple[int, ...]]:
-        """The words of each state of a level."""
-        for words, count in self.batches(level):
-            yield from zip(*words[:, :count].tolist(), strict=True)
 
     def least_marked(self, level: int, bit: int, *, by_expanding: bool) -> Found | None:
         """The least state of a level with this mark, in the expander's order."""

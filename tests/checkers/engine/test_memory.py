@@ -57,9 +57,8 @@ def test_resident_memory_grows_with_what_is_allocated() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["kernel", "learned"])
-def test_packed_engines_stop_before_their_arrays_exceed_the_limit(
-    engine: str, monkeypatch: pytest.MonkeyPatch
+def test_learned_runs_stop_before_their_arrays_exceed_the_limit(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The limit then applies to the engine's arrays alone, whatever else this process holds.
     monkeypatch.setattr("kspec.checkers.engine.packed.search.resident_bytes", lambda: 0)
@@ -67,13 +66,13 @@ def test_packed_engines_stop_before_their_arrays_exceed_the_limit(
     monkeypatch.setattr("kspec.checkers.engine.learned.search.resident_bytes", lambda: 0)
     system = REPLICATION.system(bounds={"max_epoch": 2})
     limit = 16 << 20
-    verdict = run(system, Options(engine, max_memory=limit, workers=1))
+    verdict = run(system, Options("learned", max_memory=limit, workers=1))
     assert (verdict.verdict, verdict.exit_code) == ("inconclusive", 4)
     assert verdict.stopped_by == f"max-memory {size_text(limit)}"
     assert 0 < verdict.distinct < 737_794
 
 
-@pytest.mark.parametrize("engine", ["reference", "kernel", "learned"])
+@pytest.mark.parametrize("engine", ["reference", "learned"])
 def test_every_engine_stops_when_the_process_exceeds_the_limit(
     engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,7 +84,7 @@ def test_every_engine_stops_when_the_process_exceeds_the_limit(
     assert 0 < verdict.distinct < 737_794
 
 
-@pytest.mark.parametrize("engine", ["reference", "kernel", "learned"])
+@pytest.mark.parametrize("engine", ["reference", "learned"])
 @pytest.mark.parametrize("limits", [Options(max_states=100), Options(max_depth=4)])
 def test_all_engines_name_limits_alike(engine: str, limits: Options) -> None:
     stopped_by = run(REPLICATION.system(), attrs.evolve(limits, engine=engine)).stopped_by

@@ -57,8 +57,9 @@ def pairs(*rules: Any, properties: tuple[Always[Pair], ...] = ()) -> System[Pair
 @pytest.mark.parametrize(
     ("system", "options", "engine"),
     [
-        (REPLICATION.system(), Options(), "kernel"),
-        (REPLICATION.system(), Options("native"), "kernel"),
+        (REPLICATION.system(), Options(), "learned"),
+        (REPLICATION.system(), Options("native"), "learned"),
+        (REPLICATION.system(), Options("kernel"), "learned"),
         (REPLICATION.system(bounds={"brokers": 2}), Options("learned"), "learned"),
         (examples.DIE_HARD.system(), Options(), "reference"),
         (examples.DIE_HARD.system(), Options("native"), "learned"),

@@ -40,7 +40,7 @@ def graph_from(ways: Sequence[Sequence[int]]) -> Graph[int]:
         to=np.array([b for after in out for b in after], np.int64),
         labels=np.zeros(sum(map(len, out)), np.int64),
         as_state=lambda key: key,
-        as_taken=lambda label, before: Taken("step", {}),
+        acts=[Taken("step", {})],
     )
 
 

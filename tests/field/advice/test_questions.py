@@ -45,7 +45,7 @@ SAFE = evolve(ALONE, factor=3, min_insync=2)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder for answers; compiled code stays where it is."""
     monkeypatch.setattr(
-        "kspec.impl.packed.compiled.cache_folder",
+        "kspec.impl.compiled.cache_folder",
         lambda name=None: tmp_path if name == "advice" else None,
     )
     return tmp_path

@@ -108,10 +108,11 @@ def differences(system: System[Any], reference: Run, learned: Run) -> Iterator[s
             yield f"{what}: reference {expected_value}, learned {two[what]}"
     yield from false_steps(system, learned.verdict)
     found = [
-        learned.backend.state(words)
+        learned.backend.state(state)
         for level in range(len(learned.verdict.levels))
         for worker in learned.backend.all
-        for words in worker.states(level)
+        for words, count in worker.batches(level)
+        for state in words[:, :count].T.tolist()
     ]
     if len(found) != len(set(found)):
         yield "states found twice"

@@ -21,7 +21,6 @@ from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import checkpoint
 from kspec.checkers.engine.packed.blocks import write_rows
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.verdict import Verdict
 from kspec.checkers.models.find import find_model
@@ -51,7 +50,7 @@ def in_pieces(system: System[Any], folder: Path, depths: Sequence[int], **option
 
 
 SYSTEMS = {
-    "a kernel's model": find_model("replication").system(
+    "small bounds": find_model("replication").system(
         "kip-101", {"brokers": 2, "log_size": 1, "max_records": 1}
     ),
     "a violation": find_model("replication").system("truncate-to-hw"),
@@ -137,21 +136,10 @@ def test_large_levels_are_written_in_several_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(levels, "IN_A_FILE", 10)
-    system = SYSTEMS["a kernel's model"]
+    system = SYSTEMS["small bounds"]
     whole = in_pieces(system, tmp_path / "run", (8,))
     assert steps(whole) == steps(explore_by_learning(system))
     assert list((tmp_path / "run").glob("level-*-1.parquet"))
-
-
-@pytest.mark.slow
-def test_a_resumed_run_takes_the_engine_that_began_it(tmp_path: Path) -> None:
-    system = SYSTEMS["a kernel's model"]
-    explore_by_learning(system, Options(max_depth=4, checkpoint=tmp_path / "learned"))
-    resumed = run(system, Options(checkpoint=tmp_path / "learned", resume=True))
-    explore_by_kernel(system, Options(max_depth=4, checkpoint=tmp_path / "kernel"))
-    of_kernel = run(system, Options(checkpoint=tmp_path / "kernel", resume=True))
-    assert (resumed.engine, of_kernel.engine) == ("learned", "kernel")
-    assert resumed.levels == of_kernel.levels
 
 
 # -- what is refused ------------------------------------------------------------------------------
@@ -221,10 +209,15 @@ def test_a_damaged_checkpoint_leaves_the_learning_cache_intact(kept: Path) -> No
     assert not discarded
 
 
-def test_a_kernel_checkpoint_belongs_to_another_run(kept: Path) -> None:
-    options = Options(checkpoint=kept, resume=True)
-    with pytest.raises(SpecError, match="layout is states as bytes, 2 there"):
-        explore_by_kernel(SYSTEMS["a violation"], options)
+def test_the_checkpoint_of_a_hand_written_kernel_is_refused_in_one_line(kept: Path) -> None:
+    """Earlier versions had one for replication; its layout was a fingerprint."""
+    manifest = checkpoint.read_whole(kept)
+    old = attrs.evolve(manifest, run={**manifest.run, "layout": "4335becca20d41bd"})
+    checkpoint.write_manifest(kept, old)
+    with pytest.raises(
+        SpecError, match=r"layout is 4335becca20d41bd there, and states as bytes, 2 here$"
+    ):
+        run(SYSTEMS["a violation"], Options(checkpoint=kept, resume=True))
 
 
 MODEL = '''

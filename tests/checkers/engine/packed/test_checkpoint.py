@@ -13,16 +13,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 
+from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options, Progress
 from kspec.checkers.engine.packed import checkpoint
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
-from kspec.checkers.engine.packed.keep import Keeper, layout_version
+from kspec.checkers.engine.packed.keep import Keeper
 from kspec.checkers.engine.verdict import Verdict
 from kspec.checkers.models.find import find_model
-from kspec.impl.packed.kernels import kernel_for
 from kspec.spec.core import SpecError, System
 from kspec.spec.replication.state import Cluster
 from tests.checkers.engine.packed.test_native import fired
@@ -47,7 +45,7 @@ def result(found: Verdict) -> dict[str, Any]:
 
 def explore(system: System[Cluster], **options: Any) -> dict[str, Any]:
     """What comes of a run."""
-    return result(explore_by_kernel(system, Options(**{"workers": 2, **options})))
+    return result(explore_by_learning(system, Options(**{"workers": 2, **options})))
 
 
 def begin(folder: Path, system: System[Cluster] = HOLDS, **options: Any) -> dict[str, Any]:
@@ -136,17 +134,17 @@ def test_a_finished_run_reports_its_verdict_without_reading_levels(
     begin(tmp_path / "holds")
     begin(tmp_path / "violated", VIOLATED)
     whole = [explore(system) for system in (HOLDS, VIOLATED)]
-    monkeypatch.setattr("kspec.checkers.engine.packed.keep.read_part", None)
+    monkeypatch.setattr("kspec.checkers.engine.learned.levels.read_rows", None)
     assert [resume(tmp_path / "holds"), resume(tmp_path / "violated", VIOLATED)] == whole
 
 
 @pytest.mark.slow
 def test_witnesses_are_found_in_saved_levels(tmp_path: Path) -> None:
     system = HOLDS.with_properties(["WeakIsr", "FollowerLearnsHighWatermark", "RecordIsCommitted"])
-    whole = explore_by_kernel(system)
-    explore_by_kernel(system, Options(max_depth=4, checkpoint=tmp_path))
+    whole = explore_by_learning(system)
+    explore_by_learning(system, Options(max_depth=4, checkpoint=tmp_path))
     for _ in range(2):  # in the middle of the run, and when it has ended
-        again = explore_by_kernel(system, Options(checkpoint=tmp_path, resume=True))
+        again = explore_by_learning(system, Options(checkpoint=tmp_path, resume=True))
         assert again.witnesses == whole.witnesses
         assert result(again) == result(whole)
 
@@ -331,16 +329,6 @@ def test_the_difference_between_two_runs_is_named(copy: Path, name: str, value: 
     edit(copy, lambda record: record["run"].update({name: value}))
     with pytest.raises(SpecError, match=f"belongs to another run: {name} is {value} there, and"):
         resume(copy)
-
-
-def test_the_layout_version_depends_on_how_states_are_packed() -> None:
-    kernel = kernel_for(HOLDS)
-    fields = {name: attrs.evolve(f, shift=f.shift ^ 1) for name, f in kernel.layout.fields.items()}
-    moved = attrs.evolve(kernel, layout=attrs.evolve(kernel.layout, fields=fields))
-    renamed = attrs.evolve(kernel, pack=lambda s: tuple(word ^ 1 for word in kernel.pack(s)))
-    versions = {layout_version(HOLDS, one) for one in (kernel, moved, renamed)}
-    assert len(versions) == 3
-    assert layout_version(HOLDS, kernel_for(HOLDS)) in versions
 
 
 @pytest.mark.slow

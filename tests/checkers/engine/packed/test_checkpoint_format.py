@@ -5,55 +5,36 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from kspec.checkers.engine.learned import levels
+from kspec.checkers.engine.learned.plain import Codec
+from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.packed import blocks, by_kernel
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from kspec.checkers.engine.packed import blocks
 from kspec.checkers.engine.packed.codes import SHARDS
-from kspec.checkers.engine.packed.worker import owner_of, shards_of
+from kspec.checkers.engine.packed.worker import shards_of
 from kspec.spec.core import System
 from kspec.spec.replication import REPLICATION
-from tests.checkers.engine.packed.wide import DIALS, wide_kernels
-
-assert wide_kernels, "a fixture"
+from tests.checkers.engine.packed.dials import DIALS
 
 S = TypeVar("S")
 
 
-@pytest.mark.slow
-@settings(max_examples=30)
-@given(st.integers(0, 12), st.integers(0, 300), st.integers(1, 300), st.integers(0, 2**32))
-def test_every_owner_reads_its_own_states(pieces: int, count: int, owners: int, seed: int) -> None:
-    """However many owners wrote the rows, and however many read them."""
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(-(1 << 63), (1 << 63) - 1, count)
-    highs = rng.integers(0, 1 << 16, (count, pieces)).astype(np.uint16)
-    rows = blocks.as_rows(codes, highs)
-    assert rows.column("shard").to_pylist() == sorted({code >> 12 & 4095 for code in codes})
-    back: list[tuple[int, ...]] = []
-    for batch in rows.to_batches():
-        found, words = blocks.as_states(batch, pieces)
-        back += zip(found.tolist(), *words.view(np.uint64).tolist(), strict=True)
-    whole = [sum(int(piece) << 16 * p for p, piece in enumerate(row)) for row in highs]
-    words_of = [
-        [n >> 64 * r & (1 << 64) - 1 for n in whole] for r in range(max(1, -(-pieces // 4)))
-    ]
-    assert sorted(back) == sorted(zip(codes.tolist(), *words_of, strict=True))
-    for code in codes[:20]:
-        owner = owner_of(int(code), owners)
-        assert 0 <= owner < owners
-        assert int(code) >> 12 & 4095 in shards_of(owner, owners)
-    assert [s for owner in range(owners) for s in shards_of(owner, owners)] == list(range(SHARDS))
+@pytest.mark.parametrize("owners", [1, 2, 3, 7, 300, 4096])
+def test_each_shard_has_one_owner(owners: int) -> None:
+    owned = [shards_of(owner, owners) for owner in range(owners)]
+    assert [shard for some in owned for shard in some] == list(range(SHARDS))
+    for owner, some in enumerate(owned):
+        assert {shard * owners >> 12 for shard in some} == {owner}
 
 
 @pytest.mark.parametrize(
@@ -63,26 +44,23 @@ def test_every_owner_reads_its_own_states(pieces: int, count: int, owners: int, 
         REPLICATION.system(
             "kip-320", {"brokers": 2, "max_epoch": 7, "log_size": 4, "max_records": 4}
         ),
-        DIALS.system(bounds={"first": 7, "apart": 8}),
+        DIALS.system(bounds={"alarm": 9}),
     ],
-    ids=["no high bits", "a word of them", "three words of them"],
+    ids=["replication", "larger bounds", "dials"],
 )
-def test_the_format_matches_its_documentation(
-    system: System[Any], tmp_path: Path, wide_kernels: None
-) -> None:
+def test_the_format_matches_its_documentation(system: System[Any], tmp_path: Path) -> None:
     """Read by the format's documentation alone, it has the states of the specification."""
-    explore_by_kernel(system, Options(max_depth=7, checkpoint=tmp_path))
+    explore_by_learning(system, Options(max_depth=7, keep_going=True, checkpoint=tmp_path))
     manifest = json.loads((tmp_path / "manifest.json").read_text())
     claimed = manifest.pop("checksum")
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"))
     assert hashlib.sha256(text.encode()).hexdigest() == claimed
-    kernel = by_kernel.kernel_for(system)  # type: ignore[attr-defined]
-    high_bits = max(0, kernel.layout.bits - 64)
-    levels = manifest["levels"]
-    assert len(levels) == 7
+    codec = Codec(system)
+    kept = manifest["levels"]
+    assert len(kept) == 7
     fired: Counter[str] = Counter()
     edge_of_bounds = 0
-    for level, expected in zip(levels, spec_levels(system), strict=False):
+    for level, expected in zip(kept, spec_levels(system), strict=False):
         found = set()
         for part in level["parts"]:
             path = tmp_path / part["name"]
@@ -90,11 +68,10 @@ def test_the_format_matches_its_documentation(
             rows = pq.read_table(path).to_pylist()
             assert (path.stat().st_size, len(rows)) == (part["bytes"], part["rows"])
             for row in rows:
-                states = list(states_of_row(row, high_bits))
-                assert {code >> 12 & 4095 for code, _ in states} == {row["shard"]}
+                states = list(states_of_row(row))
+                assert {zlib.crc32(state) % 4096 for state in states} == {row["shard"]}
                 found.update(states)
-        packed = [kernel.pack(state) for state in expected]
-        assert found == {state_by_the_book(words, kernel.layout.widths) for words in packed}
+        assert found == set(map(codec.encode_state, expected))
         assert level["states"] == len(expected)
         counts = {name: count["fired"] for name, count in level["rules"].items()}
         assert Counter(counts) == fired
@@ -106,9 +83,9 @@ def test_the_format_matches_its_documentation(
 
 def test_an_empty_level_completes_a_run(tmp_path: Path) -> None:
     system = REPLICATION.system("kip-320", {"brokers": 1})
-    explore_by_kernel(system, Options(checkpoint=tmp_path))
-    *levels, last = json.loads((tmp_path / "manifest.json").read_text())["levels"]
-    assert all(level["states"] for level in levels)
+    explore_by_learning(system, Options(checkpoint=tmp_path))
+    *others, last = json.loads((tmp_path / "manifest.json").read_text())["levels"]
+    assert all(level["states"] for level in others)
     assert (last["states"], last["parts"]) == (0, [])
 
 
@@ -130,38 +107,34 @@ def is_cut_off(system: System[S], state: S) -> bool:
     return not system.is_final(state) and not system.is_deadlock(state)
 
 
-def state_by_the_book(words: Sequence[int], widths: Sequence[int]) -> tuple[int, int]:
-    """The code of a state, and its high bits as one number."""
-    bits, at = 0, 0
-    for word, width in zip(words, widths, strict=True):
-        bits |= word << at
-        at += width
-    low, high = bits % (1 << 64), bits >> 64
-    salt = 0
-    for word in reversed([high >> shift & (1 << 64) - 1 for shift in range(0, 192, 64)]):
-        salt = (salt ^ salt >> 32 ^ word) * 0xA0761D6478BD642F % (1 << 64)
-    x = low ^ salt
-    x ^= x >> 32
-    x = x * 0x9E3779B97F4A7C15 % (1 << 64)
-    x ^= x >> 29
-    return x * 0xBF58476D1CE4E5B9 % (1 << 64), high
+def states_of_row(row: Mapping[str, bytes]) -> Iterator[bytes]:
+    """The states of a row of a file."""
+    begin = 0
+    for (length,) in struct.iter_unpack("<I", row["highs"]):
+        yield row["codes"][begin : begin + length]
+        begin += length
+    assert begin == len(row["codes"])
 
 
-def states_of_row(row: Mapping[str, bytes], high_bits: int) -> Iterator[tuple[int, int]]:
-    """The codes and high bits of a row of a file."""
-    size = -(-high_bits // 16) * 2
-    codes = [code for (code,) in struct.iter_unpack("<Q", row["codes"])]
-    assert len(row["highs"]) == len(codes) * size
-    for n, code in enumerate(codes):
-        yield code, int.from_bytes(row["highs"][n * size : (n + 1) * size], "little")
-
-
-@pytest.mark.slow
 def test_a_reader_of_some_shards_gets_only_their_states(tmp_path: Path) -> None:
-    codes = np.random.default_rng(0).integers(-(1 << 63), (1 << 63) - 1, 20_000)
-    rows = blocks.as_rows(codes, np.zeros((len(codes), 0), np.uint16))
-    part = blocks.write_rows(tmp_path, "part", rows, len(codes))
-    assert part.states == len(codes)
+    states = sorted((str(n).encode() for n in range(20_000)), key=shard_of)
+    rows = levels.as_blocks(
+        np.array(list(map(shard_of, states))),
+        np.array(list(map(len, states))),
+        np.frombuffer(b"".join(states), np.uint8),
+    )
+    part = blocks.write_rows(tmp_path, "part", rows, len(states))
+    assert (part.states, part.rows) == (len(states), len(set(map(shard_of, states))))
     shards = range(300, 777)
-    read = [c for found, _ in blocks.read_part(tmp_path / "part", shards, 0) for c in found]
-    assert sorted(read) == sorted(code for code in codes if code >> 12 & 4095 in shards)
+    read = [
+        state
+        for rows in blocks.read_rows(tmp_path / "part", shards)
+        for row in rows.to_pylist()
+        for state in states_of_row(row)
+    ]
+    assert read == [state for state in states if shard_of(state) in shards]
+
+
+def shard_of(state: bytes) -> int:
+    """The shard of a state."""
+    return zlib.crc32(state) % SHARDS

@@ -8,7 +8,6 @@ import pytest
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.verdict import Verdict
-from kspec.impl.packed.kernel import MOST_GUARDS
 from kspec.spec.replication import REPLICATION
 
 VARIANTS = [v.name for v in REPLICATION.variants]
@@ -30,8 +29,8 @@ def coverage(verdict: Verdict) -> object:
 def test_coverage_by_guard_agrees_with_the_reference_engine(variant: str, limits: Options) -> None:
     system = REPLICATION.system(variant, {"brokers": 2})
     expected = run(system, attrs.evolve(limits, engine="reference"))
-    found = run(system, attrs.evolve(limits, engine="native", coverage=True))
-    assert found.engine == "kernel"
+    found = run(system, attrs.evolve(limits, engine="learned", coverage=True))
+    assert found.engine == "learned"
     assert coverage(found) == coverage(expected)
 
 
@@ -41,15 +40,5 @@ def test_coverage_by_guard_agrees_with_three_brokers(variant: str) -> None:
     system = REPLICATION.system(variant, {"log_size": 1, "max_records": 1})
     limits = Options(keep_going=True)
     expected = run(system, attrs.evolve(limits, engine="reference"))
-    found = run(system, attrs.evolve(limits, engine="native", coverage=True))
+    found = run(system, attrs.evolve(limits, engine="learned", coverage=True))
     assert coverage(found) == coverage(expected)
-
-
-def test_guards_are_counted_only_on_request() -> None:
-    rules = run(REPLICATION.system(), Options("native")).rules.values()
-    assert all(not count.stopped_by for count in rules)
-
-
-def test_every_guard_has_a_column() -> None:
-    for variant in REPLICATION.variants:
-        assert all(len(rule.guard_names()) < MOST_GUARDS for rule in variant.rules)

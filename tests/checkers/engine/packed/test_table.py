@@ -9,16 +9,14 @@ from hypothesis import strategies as st
 
 from kspec.checkers.engine.packed.codes import (
     Pieces,
-    as_highs,
-    coding_of,
+    coding_for,
     decode,
     encoded,
     high_rows,
 )
 from kspec.checkers.engine.packed.table import INSIDE, Table, insert
 from kspec.checkers.engine.packed.worker import nothing_recent, send
-from kspec.impl.packed.compiled import Words
-from kspec.impl.packed.layout import layout
+from kspec.impl.compiled import Words
 
 
 def widths_of(words: int) -> st.SearchStrategy[list[int]]:
@@ -31,7 +29,7 @@ WORD = st.integers(-(1 << 63), (1 << 63) - 1)
 
 @given(st.sampled_from([1, 4]).flatmap(widths_of), st.data())
 def test_decoding_inverts_encoding(widths: list[int], data: st.DataObject) -> None:
-    coding = coding_of(layout(*([(f"word {k}", 1 << w, 1)] for k, w in enumerate(widths))))
+    coding = coding_for(widths)
     states = st.tuples(*(st.integers(0, (1 << w) - 1) for w in widths))
     words = np.array(data.draw(st.lists(states, min_size=1)), np.int64).T.copy()
     codes, highs = encoded(words, coding)
@@ -44,7 +42,7 @@ def test_decoding_inverts_encoding(widths: list[int], data: st.DataObject) -> No
 
 def test_every_bit_moves_states_to_other_buckets_and_shards() -> None:
     """About half the bits that decide where a state is change with any of its bits."""
-    coding = coding_of(layout(*([(f"word {k}", 1 << 50, 1)] for k in range(4))))
+    coding = coding_for([50] * 4)
     words = np.random.default_rng(0).integers(0, 1 << 50, (4, 500))
     codes, _ = encoded(words, coding)
     for bit in range(200):
@@ -74,7 +72,7 @@ def add(table: Table, codes: Words, highs: Words) -> list[tuple[int, ...]]:
         table.count += new - before
         if begin < count:
             table.grow()
-    return as_states(new_codes[:new], as_highs(new_pieces[:new]))
+    return as_states(new_codes[:new], new_pieces[:new].view(np.int64).T)
 
 
 def as_states(codes: Words, highs: Words) -> list[tuple[int, ...]]:

@@ -1,4 +1,4 @@
-"""Reachability properties: the native engine evaluates them by the specification."""
+"""Reachability properties: learned rules find witnesses."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_witnesses_are_as_short_as_in_the_reference_engine(
     system = REPLICATION.system(bounds=bounds).with_properties(SHOWN)
     limits = Options(keep_going=True)
     expected = run(system, attrs.evolve(limits, engine="reference"))
-    found = run(system, attrs.evolve(limits, engine="native", symmetry=symmetry))
-    assert found.engine == "kernel"
+    found = run(system, attrs.evolve(limits, engine="learned", symmetry=symmetry))
+    assert found.engine == "learned"
     lengths = {name: len(trace.states) for name, trace in expected.witnesses.items()}
     assert {name: len(trace.states) for name, trace in found.witnesses.items()} == lengths
     assert [v.says for v in found.violations] == [v.says for v in expected.violations]
@@ -44,7 +44,7 @@ def test_witnesses_are_as_short_as_in_the_reference_engine(
 def test_a_missing_witness_is_a_violation() -> None:
     never = attrs.evolve(RecordIsCommitted, name="Never", body=lambda s: False)
     system = attrs.evolve(REPLICATION.system(bounds={"brokers": 2}), properties=(never,))
-    verdict = run(system, Options("native"))
+    verdict = run(system, Options("learned"))
     assert (verdict.verdict, verdict.exit_code) == ("violated", 12)
     assert verdict.violations[0].says == "no state within these bounds shows Never"
 
@@ -52,5 +52,5 @@ def test_a_missing_witness_is_a_violation() -> None:
 @pytest.mark.slow
 def test_a_limited_run_reports_no_missing_witness() -> None:
     system = REPLICATION.system().with_properties(["RecordIsCommitted"])
-    verdict = run(system, Options("native", max_depth=2))
+    verdict = run(system, Options("learned", max_depth=2))
     assert (verdict.verdict, verdict.violations) == ("inconclusive", [])

@@ -33,7 +33,7 @@ Words: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 """An array of words, or of counts or indexes of words."""
 
 SOURCES = (
-    "impl/packed",
+    "impl/compiled.py",
     "impl/storage",
     "checkers/engine/packed",
     "checkers/engine/learned/frames.py",
@@ -46,7 +46,7 @@ SOURCES = (
 
 def fingerprint() -> str:
     """A digest of everything that affects compiled code."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[1]
     made_by = numba.__version__, sys.implementation.cache_tag, get_host_cpu_name()
     digest = hashlib.sha256(f"{root} {made_by}".encode())
     for source in SOURCES:

@@ -17,9 +17,9 @@ from llvmlite.binding import get_host_cpu_name
 from numba import njit
 from numba.core.errors import TypingError
 
+from kspec.checkers.engine.packed.pointer import pointer_to
 from kspec.checkers.engine.packed.prefetch import prefetch
-from kspec.impl.packed import compiled
-from kspec.impl.packed.pointer import pointer_to
+from kspec.impl import compiled
 
 
 @njit

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from kspec.impl.packed import compiled
-from kspec.impl.packed.compiled import cache_folder, made_ready
+from kspec.impl import compiled
+from kspec.impl.compiled import cache_folder, made_ready
 
-SOURCES = Path(__file__).parents[3] / "src"
+SOURCES = Path(__file__).parents[2] / "src"
 EXPLORE = """
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.packed.by_kernel import explore_by_kernel
+from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.spec.replication import REPLICATION
 how = Options(on_compiling=lambda: print("compiling"))
-print(explore_by_kernel(REPLICATION.system(), how).distinct)
+print(explore_by_learning(REPLICATION.system(), how).distinct)
 """
 
 
@@ -92,7 +92,7 @@ def test_a_relative_cache_directory_is_ignored(
 
 ON_A_FULL_DISK = """
 import resource, sys
-from kspec.impl.packed import compiled
+from kspec.impl import compiled
 resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200))  # any file that is longer cannot be written
 
 @compiled.compiled

@@ -1,8 +1,8 @@
-"""Spark tasks for models without a kernel: they ask learned rules about states as bytes.
+"""Spark tasks: expand states, drop known ones, look back. They ask learned rules.
 
-The rows are those of `by_kernel`, but `codes` are states as bytes (`plain`) and `highs` are their
-lengths, as in the levels of the checkpoint. Each process learns for itself (`learned`); its answers
-do not depend on what it has learned.
+In rows, `codes` are states as bytes (`plain`) and `highs` are their lengths, as in the levels of
+the checkpoint. Each process learns for itself (`learned`); its answers do not depend on what it has
+learned.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
 from kspec.checkers.engine.packed.worker import shards_of
 from kspec.checkers.engine.search import FAILED
 from kspec.checkers.engine.verdict import DEADLOCK
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 from kspec.spark_check.jobs import (
     SENT,
     WRITTEN,

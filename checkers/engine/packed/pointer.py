@@ -14,7 +14,7 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from kspec.impl.packed.compiled import Words
+from kspec.impl.compiled import Words
 
 
 @intrinsic
