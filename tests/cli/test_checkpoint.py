@@ -33,7 +33,7 @@ def counts(record: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 def test_a_run_is_resumed_and_reports_the_disk_space(kspec: Kspec) -> None:
-    whole = kspec(*SMALL, "--json")
+    whole = kspec(*SMALL, "--json", "--engine", "learned")
     ended = kspec(*SMALL, "--json", "--max-depth", "3", "--checkpoint", "new/run")
     assert (ended.code, json.loads(ended.out)["stopped_by"]) == (4, "max-depth 3")
     resumed = kspec(*SMALL, "--json", "--resume", "new/run")
