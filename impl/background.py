@@ -6,33 +6,12 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine
-from types import TracebackType
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 T = TypeVar("T")
 
 Address: TypeAlias = tuple[str, int]
 """A host and a port."""
-
-
-class Background:
-    """An event loop that runs until it is ended."""
-
-    def __init__(self, name: str) -> None:
-        """Start the thread."""
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
-        self._thread.start()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of a coroutine in that thread; returns when it has one."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def end(self) -> None:
-        """End the thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 class InBackground(ABC):
@@ -53,27 +32,36 @@ class InBackground(ABC):
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *problem: object) -> None:
         self.stop()
 
     def start(self) -> None:
         """Start to listen; OSError if the port is taken."""
-        self._background = Background(self.thread)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(
+            target=self._loop.run_forever, name=self.thread, daemon=True
+        )
+        self._thread.start()
         try:
-            self._address = self._background.run(self._open())
+            self._address = self._run(self._open())
         except BaseException:
-            self._background.end()
+            self._end()
             raise
 
     def stop(self) -> None:
         """Close all connections, and forget everything."""
-        self._background.run(self._close())
-        self._background.end()
+        self._run(self._close())
+        self._end()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of a coroutine in the thread; returns when it has one."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def _end(self) -> None:
+        """End the thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
 
     @property
     def bootstrap(self) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from kspec.impl.background import Address, InBackground
@@ -42,7 +42,7 @@ def command(
             finally:
                 self._server.set_timer()
 
-        return self._background.run(call())
+        return self._run(call())
 
     COMMANDS[function.__name__] = run
     return run
@@ -62,17 +62,14 @@ class EmbeddedBroker(InBackground):
         port: int = 0,
         recording: Recording | None = None,
     ) -> None:
-        self._settings = settings
-        self._recording = recording
-        self._virtual_clock = virtual_clock
-        self._host = host
-        self._port = port
+        self._new_server = partial(
+            Server, settings, virtual_clock=virtual_clock, recording=recording
+        )
+        self._place = host, port
 
     async def _open(self) -> Address:
-        self._server = Server(
-            self._settings, virtual_clock=self._virtual_clock, recording=self._recording
-        )
-        await self._server.start(self._host, self._port)
+        self._server = self._new_server()
+        await self._server.start(*self._place)
         return self._server.address
 
     async def _close(self) -> None:

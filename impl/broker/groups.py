@@ -8,7 +8,7 @@ replicated as soon as it is written, since there is no other broker.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any
 
 from kspec.impl.broker.calls import Call, UnsupportedRequest
@@ -100,6 +100,9 @@ class Groups:
                 self._clients = {m: c for m, c in self._clients.items() if m in known}
         return member
 
+    def _client_of(self, member: str) -> tuple[str, str]:
+        return self._clients.get(member, ("", ""))
+
     # -- time ------------------------------------------------------------------------------
 
     @property
@@ -136,7 +139,7 @@ class Groups:
         while True:
             for caller, response in outcome.responses:
                 if isinstance(caller, Call):
-                    _RESPONSES[type(response)](caller, response)
+                    _send(caller, response)
             self._log.extend(outcome.records)
             if outcome.pending is None:
                 break
@@ -243,38 +246,18 @@ class Groups:
             error = fetched["error_code"]
             if call.version < 2 and error is not Error.NONE:
                 # The response has no error of its own yet: each partition carries it.
-                fetched["topics"] = [
-                    {
-                        "name": topic.name,
-                        "partitions": [
-                            _committed(index, _NO_OFFSET, error)
-                            for index in topic.partition_indexes
-                        ],
-                    }
-                    for topic in message.topics
-                ]
+                failed = {**_committed(_NO_OFFSET), "error_code": error}
+                fetched["topics"] = _by_topic((p, failed) for p in _asked_for(message.topics))
             call.answer(**fetched)
 
     def _fetched(self, group: str, topics: Any) -> dict[str, Any]:
         """A group's committed offsets by topic, or all of them if no topics are named."""
-        partitions = None
-        if topics is not None:
-            partitions = tuple(
-                TopicPartition(topic.name, index)
-                for topic in topics
-                for index in topic.partition_indexes
-            )
+        partitions = None if topics is None else _asked_for(topics)
         outcome = self._coordinator.handle(group, None, OffsetFetch(partitions))
         (_, response), *_ = outcome.responses
         assert isinstance(response, OffsetFetchResponse)
-        by_topic: dict[str, list[dict[str, Any]]] = {}
-        for partition, offset in response.offsets:
-            entry = _committed(partition.partition, offset or _NO_OFFSET, Error.NONE)
-            by_topic.setdefault(partition.topic, []).append(entry)
-        return {
-            "error_code": response.error,
-            "topics": [{"name": name, "partitions": entries} for name, entries in by_topic.items()],
-        }
+        found = ((p, _committed(offset or _NO_OFFSET)) for p, offset in response.offsets)
+        return {"error_code": response.error, "topics": _by_topic(found)}
 
     # -- administration --------------------------------------------------------------------
 
@@ -313,8 +296,8 @@ class Groups:
                 {
                     "member_id": member.id,
                     "group_instance_id": member.instance,
-                    "client_id": self._clients.get(member.id, ("", ""))[0],
-                    "client_host": f"/{self._clients.get(member.id, ('', ''))[1]}",
+                    "client_id": self._client_of(member.id)[0],
+                    "client_host": f"/{self._client_of(member.id)[1]}",
                     "member_metadata": _bytes(member.subscription(protocol)) if protocol else b"",
                     "member_assignment": _bytes(member.assignment) if shows else b"",
                 }
@@ -404,7 +387,7 @@ class Groups:
                     {
                         "member": member.id,
                         "instance": member.instance,
-                        "client": self._clients.get(member.id, ("", ""))[0],
+                        "client": self._client_of(member.id)[0],
                     }
                     for member in group.members.values()
                 ],
@@ -420,58 +403,43 @@ _NOT_ASKED = -(2**31)
 """The authorized operations of a response to a client that did not ask for them."""
 
 
-def _answer_join(call: Call, response: JoinGroupResponse) -> None:
-    protocol = response.protocol
-    call.answer(
-        error_code=response.error,
-        generation_id=response.generation,
-        protocol_type=response.protocol_type,
-        protocol_name=protocol if protocol is not None or call.version >= 7 else "",
-        leader=response.leader,
-        skip_assignment=response.skip_assignment,
-        member_id=response.member,
-        members=[
-            {"member_id": member, "group_instance_id": instance, "metadata": _bytes(metadata)}
-            for member, instance, metadata in response.members
-        ],
-    )
-
-
-def _answer_sync(call: Call, response: SyncGroupResponse) -> None:
-    call.answer(
-        error_code=response.error,
-        protocol_type=response.protocol_type,
-        protocol_name=response.protocol,
-        assignment=_bytes(response.assignment),
-    )
-
-
-def _answer_heartbeat(call: Call, response: HeartbeatResponse) -> None:
-    call.answer(error_code=response.error)
-
-
-def _answer_leave(call: Call, response: LeaveGroupResponse) -> None:
-    call.answer(
-        error_code=response.error,
-        members=[
-            {"member_id": who.member, "group_instance_id": who.instance, "error_code": error}
-            for who, error in response.members
-        ],
-    )
-
-
-def _answer_commit(call: Call, response: OffsetCommitResponse) -> None:
-    call.answer(topics=_by_topic((p, {"error_code": error}) for p, error in response.partitions))
-
-
-_RESPONSES: Mapping[type[Response], Callable[[Call, Any], None]] = {
-    JoinGroupResponse: _answer_join,
-    SyncGroupResponse: _answer_sync,
-    HeartbeatResponse: _answer_heartbeat,
-    LeaveGroupResponse: _answer_leave,
-    OffsetCommitResponse: _answer_commit,
-}
-"""How each response of the coordinator is sent."""
+def _send(call: Call, response: Response) -> None:
+    """Send a response of the coordinator; most are to heartbeats."""
+    match response:
+        case HeartbeatResponse():
+            call.answer(error_code=response.error)
+        case JoinGroupResponse(protocol=protocol):
+            call.answer(
+                error_code=response.error,
+                generation_id=response.generation,
+                protocol_type=response.protocol_type,
+                protocol_name=protocol if protocol is not None or call.version >= 7 else "",
+                leader=response.leader,
+                skip_assignment=response.skip_assignment,
+                member_id=response.member,
+                members=[
+                    {"member_id": who, "group_instance_id": instance, "metadata": _bytes(metadata)}
+                    for who, instance, metadata in response.members
+                ],
+            )
+        case SyncGroupResponse():
+            call.answer(
+                error_code=response.error,
+                protocol_type=response.protocol_type,
+                protocol_name=response.protocol,
+                assignment=_bytes(response.assignment),
+            )
+        case LeaveGroupResponse():
+            call.answer(
+                error_code=response.error,
+                members=[
+                    {"member_id": m.member, "group_instance_id": m.instance, "error_code": error}
+                    for m, error in response.members
+                ],
+            )
+        case OffsetCommitResponse():
+            errors = ((p, {"error_code": error}) for p, error in response.partitions)
+            call.answer(topics=_by_topic(errors))
 
 
 def _by_topic(
@@ -486,13 +454,16 @@ def _by_topic(
     return [{"name": name, "partitions": found} for name, found in topics.items()]
 
 
-def _committed(partition: int, offset: Offset, error: Error) -> dict[str, Any]:
+def _asked_for(topics: Iterable[Any]) -> tuple[TopicPartition, ...]:
+    """The partitions that an OffsetFetch names."""
+    return tuple(TopicPartition(t.name, index) for t in topics for index in t.partition_indexes)
+
+
+def _committed(offset: Offset) -> dict[str, Any]:
     return {
-        "partition_index": partition,
         "committed_offset": offset.offset,
         "committed_leader_epoch": offset.leader_epoch,
         "metadata": offset.metadata,
-        "error_code": error,
     }
 
 

@@ -26,7 +26,7 @@ from kspec.impl.broker.broker import Broker
 from kspec.impl.broker.calls import Call, UnsupportedRequest
 from kspec.impl.broker.settings import BrokerSettings
 from kspec.impl.recording import Recording
-from kspec.impl.recording.messages import record_request, record_response
+from kspec.impl.recording.messages import record
 from kspec.impl.wire import WireError, decode_request, encode_response, frame_length
 
 LOG = logging.getLogger("kspec.broker")
@@ -307,7 +307,7 @@ class Connection(asyncio.Protocol):
         self._call = call = Call(request, self._address, self.peer[0], self.respond)
         server = self._server
         if server.recording is not None:
-            record_request(server.recording, self._number, request)
+            record(server.recording, "request", self._number, request, request.message)
         groups = server.broker.groups
         groups.advance(server.clock.now())
         before = groups.next_deadline()
@@ -354,8 +354,8 @@ class Connection(asyncio.Protocol):
                 # Perhaps another connection's request has led to this response.
                 self._fail("a response cannot be encoded", problem)
             else:
-                if self._server.recording is not None:
-                    record_response(self._server.recording, self._number, call.request, message)
+                if recording := self._server.recording:
+                    record(recording, "response", self._number, call.request, message)
         if not self._working:
             self._flush()
             if self._buffer:

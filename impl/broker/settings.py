@@ -31,10 +31,10 @@ class BrokerSettings:
     max_session_timeout: int = setting(
         "group.max.session.timeout.ms", 1_800_000, "the longest session timeout of a member"
     )
-    max_group_size: int = setting(
+    max_size: int = setting(
         "group.max.size", 2**31 - 1, "how many members a group may have", least=1
     )
-    max_offset_metadata: int = setting(
+    max_metadata: int = setting(
         "offset.metadata.max.bytes", 4_096, "how long the metadata of an offset may be"
     )
     offsets_retention_minutes: int = setting(
@@ -118,14 +118,8 @@ class BrokerSettings:
 
     def for_coordinator(self) -> Settings:
         """The coordinator's share of them."""
-        return Settings(
-            initial_rebalance_delay=self.initial_rebalance_delay,
-            min_session_timeout=self.min_session_timeout,
-            max_session_timeout=self.max_session_timeout,
-            max_size=self.max_group_size,
-            max_metadata=self.max_offset_metadata,
-            variant=JAVA if self.java_coordinator else SCALA,
-        )
+        share: dict[str, Any] = {name: getattr(self, name) for name in GROUP_SETTINGS.values()}
+        return Settings(**share, variant=JAVA if self.java_coordinator else SCALA)
 
 
 def _value(name: str, field: Any, text: str) -> int | bool:

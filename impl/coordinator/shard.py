@@ -45,48 +45,24 @@ class PendingWrite(Protocol):
         """The records are replicated, or the write failed with this error."""
 
 
+@attrs.define(eq=False)
 class Shard:
     """The groups of one partition of the offsets topic, with what their handlers need."""
 
-    __slots__ = (
-        "_parked",
-        "_pending",
-        "_records",
-        "_responses",
-        "_tickets",
-        "clock",
-        "groups",
-        "new_member_id",
-        "partition_exists",
-        "settings",
-        "timers",
-        "topics_of",
-        "waiting",
-    )
-
-    def __init__(
-        self,
-        settings: Settings,
-        timers: Timers,
-        new_member_id: Callable[[JoinGroup], str],
-        clock: Callable[[], int],
-        topics_of: Callable[[Hashable], Collection[str] | None],
-        partition_exists: Callable[[TopicPartition], bool],
-    ) -> None:
-        self.settings = settings
-        self.timers = timers
-        self.new_member_id = new_member_id
-        self.clock = clock
-        self.topics_of = topics_of
-        self.partition_exists = partition_exists
-        self.groups: dict[str, Group] = {}
-        self.waiting: dict[int, PendingWrite] = {}
-        """The writes in progress, by ticket."""
-        self._parked: dict[Caller, list[Parked]] = {}
-        self._tickets = 0
-        self._responses: list[tuple[Caller, Response]] = []
-        self._records: list[OffsetsTopicRecord] = []
-        self._pending: int | None = None
+    settings: Settings
+    timers: Timers
+    new_member_id: Callable[[JoinGroup], str]
+    clock: Callable[[], int]
+    topics_of: Callable[[Hashable], Collection[str] | None]
+    partition_exists: Callable[[TopicPartition], bool]
+    groups: dict[str, Group] = attrs.field(init=False, factory=dict)
+    waiting: dict[int, PendingWrite] = attrs.field(init=False, factory=dict)
+    """The writes in progress, by ticket."""
+    _parked: dict[Caller, list[Parked]] = attrs.field(init=False, factory=dict)
+    _tickets: int = attrs.field(init=False, default=0)
+    _responses: list[tuple[Caller, Response]] = attrs.field(init=False, factory=list)
+    _records: list[OffsetsTopicRecord] = attrs.field(init=False, factory=list)
+    _pending: int | None = attrs.field(init=False, default=None)
 
     # -- the outcome of a call -------------------------------------------------------------
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import NamedTuple
 
+import attrs
+
 from kspec.impl.producer_state.snapshot import CorruptSnapshot, Row, decode, encode
 from kspec.impl.producer_state.transactions import Aborted, TransactionIndex, Transactions
 from kspec.spec.vocabulary import AppendOrigin, ProducerError
@@ -53,19 +55,15 @@ class Producer:
         """The first offset of its open transaction, or -1."""
 
 
+@attrs.define(eq=False)
 class Verification:
     """A transaction that waits to be verified (KIP-890)."""
 
-    __slots__ = ("bumps_epochs", "epoch", "guard", "lowest_sequence", "started")
-
-    def __init__(
-        self, guard: int, lowest_sequence: int, epoch: int, bumps_epochs: bool, started: int
-    ) -> None:
-        self.guard = guard
-        self.lowest_sequence = lowest_sequence
-        self.epoch = epoch
-        self.bumps_epochs = bumps_epochs
-        self.started = started
+    guard: int
+    lowest_sequence: int
+    epoch: int
+    bumps_epochs: bool
+    started: int
 
 
 class ProducerState:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -20,12 +21,27 @@ from kspec.impl.recording.observer import Membership, Observer, Partitions, Reco
 from kspec.impl.recording.trace import Recording
 
 
+class RecordingListener:
+    """Records, and calls the application's listener, if it has one."""
+
+    def __init__(self, observer: Observer, inner: Any) -> None:
+        self._observer = observer
+        self._inner = inner
+
+    def on_partitions_assigned(self, assigned: Partitions) -> Any:
+        """Partitions are assigned; aiokafka awaits the result if it can."""
+        self._observer.rebalanced("assigned", assigned)
+        return self._inner and self._inner.on_partitions_assigned(assigned)
+
+
 class RecordedWithListener(Recorded):
     """What recorded consumers of kafka-python and aiokafka have in common."""
 
-    def __init__(self, inner: Any, observer: Observer, listener: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, inner: Any, observer: Observer, listener: Callable[[Observer, Any], Any]
+    ) -> None:
         super().__init__(inner, observer)
-        self._listener = listener
+        self._listener = partial(listener, observer)
         if inner.subscription():
             self.subscribe(sorted(inner.subscription()))
 
@@ -74,15 +90,8 @@ def record_kafka_python(consumer: Any, recording: Recording, name: str | None = 
         consumer.config["group_instance_id"],
     )
 
-    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-        """Records, and calls the application's listener."""
-
-        def __init__(self, inner: Any) -> None:
-            self._inner = inner
-
-        def on_partitions_assigned(self, assigned: Partitions) -> Any:
-            observer.rebalanced("assigned", assigned)
-            return self._inner and self._inner.on_partitions_assigned(assigned)
+    class Listener(RecordingListener, ConsumerRebalanceListener):  # type: ignore[misc]
+        """A listener of kafka-python."""
 
         def on_partitions_revoked(self, revoked: Partitions) -> Any:
             result = self._inner and self._inner.on_partitions_revoked(revoked)
@@ -153,15 +162,8 @@ def record_aiokafka(consumer: Any, recording: Recording, name: str | None = None
         consumer._group_instance_id,
     )
 
-    class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-        """Records, and calls the application's listener."""
-
-        def __init__(self, inner: Any) -> None:
-            self._inner = inner
-
-        def on_partitions_assigned(self, assigned: Partitions) -> Any:
-            observer.rebalanced("assigned", assigned)
-            return self._inner and self._inner.on_partitions_assigned(assigned)
+    class Listener(RecordingListener, ConsumerRebalanceListener):  # type: ignore[misc]
+        """A listener of aiokafka."""
 
         async def on_partitions_revoked(self, revoked: Partitions) -> None:
             result = self._inner and self._inner.on_partitions_revoked(revoked)

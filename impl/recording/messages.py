@@ -30,40 +30,27 @@ APIS: Mapping[int, str] = {
 """The APIs that are recorded, by key."""
 
 
-def record_request(
-    recording: Recording, connection: int, request: Received, *, broker: str | None = None
-) -> None:
-    """Add a request, if it is one of a group's."""
-    if request.key in APIS:
-        recording.add("request", **_common(connection, request, broker, request.message))
-
-
-def record_response(
+def record(
     recording: Recording,
+    event: str,
     connection: int,
     request: Received,
-    response: Message,
-    *,
+    message: Message,
     broker: str | None = None,
 ) -> None:
-    """Add the response to a request, if it is one of a group's."""
+    """Add a `request` to a group, or the `response` to it; others are not recorded."""
     if request.key in APIS:
-        recording.add("response", **_common(connection, request, broker, response))
-
-
-def _common(
-    connection: int, request: Received, broker: str | None, message: Message
-) -> dict[str, Any]:
-    return {
-        "broker": broker,
-        "group": getattr(request.message, "group_id", None),
-        "connection": connection,
-        "correlation": request.correlation,
-        "client": request.client,
-        "api": APIS[request.key],
-        "version": request.version,
-        "fields": None if message is None else plain(message),
-    }
+        recording.add(
+            event,
+            broker=broker,
+            group=getattr(request.message, "group_id", None),
+            connection=connection,
+            correlation=request.correlation,
+            client=request.client,
+            api=APIS[request.key],
+            version=request.version,
+            fields=None if message is None else plain(message),
+        )
 
 
 def plain(value: Any) -> Any:

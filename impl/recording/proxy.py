@@ -28,7 +28,7 @@ from typing import Any
 import attrs
 
 from kspec.impl.background import Address, InBackground
-from kspec.impl.recording.messages import APIS, record_request, record_response
+from kspec.impl.recording.messages import APIS, record
 from kspec.impl.recording.trace import Recording
 from kspec.impl.wire import (
     API_KEYS,
@@ -163,7 +163,7 @@ class RecordingProxy(InBackground):
             request = understood(frame)
             if request is not None:
                 passage.in_flight[request.correlation] = request
-                record_request(self._recording, passage.number, request, broker=passage.broker)
+                self._record("request", passage, request, request.message)
             upstream.write(frame)
             await upstream.drain()
 
@@ -179,10 +179,12 @@ class RecordingProxy(InBackground):
                 if request.key in NAMING_ADDRESSES:
                     response = await self._redirected(response)
                     frame = encode_response(response, request.correlation)
-                number, broker = passage.number, passage.broker
-                record_response(self._recording, number, request, response, broker=broker)
+                self._record("response", passage, request, response)
             writer.write(frame)
             await writer.drain()
+
+    def _record(self, event: str, passage: Passage, request: Received, message: Message) -> None:
+        record(self._recording, event, passage.number, request, message, passage.broker)
 
     async def _redirected(self, response: Message) -> Message:
         """The response with an address of the proxy for each broker's."""

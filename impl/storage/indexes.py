@@ -59,16 +59,18 @@ def read_time_index(data: bytes, base_offset: int) -> Entries:
 
 def read_aborted(data: bytes) -> np.ndarray[Any, Any]:
     """The entries of a `.txnindex`: transactions whose abort marker is in the segment."""
-    if len(data) % ABORTED_ENTRY.itemsize:
-        whole = len(data) - len(data) % ABORTED_ENTRY.itemsize
-        raise DamagedFile(f"the last entry is cut off after {len(data) - whole} bytes", whole)
-    return np.frombuffer(data, ABORTED_ENTRY)
+    return whole_entries(data, ABORTED_ENTRY)
 
 
 def entries(data: bytes, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """The entries of an index, without the zeros that follow them."""
-    whole = len(data) - len(data) % kind.itemsize
-    if whole != len(data):
-        raise DamagedFile(f"the last entry is cut off after {len(data) - whole} bytes", whole)
     used = len(data.rstrip(b"\0"))
-    return np.frombuffer(data, kind)[: -(-used // kind.itemsize)]
+    return whole_entries(data, kind)[: -(-used // kind.itemsize)]
+
+
+def whole_entries(data: bytes, kind: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """The entries of a file that ends with an entry."""
+    rest = len(data) % kind.itemsize
+    if rest:
+        raise DamagedFile(f"the last entry is cut off after {rest} bytes", len(data) - rest)
+    return np.frombuffer(data, kind)

@@ -9,26 +9,13 @@ from collections.abc import Iterator
 import attrs
 
 from kspec.impl.storage.codecs import LZ4, CompressionError, Decompressor
+from kspec.impl.storage.records import StoredRecord
 
 START = struct.Struct(">qiIbb")
 
 
 class LegacyError(Exception):
     """Bytes that are no intact record of format 0 or 1."""
-
-
-@attrs.frozen
-class LegacyRecord:
-    """A record of format 0 or 1."""
-
-    offset: int
-    """Its offset in the log."""
-    timestamp: int
-    """Its time, or -1."""
-    key: bytes | None
-    """Its key."""
-    value: bytes | None
-    """Its value."""
 
 
 @attrs.frozen
@@ -41,8 +28,8 @@ class LegacyBatch:
     """Codec and kind of time."""
     timestamp: int
     """Its time."""
-    records: tuple[LegacyRecord, ...]
-    """Its records."""
+    records: tuple[StoredRecord, ...]
+    """Its records; format 0 has no times, and neither has headers."""
 
 
 def read_legacy(data: bytes, decompressor: Decompressor) -> LegacyBatch:
@@ -70,13 +57,13 @@ def read_legacy(data: bytes, decompressor: Decompressor) -> LegacyBatch:
         if offset and offset < last:
             raise LegacyError(f"a wrapper at offset {offset} has a record {last}")
         first = offset - last if offset else 0
-        records = [attrs.evolve(record, offset=first + record.offset) for record in records]
+        records = [record._replace(offset=first + record.offset) for record in records]
         if attributes & 8:
-            records = [attrs.evolve(record, timestamp=outer.timestamp) for record in records]
+            records = [record._replace(timestamp=outer.timestamp) for record in records]
     return LegacyBatch(crc, attributes, outer.timestamp, tuple(records))
 
 
-def inner_records(data: bytes) -> Iterator[LegacyRecord]:
+def inner_records(data: bytes) -> Iterator[StoredRecord]:
     """The records in a wrapper."""
     position = 0
     while position + 12 <= len(data):
@@ -92,7 +79,7 @@ def inner_records(data: bytes) -> Iterator[LegacyRecord]:
         position += size
 
 
-def parse(data: bytes, magic: int) -> LegacyRecord:
+def parse(data: bytes, magic: int) -> StoredRecord:
     """The record in these bytes, as it stands."""
     key_at = START.size + 8 * magic
     if len(data) < key_at + 8:
@@ -100,7 +87,7 @@ def parse(data: bytes, magic: int) -> LegacyRecord:
     timestamp = int.from_bytes(data[18:26], signed=True) if magic else -1
     key, value_at = field(data, key_at)
     value, _ = field(data, value_at)
-    return LegacyRecord(int.from_bytes(data[:8], signed=True), timestamp, key, value)
+    return StoredRecord(int.from_bytes(data[:8], signed=True), timestamp, key, value, ())
 
 
 def field(data: bytes, position: int) -> tuple[bytes | None, int]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -62,12 +61,7 @@ class Segment:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.data = np.empty(0, np.uint8)
 
     def batches(self) -> Iterator[Rows]:
@@ -100,10 +94,7 @@ class Segment:
     def records(self, row: Any) -> list[StoredRecord]:
         """The records of a batch without fault."""
         if row["magic"] < 2:
-            return [
-                StoredRecord(record.offset, record.timestamp, record.key, record.value, ())
-                for record in self.legacy(row).records
-            ]
+            return list(self.legacy(row).records)
         if not row["count"]:
             return []
         body = self._body(row)

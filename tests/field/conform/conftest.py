@@ -20,7 +20,7 @@ NUMBERS = count()
 SearchIt = Callable[..., Searched]
 
 
-SETTINGS = BrokerSettings(initial_rebalance_delay=0, max_group_size=4, min_session_timeout=100)
+SETTINGS = BrokerSettings(initial_rebalance_delay=0, max_size=4, min_session_timeout=100)
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ def test_the_embedded_broker_conforms(
 @pytest.mark.slow
 def test_nothing_is_left_at_the_embedded_broker(kspec: Kspec) -> None:
     profiles = [word for name in PROFILES if name != "timers" for word in ("--profile", name)]
-    settings = BrokerSettings(initial_rebalance_delay=0, max_group_size=4)
+    settings = BrokerSettings(initial_rebalance_delay=0, max_size=4)
     with EmbeddedBroker(settings) as broker:
         ran = kspec("conform", "broker", broker.bootstrap, "--histories", "60", *profiles)
         assert ran.code == 0, ran.out

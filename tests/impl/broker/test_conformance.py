@@ -23,7 +23,7 @@ def test_no_history_shows_a_difference(kspec: Kspec, coordinator: str, histories
     settings = BrokerSettings(
         initial_rebalance_delay=0,
         min_session_timeout=100,
-        max_group_size=4,
+        max_size=4,
         auto_create_topics=False,
         java_coordinator=coordinator == "java",
     )
@@ -41,7 +41,7 @@ def test_no_history_shows_a_difference(kspec: Kspec, coordinator: str, histories
 @pytest.mark.slow
 def test_the_wrong_coordinator_shows_differences(kspec: Kspec) -> None:
     settings = BrokerSettings(
-        initial_rebalance_delay=0, min_session_timeout=100, max_group_size=4,
+        initial_rebalance_delay=0, min_session_timeout=100, max_size=4,
         auto_create_topics=False, java_coordinator=False,
     )  # fmt: skip
     with EmbeddedBroker(settings) as broker:

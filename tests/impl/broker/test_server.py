@@ -376,7 +376,7 @@ def sweep(broker: EmbeddedBroker, seconds: float) -> None:
         for connection in list(broker._server.connections):
             connection.check(asyncio.get_running_loop().time() + seconds)
 
-    broker._background.run(check())
+    broker._run(check())
 
 
 def test_a_silent_connection_is_closed() -> None:

@@ -34,7 +34,7 @@ def groups_of(lines: list[str]) -> list[list[Line]]:
 @pytest.mark.parametrize("coordinator", ["java", "scala"])
 def test_no_history_is_rejected(kspec: Kspec, coordinator: str) -> None:
     settings = BrokerSettings(
-        initial_rebalance_delay=0, min_session_timeout=100, max_group_size=4,
+        initial_rebalance_delay=0, min_session_timeout=100, max_size=4,
         auto_create_topics=False, java_coordinator=coordinator == "java",
     )  # fmt: skip
     recording = Recording("coordinator", **settings.for_trace())
