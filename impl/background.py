@@ -6,12 +6,31 @@ import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+
+from kspec.spec.core import SpecError
 
 T = TypeVar("T")
 
-Address: TypeAlias = tuple[str, int]
-"""A host and a port."""
+
+class Address(NamedTuple):
+    """Where a broker listens."""
+
+    host: str
+    """Its name or its address."""
+    port: int
+    """Its port."""
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """`HOST:PORT`; an IPv6 address is in brackets."""
+        host, _, port = text.rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+            raise SpecError(f"{text!r:.80} is not HOST:PORT")
+        return cls(host.removeprefix("[").removesuffix("]"), int(port))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class InBackground(ABC):
@@ -66,5 +85,4 @@ class InBackground(ABC):
     @property
     def bootstrap(self) -> str:
         """What a client takes as `bootstrap.servers`."""
-        host, port = self._address
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return str(self._address)

@@ -10,7 +10,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from kspec.spec.core import SpecError
 from kspec.spec.core.errors import located
@@ -66,10 +66,8 @@ def read_bytes(path: Path) -> bytes:
         if str(path) != "-":
             with path.open("rb") as file:
                 raw = file.read(MOST_BYTES + 1)
-        elif sys.stdin is None:
-            raise SpecError("cannot read standard input: it is closed")
         else:
-            raw = sys.stdin.buffer.read(MOST_BYTES + 1)
+            raw = standard_input().read(MOST_BYTES + 1)
     except OSError as error:
         raise SpecError(f"cannot read {name}: {error.strerror or error}") from None
     if len(raw) > MOST_BYTES:
@@ -82,17 +80,25 @@ def numbered_lines(most: int) -> Iterator[tuple[int, bytes]]:
 
     Of a line that is longer than `most`, the beginning: one byte more than that.
     """
+    lines = bounded_lines(standard_input().readline, most)
+    return ((number, line) for number, line in lines if line.strip())
+
+
+def bounded_lines(readline: Callable[[int], bytes], most: int) -> Iterator[tuple[int, bytes]]:
+    """The lines with their numbers; of one that is longer than `most`, one byte more than that."""
+    number = 0
+    while line := readline(most + 1):
+        number += 1
+        yield number, line
+        while not line.endswith(b"\n") and (line := readline(most + 1)):
+            pass
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of standard input."""
     if sys.stdin is None:
         raise SpecError("cannot read standard input: it is closed")
-    source = sys.stdin.buffer
-    number = 0
-    while line := source.readline(most + 1):
-        number += 1
-        rest = line
-        while not rest.endswith(b"\n") and (rest := source.readline(most)):
-            pass
-        if line.strip():
-            yield number, line
+    return sys.stdin.buffer
 
 
 def parse_json(text: str) -> Any:

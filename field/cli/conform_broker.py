@@ -117,10 +117,11 @@ def conform_broker(
     """
     needs("kspec conform broker", "broker", "kio")
     from kspec.field.conform.broker import Broker
-    from kspec.field.conform.connection import Address, Lost
+    from kspec.field.conform.connection import Lost
     from kspec.field.conform.report import as_junit, as_text, read_known, to_file, to_record
     from kspec.field.conform.search import Search
     from kspec.field.conform.security import read_security
+    from kspec.impl.background import Address
 
     known = read_known(expect) if expect else []
     again = read_known(replay) if replay else []

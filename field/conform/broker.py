@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 import attrs
 
-from kspec.field.conform.connection import Address, Connection, Lost
+from kspec.field.conform.connection import Connection, Lost
 from kspec.field.conform.history import APIS
 from kspec.field.conform.records import MOST_BYTES, Place
 from kspec.field.conform.responses import PARTITIONS
 from kspec.field.conform.security import Security
 from kspec.field.conform.translate import MOST_VERSIONS
+from kspec.impl.background import Address
 from kspec.impl.wire import API_KEYS, VERSIONS, Message, create, request_type
 from kspec.spec.core import SpecError
 from kspec.spec.messages import GROUP_SETTINGS, Settings

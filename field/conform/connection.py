@@ -14,9 +14,8 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-import attrs
-
 from kspec.field.conform.security import Security, authenticate
+from kspec.impl.background import Address
 from kspec.impl.wire import Message, WireError, decode_response, encode_request, frame_length
 from kspec.spec.core import SpecError
 
@@ -30,33 +29,12 @@ class Lost(Exception):
     """The broker has closed the connection, or sent bytes that are no response."""
 
 
-@attrs.frozen
-class Address:
-    """Where a broker listens."""
-
-    host: str
-    """Its name or its address."""
-    port: int
-    """Its port."""
-
-    @classmethod
-    def parse(cls, text: str) -> Address:
-        """`HOST:PORT`; an IPv6 address is in brackets."""
-        host, _, port = text.rpartition(":")
-        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-            raise SpecError(f"{text!r} is not HOST:PORT")
-        return cls(host.removeprefix("[").removesuffix("]"), int(port))
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
 class Connection:
     """A connection with at most one request in flight."""
 
     def __init__(self, address: Address, security: Security) -> None:
         try:
-            plain = socket.create_connection((address.host, address.port), timeout=PATIENCE)
+            plain = socket.create_connection(address, timeout=PATIENCE)
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             raise SpecError(f"cannot connect to {address}: {error.strerror or error}") from None

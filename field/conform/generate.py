@@ -93,15 +93,12 @@ class Author(RandomRequests):
         step = self.draw_step()
         if isinstance(step, Pause):
             self.now += step.milliseconds / 1000 + self.initial_delay
-            asks: tuple[Ask, ...] = ()
-        else:
-            asks = step.asks
-            for ask in asks:
-                self.coverage.add(self.world, ask)
+        for ask in step.asks:
+            self.coverage.add(self.world, ask)
         self.now += 0.001
-        worlds = possible([forget(self.world)], asks, Moment(self.now, self.now))
+        worlds = possible([forget(self.world)], step.asks, Moment(self.now, self.now))
         self.world = min(worlds, key=repr) if len(worlds) > 1 else worlds.pop()
-        self.issued += [ask.symbol for ask in asks if isinstance(ask.request, JoinGroup)]
+        self.issued += [ask.symbol for ask in step.asks if isinstance(ask.request, JoinGroup)]
         return step
 
     @property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import attrs
 
@@ -121,6 +121,8 @@ class Pause:
 
     milliseconds: int
     """How long; 0 for as long as the initial delay of a group that was empty."""
+    asks: ClassVar[tuple[Ask, ...]] = ()
+    """No requests."""
 
 
 Step: TypeAlias = Send | Pause
@@ -239,12 +241,7 @@ def describe(step: Step) -> str:
 
 def is_of_records(steps: Iterable[Step]) -> bool:
     """Whether a history has requests of the profile `records`."""
-    return any(
-        isinstance(ask.request, RecordsRequest)
-        for step in steps
-        if isinstance(step, Send)
-        for ask in step.asks
-    )
+    return any(isinstance(ask.request, RecordsRequest) for step in steps for ask in step.asks)
 
 
 def describe_ask(ask: Ask) -> str:

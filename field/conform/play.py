@@ -10,7 +10,7 @@ import attrs
 
 from kspec.field.conform import records
 from kspec.field.conform.broker import Broker
-from kspec.field.conform.connection import Address, Connection, Lost, wait
+from kspec.field.conform.connection import Connection, Lost, wait
 from kspec.field.conform.guards import Coverage, decide
 from kspec.field.conform.history import (
     APIS,
@@ -37,6 +37,7 @@ from kspec.field.conform.worlds import (
     possible,
     same,
 )
+from kspec.impl.background import Address
 from kspec.impl.wire import Message
 from kspec.spec.coordinator.admin import describe
 from kspec.spec.core import Decision, SpecError
@@ -115,21 +116,6 @@ class Played:
     """Whether it ended early, since the broker may be in too many states."""
 
 
-@attrs.frozen
-class Turn:
-    """A step of a history that is being played."""
-
-    at: int
-    """Its index."""
-    step: Step
-    """The step."""
-
-    @property
-    def asks(self) -> tuple[Ask, ...]:
-        """Its requests; none of a pause."""
-        return () if isinstance(self.step, Pause) else self.step.asks
-
-
 class Player:
     """Plays histories, one after the other, on connections that it keeps."""
 
@@ -162,7 +148,7 @@ class Player:
         try:
             game.await_coordinator()
             for done, step in enumerate(steps, 1):
-                difference = game.take(Turn(done - 1, step))
+                difference = game.take(done - 1, step)
                 if difference is not None or len(game.worlds) > MOST_WORLDS:
                     break
         finally:
@@ -200,17 +186,18 @@ class Game:
 
     # -- steps ------------------------------------------------------------------------------------
 
-    def take(self, turn: Turn) -> Difference | None:
-        """Play one step; the difference, if the broker differs."""
+    def take(self, at: int, step: Step) -> Difference | None:
+        """Play the step with this index; the difference, if the broker differs."""
+        self.at, self.step = at, step
         begin = self.player.clock.now()
         try:
-            if isinstance(turn.step, Pause):
-                self.player.clock.sleep(self.pause(turn.step))
+            if isinstance(step, Pause):
+                self.player.clock.sleep(self.pause(step))
             else:
-                self.send(turn.asks)
-            return self.observe(turn, begin)
+                self.send(step.asks)
+            return self.observe(step.asks, begin)
         except Lost as lost:
-            return self.difference(turn, "connection", ["a response"], str(lost), str(lost))
+            return self.difference("connection", ["a response"], str(lost), str(lost))
 
     def pause(self, step: Pause) -> float:
         """How long a pause takes, in seconds."""
@@ -249,9 +236,9 @@ class Game:
                 del self.in_flight[ask]
                 self.player.idle[self.place.address].append(connection)
 
-    def observe(self, turn: Turn, begin: float) -> Difference | None:
+    def observe(self, asks: tuple[Ask, ...], begin: float) -> Difference | None:
         """Wait until some world agrees with the broker; a difference if none does in time."""
-        before, asks = self.worlds, turn.asks
+        before = self.worlds
         observed: dict[Ask, AnyResponse] = {}
         deadline = time.monotonic() + self.player.patience
         last = self.player.clock.now()
@@ -290,7 +277,7 @@ class Game:
             if is_over and rounds >= ROUNDS:
                 break
             wait(self.in_flight.values(), 0.005 if agreeing else 0.05)
-        return self.explain(turn, worlds, observed, described)
+        return self.explain(worlds, observed, described)
 
     def are_answered(self, asks: tuple[Ask, ...]) -> bool:
         """Whether nothing is left to wait for; without descriptions, nothing shows that."""
@@ -309,7 +296,6 @@ class Game:
 
     def explain(
         self,
-        turn: Turn,
         worlds: set[World],
         observed: dict[Ask, AnyResponse],
         described: Described | None,
@@ -323,22 +309,22 @@ class Game:
             seen = show(described.group, names(some))
             if outline.split(" not ")[0] == outline.split(" not ")[1]:
                 outline = "the members differ"
-            return self.difference(turn, "group", expected, seen, outline)
+            return self.difference("group", expected, seen, outline)
         expected = sorted({show_responses(world.sent, {}) for world in worlds})
         errors = sorted({outline_of(world.sent) for world in worlds})
         seen = show_responses(tuple(observed.items()), names(some))
         outline = f"{' or '.join(errors)}, not {outline_of(tuple(observed.items()))}"
         if [outline_of(tuple(observed.items()))] == errors:
             outline = f"other {', '.join(fields_that_differ(some, observed))}"
-        return self.difference(turn, "response", expected, seen, outline)
+        return self.difference("response", expected, seen, outline)
 
     def difference(
-        self, turn: Turn, problem: str, expected: Sequence[str], observed: str, outline: str
+        self, problem: str, expected: Sequence[str], observed: str, outline: str
     ) -> Difference:
-        """A difference, with how the specification decides the request."""
-        asks, shown = turn.asks, tuple(expected)
+        """A difference in this step, with how the specification decides its request."""
+        asks, shown = self.step.asks, tuple(expected)
         decision = decide(next(iter(self.worlds)), asks[0]) if len(asks) == 1 else None
-        return Difference(turn.at, turn.step, problem, shown, observed, decision, outline)
+        return Difference(self.at, self.step, problem, shown, observed, decision, outline)
 
     # -- the end ----------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ from uuid import UUID
 
 import attrs
 
-from kspec.field.conform.connection import Address
 from kspec.field.conform.history import APIS, OLDER, Ask
+from kspec.impl.background import Address
 from kspec.impl.wire import API_KEYS, Message, create, request_type
 from kspec.spec.leader_epochs import UNDEFINED
 from kspec.spec.serving.fetch import Fetch, FetchResponse, value_of

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import attrs
 
 from kspec.field.conform.history import Step, describe, from_json, to_json
-from kspec.field.conform.play import Difference
 from kspec.field.conform.search import Found, Searched
 from kspec.spec.core import SpecError
 from kspec.spec.core.checks import ALL_HOLD
@@ -56,7 +55,7 @@ def read_known(path: Path) -> list[Known]:
 
 def to_record(found: Found, expected: bool) -> dict[str, Any]:
     """A difference as JSON."""
-    difference = found.difference
+    difference, decision = found.difference, found.difference.decision
     return {
         "signature": difference.signature,
         "known": expected,
@@ -67,17 +66,10 @@ def to_record(found: Found, expected: bool) -> dict[str, Any]:
         "problem": difference.problem,
         "specification": list(difference.expected),
         "broker": difference.observed,
-        **decision_of(difference),
+        "guard": decision.guard if decision else None,
+        "source": (decision.source or None) if decision else None,
         "history": [to_json(step) for step in found.steps],
     }
-
-
-def decision_of(difference: Difference) -> dict[str, Any]:
-    """The deciding guard and its source."""
-    decision = difference.decision
-    if decision is None:
-        return {"guard": None, "source": None}
-    return {"guard": decision.guard, "source": decision.source or None}
 
 
 def to_file(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

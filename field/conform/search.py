@@ -20,9 +20,6 @@ from kspec.field.conform.play import PATIENCE, REAL, Clock, Difference, Played, 
 from kspec.spec.core import evolve
 from kspec.spec.messages import JAVA, SCALA, Settings
 
-PROFILES = ("group", "offsets", "timers", "records")
-"""The profiles of histories."""
-
 TRIES, NEEDED = 3, 2
 """How often a history that differs is repeated, and how often it has to differ again."""
 
@@ -33,8 +30,6 @@ class Found:
 
     profile: str
     """The profile of the history."""
-    index: int
-    """The number of the history."""
     difference: Difference
     """The difference."""
     steps: tuple[Step, ...]
@@ -47,22 +42,28 @@ class Found:
     """How many histories showed it."""
 
 
-@attrs.frozen
+@attrs.define
 class Searched:
     """The result of a search."""
 
-    histories: int
+    histories: int = 0
     """How many histories were played."""
-    steps: int
+    steps: int = 0
     """How many steps they had."""
-    found: tuple[Found, ...]
+    found: Sequence[Found] = ()
     """The differences."""
-    unsteady: int
+    unsteady: int = 0
     """How many histories differed, but not when they were repeated."""
-    undecided: int
+    undecided: int = 0
     """How many histories ended early, since the broker might have been in too many states."""
-    coverage: Coverage
+    coverage: Coverage = attrs.field(factory=Coverage)
     """The guards that the broker was seen to pass and to fail."""
+
+    def add(self, played: Played) -> None:
+        """Count what was played."""
+        self.steps += played.steps
+        self.undecided += played.undecided
+        self.coverage.update(played.coverage)
 
 
 @attrs.define
@@ -105,64 +106,61 @@ class Search:
 
     def run(self, profiles: Sequence[str], histories: int, most: int = 10) -> Searched:
         """Play histories of these profiles in turn, until so many differences are found."""
-        aim, seen = Coverage(), Coverage()
+        aim, searched = Coverage(), Searched()
         found: dict[str, Found] = {}
         times: Counter[str] = Counter()
         aliases: dict[str, str] = {}  # a difference of a burst, by what single requests show of it
-        steps = unsteady = undecided = count = 0
         with ThreadPoolExecutor(self.workers) as pool:
-            for profile, index, written, played in self.played(pool, profiles, histories, aim):
-                count += 1
-                steps += played.steps
-                seen.update(played.coverage)
-                undecided += played.undecided
+            for profile, written, played in self.played(pool, profiles, histories, aim):
+                searched.histories += 1
+                searched.add(played)
                 difference = played.difference
                 if difference is not None:
                     signature = difference.signature
                     times[signature] += 1
                     if signature not in aliases:
-                        confirmed = self.confirm(profile, index, difference, written, steps)
+                        confirmed = self.confirm(profile, difference, written, searched.steps)
                         if confirmed is None:
-                            unsteady += 1
+                            searched.unsteady += 1
                         else:
                             aliases[signature] = confirmed.difference.signature
                             found.setdefault(confirmed.difference.signature, confirmed)
-                self.progress(f"{count} histories, {steps:,} steps, {len(found)} differences")
+                self.progress(
+                    f"{searched.histories} histories, {searched.steps:,} steps, "
+                    f"{len(found)} differences"
+                )
                 if len(found) >= most:
                     break
             pool.shutdown(cancel_futures=True)
-        every = tuple(
+        searched.found = tuple(
             attrs.evolve(f, times=sum(n for s, n in times.items() if aliases.get(s) == signature))
             for signature, f in found.items()
         )
-        return Searched(count, steps, every, unsteady, undecided, seen)
+        return searched
 
     def replay(self, histories: Sequence[Sequence[Step]]) -> Searched:
         """Play histories again, each until it differs, at most three times."""
-        seen = Coverage()
+        searched = Searched(len(histories))
         found: dict[str, Found] = {}
-        steps = undecided = 0
-        for index, history in enumerate(histories):
+        for number, history in enumerate(histories, 1):
             for _ in range(TRIES):
                 played = self.play(history)
-                steps += played.steps
-                undecided += played.undecided
-                seen.update(played.coverage)
+                searched.add(played)
                 difference = played.difference
                 if difference is not None:
                     shown = tuple(history[: difference.at + 1])
-                    found.setdefault(
-                        difference.signature, Found("replay", index, difference, shown, steps)
-                    )
+                    same = Found("replay", difference, shown, searched.steps)
+                    found.setdefault(difference.signature, same)
                     break
-            self.progress(f"{index + 1} histories, {len(found)} differences")
-        return Searched(len(histories), steps, tuple(found.values()), 0, undecided, seen)
+            self.progress(f"{number} histories, {len(found)} differences")
+        searched.found = tuple(found.values())
+        return searched
 
     def played(
         self, pool: ThreadPoolExecutor, profiles: Sequence[str], histories: int, aim: Coverage
-    ) -> Iterator[tuple[str, int, list[Step], Played]]:
+    ) -> Iterator[tuple[str, list[Step], Played]]:
         """Histories with their results, in order; some are played at the same time."""
-        waiting: list[tuple[str, int, list[Step], Future[Played]]] = []
+        waiting: list[tuple[str, list[Step], Future[Played]]] = []
         todo = iter(range(histories))
         versions = self.broker.versions
         while True:
@@ -171,16 +169,16 @@ class Search:
                 written = write_history(
                     self.seed, index, self.length, self.settings, versions, profile, aim
                 )
-                waiting.append((profile, index, written, pool.submit(self.play, written)))
+                waiting.append((profile, written, pool.submit(self.play, written)))
             if not waiting:
                 return
-            profile, index, written, future = waiting.pop(0)
-            yield profile, index, written, future.result()
+            profile, written, future = waiting.pop(0)
+            yield profile, written, future.result()
 
     # -- differences ------------------------------------------------------------------------------
 
     def confirm(
-        self, profile: str, index: int, difference: Difference, written: list[Step], after: int
+        self, profile: str, difference: Difference, written: list[Step], after: int
     ) -> Found | None:
         """The difference with its shortest history; None if it does not show again.
 
@@ -206,7 +204,7 @@ class Search:
         settings = evolve(self.settings, variant=other)
         differs = self.play(shortest, patience=1.0, settings=settings).difference
         as_other = "" if differs else other.name
-        return Found(profile, index, shown or difference, tuple(shortest), after, as_other)
+        return Found(profile, shown or difference, tuple(shortest), after, as_other)
 
     def shows(self, steps: Sequence[Step], signature: str) -> Difference | None:
         """The difference with this signature, if the history shows it."""

@@ -188,10 +188,6 @@ class Names:
         self.actual = dict(pairs)
         self.symbols = {actual: symbol for symbol, actual in self.actual.items()}
 
-    def copy(self) -> Names:
-        """A copy."""
-        return Names(self.actual.items())
-
     def agree(self, symbol: str, actual: str) -> bool:
         """Whether an id can be that of a member; one that was unknown is bound to it."""
         bound = self.actual.get(symbol)

@@ -1,4 +1,4 @@
-"""What stands around a message: time, level and logger, in the layouts that logs come in.
+"""What stands around a message: time and level, in the layouts that logs come in.
 
 Kafka's own layout is `[%d] %p %m (%c)%n` (config/log4j.properties; 4.x config/log4j2.yaml). A
 container, syslog or a log shipper puts something before it or wraps it in JSON. So the time is
@@ -23,12 +23,10 @@ BEFORE_LEVEL = re.compile(
     rf"(?<![\d:-]){DATE}{TIME}{ZONE}\]?,?\s+(?:\[[^\]]{{1,200}}\]\s+)?\[?(?P<level>{LEVELS})\b\]?"
 )
 LEVEL = re.compile(rf"\b({LEVELS})\b")
-LOGGER = re.compile(r"\((?P<logger>[\w.$]+)(?::\d+)?\)(?: \[[^\]]*\])?\s*$")
 
 MESSAGE_KEYS = ("message", "msg", "@message", "log", "event", "textPayload")
 TIME_KEYS = ("@timestamp", "timestamp", "time", "ts", "timeMillis", "instant", "date", "t")
 LEVEL_KEYS = ("level", "log.level", "severity", "lvl", "levelname")
-LOGGER_KEYS = ("logger", "loggerName", "logger_name", "log.logger", "class")
 
 
 @attrs.frozen(slots=True)
@@ -39,7 +37,6 @@ class Entry:
     time_ms: int | None = None
     """Milliseconds since 1970; since midnight where the layout has no date."""
     level: str = ""
-    logger: str = ""
 
 
 def read_entry(text: str, zone: tzinfo = UTC) -> Entry:
@@ -52,8 +49,7 @@ def read_entry(text: str, zone: tzinfo = UTC) -> Entry:
     if not level:
         named = LEVEL.search(text)
         level = named[1] if named else ""
-    logger = LOGGER.search(text)
-    return Entry(text, to_ms(found, zone) if found else None, level, logger[1] if logger else "")
+    return Entry(text, to_ms(found, zone) if found else None, level)
 
 
 def to_ms(stamp: re.Match[str], zone: tzinfo) -> int | None:
@@ -97,12 +93,10 @@ def unwrap(text: str, zone: tzinfo) -> Entry | None:
     if time_ms is None:
         time_ms = moment_of(value_of(record, TIME_KEYS), zone)
     level = value_of(record, LEVEL_KEYS)
-    logger = value_of(record, LOGGER_KEYS)
     return attrs.evolve(
         inner,
         time_ms=time_ms,
         level=inner.level or (level.upper() if isinstance(level, str) else ""),
-        logger=inner.logger or (logger if isinstance(logger, str) else ""),
     )
 
 

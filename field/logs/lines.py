@@ -18,6 +18,7 @@ from typing import IO, Any
 import attrs
 
 from kspec.spec.core import SpecError
+from kspec.traces.source import bounded_lines
 
 LONGEST = 1 << 20
 """The longest line that is read whole, in bytes. A request's line may list many partitions."""
@@ -70,16 +71,6 @@ def opened(path: Path) -> IO[bytes]:
 
 def lines_of(stream: IO[bytes], name: str) -> Iterator[Line]:
     """The lines of an open file."""
-    number = 0
-    while content := stream.readline(LONGEST):
-        number += 1
+    for number, content in bounded_lines(stream.readline, LONGEST - 1):
         is_cut = not content.endswith(b"\n") and len(content) == LONGEST
-        if is_cut:
-            skip_line(stream)
         yield Line(name, number, content.rstrip(b"\r\n").decode("utf-8", "replace"), is_cut)
-
-
-def skip_line(stream: IO[bytes]) -> None:
-    """Read to the end of the line, keeping nothing."""
-    while (rest := stream.readline(LONGEST)) and not rest.endswith(b"\n"):
-        pass

@@ -32,8 +32,6 @@ class Timeline:
     partitions: Sequence[Partition]
     cluster: Sequence[Event]
     """Starts and stops of brokers, and elections of controllers."""
-    clients: Sequence[str]
-    """The clients whose logs were read."""
 
     def to_json(self) -> dict[str, Any]:
         """The output of `kspec timeline --json`."""
@@ -60,7 +58,6 @@ def timeline_of(reading: Reading, groups: Sequence[str] = ()) -> Timeline:
         [group for group in found if not groups or group.name in groups],
         partitions_of(events) if not groups else [],
         [event for event in events if event["event"] in CLUSTER_EVENTS],
-        sorted({event["node"] for event in events if event.get("side") == "client"}),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any, TypeAlias
 
@@ -12,7 +12,6 @@ import attrs
 
 from kspec.spec.core import SpecError
 
-State: TypeAlias = Hashable
 Content: TypeAlias = Mapping[str, Any]
 """An event as the file has it: a JSON object."""
 

@@ -7,7 +7,6 @@ and named, and the next line is read.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
@@ -21,7 +20,7 @@ from kspec.field.recorded.problems import Problems
 from kspec.spec.core import SpecError
 from kspec.spec.core.errors import located
 from kspec.traces.itf import ACTION, PICKS
-from kspec.traces.source import name_of, parse_json, read_text
+from kspec.traces.source import bounded_lines, name_of, parse_json, read_text, standard_input
 
 MOST_LINE = 1 << 20
 """The longest line that is read, in bytes: 1 MiB. Of a longer one, nothing is kept."""
@@ -133,9 +132,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
     """The lines of a file that are not blank; None for a line that is too long."""
     try:
         if str(path) == "-":
-            if sys.stdin is None:
-                raise SpecError("cannot read standard input: it is closed")
-            yield from lines_of(sys.stdin.buffer.readline)
+            yield from lines_of(standard_input().readline)
         else:
             with path.open("rb") as file:
                 yield from lines_of(file.readline)
@@ -145,13 +142,8 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
 
 def lines_of(readline: Callable[[int], bytes]) -> Iterator[tuple[int, bytes | None]]:
     """Lines of bounded length."""
-    number = 0
-    while line := readline(MOST_LINE + 1):
-        number += 1
+    for number, line in bounded_lines(readline, MOST_LINE):
         if len(line) > MOST_LINE:
-            rest = line
-            while not rest.endswith(b"\n") and (rest := readline(MOST_LINE)):
-                pass
             yield number, None
         elif line.strip():
             yield number, line

@@ -14,7 +14,7 @@ from typing import Any
 from kspec.impl.broker.batches import ZSTD, CorruptBatch, InvalidBatch, check_one_batch, parse_batch
 from kspec.impl.broker.calls import Call, UnsupportedRequest
 from kspec.impl.broker.fetching import Fetch, Later, check_epoch
-from kspec.impl.broker.groups import Groups
+from kspec.impl.broker.groups import NOT_ASKED, Groups
 from kspec.impl.broker.log import LEADER_EPOCH, PartitionLog
 from kspec.impl.broker.settings import BrokerSettings
 from kspec.impl.broker.topics import Topic, TopicError, Topics, log_of
@@ -122,7 +122,7 @@ class Broker:
             cluster_id=CLUSTER,
             controller_id=NODE,
             topics=topics,
-            cluster_authorized_operations=_NOT_ASKED,
+            cluster_authorized_operations=NOT_ASKED,
         )
 
     def _find(self, asked: Any, may_create: bool) -> dict[str, Any]:
@@ -147,7 +147,7 @@ class Broker:
             cluster_id=CLUSTER,
             controller_id=NODE,
             brokers=[{"broker_id": node.pop("node_id"), **node}],
-            cluster_authorized_operations=_NOT_ASKED,
+            cluster_authorized_operations=NOT_ASKED,
             endpoint_type=1,
         )
 
@@ -454,7 +454,7 @@ def _described(topic: Topic) -> dict[str, Any]:
     return {
         "name": topic.name,
         "topic_id": topic.id,
-        "topic_authorized_operations": _NOT_ASKED,
+        "topic_authorized_operations": NOT_ASKED,
         "partitions": [
             {
                 "partition_index": index,
@@ -484,6 +484,4 @@ def _unsupported_version(api_keys: list[dict[str, int]]) -> Any:
 
 
 _API_VERSIONS, _PRODUCE = API_KEYS["api_versions"], API_KEYS["produce"]
-_NOT_ASKED = -(2**31)
-"""The authorized operations of a response to a client that did not ask for them."""
 _TOPIC_RESOURCE, _BROKER_RESOURCE = 2, 4

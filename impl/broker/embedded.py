@@ -70,7 +70,7 @@ class EmbeddedBroker(InBackground):
     async def _open(self) -> Address:
         self._server = self._new_server()
         await self._server.start(*self._place)
-        return self._server.address
+        return Address(*self._server.address)
 
     async def _close(self) -> None:
         await self._server.stop()

@@ -270,7 +270,7 @@ class Groups:
         nothing = {
             "group_id": name,
             "error_code": error,
-            "authorized_operations": _NOT_ASKED,
+            "authorized_operations": NOT_ASKED,
             "group_state": "",
         }
         if error is not Error.NONE:
@@ -399,7 +399,7 @@ class Groups:
 
 # -- responses --------------------------------------------------------------------------------
 
-_NOT_ASKED = -(2**31)
+NOT_ASKED = -(2**31)
 """The authorized operations of a response to a client that did not ask for them."""
 
 

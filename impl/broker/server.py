@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -27,6 +26,7 @@ from kspec.impl.broker.calls import Call, UnsupportedRequest
 from kspec.impl.broker.settings import BrokerSettings
 from kspec.impl.recording import Recording
 from kspec.impl.recording.messages import record
+from kspec.impl.recording.trace import WallClock
 from kspec.impl.wire import WireError, decode_request, encode_response, frame_length
 
 LOG = logging.getLogger("kspec.broker")
@@ -50,14 +50,12 @@ class Clock:
 
     def __init__(self, *, is_virtual: bool) -> None:
         self.is_virtual = is_virtual
-        self._now = int(time.time() * 1000)
-        self._began = time.monotonic()
+        self._real = WallClock()
+        self._now = self._real()
 
     def now(self) -> int:
         """The time in milliseconds since 1970. It never goes back."""
-        if self.is_virtual:
-            return self._now
-        return self._now + int((time.monotonic() - self._began) * 1000)
+        return self._now if self.is_virtual else self._real()
 
     def advance(self, duration: int) -> int:
         """Let virtual time pass."""

@@ -40,7 +40,6 @@ from kspec.impl.wire import (
     encode_response,
     frame_length,
 )
-from kspec.spec.core import SpecError
 
 LOG = logging.getLogger("kspec.recording")
 
@@ -51,14 +50,6 @@ NAMING_ADDRESSES = frozenset(
     API_KEYS[name] for name in ("metadata", "find_coordinator", "describe_cluster")
 )
 """The APIs whose responses name addresses of brokers."""
-
-
-def parse_address(text: str) -> Address:
-    """The host and port of HOST:PORT."""
-    host, _, port = text.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65_536:
-        raise SpecError(f"{text!r:.80} is not HOST:PORT")
-    return host.strip("[]"), int(port)
 
 
 @attrs.frozen
@@ -79,7 +70,7 @@ class RecordingProxy(InBackground):
     def __init__(
         self, broker: str, recording: Recording, *, host: str = "127.0.0.1", port: int = 0
     ) -> None:
-        self._broker = parse_address(broker)
+        self._broker = Address.parse(broker)
         self._recording = recording
         self._host = host
         self._port = port
@@ -117,7 +108,7 @@ class RecordingProxy(InBackground):
                     self._connections.discard(task)
 
                 server = await asyncio.start_server(accept, self._host, port)
-                self._listeners[broker] = server, server.sockets[0].getsockname()[:2]
+                self._listeners[broker] = server, Address(*server.sockets[0].getsockname()[:2])
             return self._listeners[broker][1]
 
     # -- connections -----------------------------------------------------------------------
@@ -127,7 +118,7 @@ class RecordingProxy(InBackground):
     ) -> None:
         """Serve one client's connection until either side closes it."""
         number = next(self._numbers)
-        name = f"{broker[0]}:{broker[1]}"
+        name = str(broker)
         passage = Passage(number, name)
         upstream: asyncio.StreamWriter | None = None
         try:
@@ -193,7 +184,9 @@ class RecordingProxy(InBackground):
             if hasattr(response, name):
                 changes[name] = tuple([await self._redirected(b) for b in getattr(response, name)])
         if getattr(response, "host", "") and response.port > 0:
-            changes["host"], changes["port"] = await self._listen((response.host, response.port))
+            changes["host"], changes["port"] = await self._listen(
+                Address(response.host, response.port)
+            )
         return dataclasses.replace(response, **changes)
 
 

@@ -49,7 +49,7 @@ from kspec.field.recorded.coordinator.partial import (
     Known,
     answered,
     asked,
-    contradiction,
+    contradicted,
     errors_in,
     named_in,
 )
@@ -249,7 +249,7 @@ class CoordinatorMapping(TraceMapping):
         group, call, before = found
         observed = read_response(call.request, event.fields)
         seen = state.group(group)
-        if contradiction(seen.facts, before, call.request, observed) is not None:
+        if contradicted(seen.facts, before, call.request, observed) is not None:
             return
         after = state.with_group(group, facts=answered(seen.facts, call.request, observed))
         if state.progress.is_whole:
@@ -312,7 +312,7 @@ class CoordinatorMapping(TraceMapping):
             now = inf if content.time is None else float(content.time)
             known = self.knows_delay
             reasons = [nearest_reason(seen.listed, call, observed, now, known_delay=known)]
-        fact = contradiction(seen.facts, before, call.request, observed)
+        fact = contradicted(seen.facts, before, call.request, observed)
         if fact is not None:
             reasons.append(of_fact(fact))
         return min(reasons, key=lambda reason: reason.distance, default=Reason())

@@ -8,9 +8,10 @@ from typing import Any
 import attrs
 
 from kspec.field.conform.responses import comparable
-from kspec.field.recorded.coordinator.partial import Contradiction, errors_in
+from kspec.field.recorded.coordinator.partial import errors_in
 from kspec.field.recorded.coordinator.worlds import UNNAMED, Call, World, handled, steps
 from kspec.field.recorded.mapping import Difference, Reason
+from kspec.spec.core import Check
 from kspec.spec.messages import Error, GroupState, JoinGroup, SyncGroup
 
 MOST_REACHED = 200
@@ -151,7 +152,8 @@ def show_group(world: World) -> dict[str, Any]:
     }
 
 
-def of_fact(fact: Contradiction) -> Reason:
+def of_fact(fact: Check) -> Reason:
     """A fact that a response contradicts, whatever is missing."""
-    difference = Difference(fact.variable, plain(fact.expected), plain(fact.observed))
+    variable, expected, observed, _ = fact.error
+    difference = Difference(variable, plain(expected), plain(observed))
     return Reason(fact.guard, (difference,), distance=20)

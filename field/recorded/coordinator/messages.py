@@ -91,13 +91,6 @@ class Fields:
             raise BadEvent(f"{name} is a list, not {value!r:.60}")
         return [Fields(item) for item in value]
 
-    def numbers(self, name: str) -> list[int]:
-        """The numbers of a list."""
-        value = self._content.get(name) or ()
-        if not isinstance(value, list | tuple) or not all(type(item) is int for item in value):
-            raise BadEvent(f"{name} is a list of numbers, not {value!r:.60}")
-        return list(value)
-
 
 @attrs.frozen
 class CallId:
@@ -127,7 +120,6 @@ class Answered:
     id: CallId
     group: str | None
     """The group, if the event names it."""
-    api: str
     fields: Fields = attrs.field(eq=False)
     time: float | None = None
     broker: str | None = None
@@ -168,7 +160,7 @@ def read_event(content: Content) -> AnyEvent:
     call = CallId(connection, event.number("correlation"))
     broker = event.optional("broker")
     if kind == "response":
-        return Answered(call, event.optional("group"), api, fields, time, broker)
+        return Answered(call, event.optional("group"), fields, time, broker)
     version = event.number("version")
     request = REQUESTS[api](fields, version)
     return Asked(call, fields.text("groupId"), request, version, time, broker)

@@ -18,6 +18,7 @@ from typing import Any
 
 import attrs
 
+from kspec.spec.core import Check, Checked, decide
 from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
@@ -28,19 +29,10 @@ from kspec.spec.messages import (
     OffsetCommitResponse,
     SyncGroup,
 )
+from kspec.spec.observed.contradiction import Contradiction
 
 MOST_MEMBERS = 1_000
 """How many members of a group are remembered."""
-
-
-@attrs.frozen
-class Contradiction:
-    """A fact that a response contradicts."""
-
-    guard: str
-    variable: str
-    expected: Any
-    observed: Any
 
 
 @attrs.frozen
@@ -103,40 +95,39 @@ def asked(facts: Facts, request: Any) -> Facts:
     return facts
 
 
-def contradiction(facts: Facts, before: Known, request: Any, observed: Any) -> Contradiction | None:
-    """What a response contradicts; `before` was known of the member when it sent the request."""
+def contradicted(facts: Facts, before: Known, request: Any, observed: Any) -> Check | None:
+    """The fact that a response contradicts; None if it contradicts none."""
+    return decide(checks(facts, before, request, observed)).failed
+
+
+def checks(facts: Facts, before: Known, request: Any, observed: Any) -> Checked[None]:
+    """What holds of a response; `before` was known of the member when it sent the request."""
     if not is_accepted(observed):
-        return None
+        return
     is_dynamic = getattr(request, "instance", None) is None
     if isinstance(request, OffsetCommit) and request.generation < 0:
         is_dynamic = False  # an empty group accepts it from anyone
-    if before.is_gone and is_dynamic:
-        return Contradiction("member is known", "error", "UNKNOWN_MEMBER_ID", "NONE")
+    gone = Contradiction("error", "UNKNOWN_MEMBER_ID", "NONE")
+    yield Check("member is known", not (before.is_gone and is_dynamic), gone)
     match request:
         case JoinGroup():
-            if observed.generation < before.floor:
-                return Contradiction(
-                    "generation is current", "generation", before.floor, observed.generation
-                )
-            if request.member not in (NO_MEMBER_ID, observed.member):
-                return Contradiction(
-                    "response repeats the member id", "member", request.member, observed.member
-                )
-        case Heartbeat() | SyncGroup() | OffsetCommit() if 0 <= request.generation < before.floor:
-            return Contradiction("generation is current", "error", "ILLEGAL_GENERATION", "NONE")
+            same = request.member in (NO_MEMBER_ID, observed.member)
+            older = Contradiction("generation", before.floor, observed.generation)
+            other = Contradiction("member", request.member, observed.member)
+            yield Check("generation is current", observed.generation >= before.floor, older)
+            yield Check("response repeats the member id", same, other)
+        case Heartbeat() | SyncGroup() | OffsetCommit():
+            is_older = 0 <= request.generation < before.floor
+            refused = Contradiction("error", "ILLEGAL_GENERATION", "NONE")
+            yield Check("generation is current", not is_older, refused)
     if isinstance(request, SyncGroup):
-        known = facts.of(request).assigned
-        if known is not None and known[0] == request.generation and known[1] != observed.assignment:
-            return Contradiction(
-                "a member has one assignment in a generation",
-                "assignment",
-                known[1],
-                observed.assignment,
-            )
+        generation, assigned = facts.of(request).assigned or (None, None)
+        same = generation != request.generation or assigned == observed.assignment
+        another = Contradiction("assignment", assigned, observed.assignment)
+        yield Check("a member has one assignment in a generation", same, another)
         named = request.protocol, observed.protocol
-        if None not in named and named[0] != named[1]:
-            return Contradiction("protocol is the selected one", "protocol", *named)
-    return None
+        same = None in named or named[0] == named[1]
+        yield Check("protocol is the selected one", same, Contradiction("protocol", *named))
 
 
 def answered(facts: Facts, request: Any, observed: Any) -> Facts:

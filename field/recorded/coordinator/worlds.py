@@ -16,7 +16,7 @@ where a request goes to another broker, and after every connection of the group 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 
@@ -64,9 +64,6 @@ class Call(Ask):
     def changes_group(self) -> bool:
         """Whether the request may change the group, and not its offsets and timers alone."""
         return not isinstance(self.request, Heartbeat | OffsetCommit)
-
-
-Answers: TypeAlias = tuple[tuple[Call, Any], ...]
 
 
 @attrs.frozen

@@ -8,10 +8,10 @@ from itertools import count
 import pytest
 
 from kspec.field.conform.broker import Broker
-from kspec.field.conform.connection import Address
 from kspec.field.conform.play import REAL, Clock
 from kspec.field.conform.search import Search, Searched
 from kspec.field.conform.security import Security
+from kspec.impl.background import Address
 from kspec.impl.broker import BrokerSettings, EmbeddedBroker
 
 NUMBERS = count()

@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from kspec.field.conform.connection import Address
+from kspec.impl.background import Address
 from kspec.impl.wire import (
     Message,
     decode_request,

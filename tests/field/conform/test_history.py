@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from kspec.field.cli.conform_broker import PROFILES
 from kspec.field.conform.generate import write_history
 from kspec.field.conform.guards import Coverage
 from kspec.field.conform.history import APIS, Pause, Step, describe, from_json, to_json
 from kspec.field.conform.report import FORMAT, read_known
-from kspec.field.conform.search import PROFILES, parts_of, together
+from kspec.field.conform.search import parts_of, together
 from kspec.field.conform.translate import MOST_VERSIONS
 from kspec.impl.wire import API_KEYS, VERSIONS
 from kspec.spec.core import SpecError

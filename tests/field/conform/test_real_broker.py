@@ -63,8 +63,9 @@ def test_nothing_is_left_behind(kafka: str, kspec: Kspec) -> None:
 
 def list_names(address: str) -> list[str]:
     """The names of groups and topics."""
-    from kspec.field.conform.connection import Address, Connection
+    from kspec.field.conform.connection import Connection
     from kspec.field.conform.security import Security
+    from kspec.impl.background import Address
     from kspec.impl.wire import API_KEYS, create, request_type
 
     connection = Connection(Address.parse(address), Security())

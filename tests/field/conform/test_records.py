@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kspec.field.conform.connection import Address
 from kspec.field.conform.history import OLDER, Ask
 from kspec.field.conform.records import Place, batch_of, records_of
+from kspec.impl.background import Address
 from kspec.impl.broker.batches import parse_batch
 from kspec.spec.serving.produce import Produce
 

@@ -9,10 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from kspec.field.conform.connection import Address, Connection
+from kspec.field.cli.conform_broker import PROFILES
+from kspec.field.conform.connection import Connection
 from kspec.field.conform.play import Clock
-from kspec.field.conform.search import PROFILES
 from kspec.field.conform.security import Security
+from kspec.impl.background import Address
 from kspec.impl.broker import BrokerSettings, EmbeddedBroker
 from kspec.impl.wire import API_KEYS, create, request_type
 from tests.cli.conftest import Kspec, kspec

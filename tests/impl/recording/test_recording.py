@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from kspec.field.recorded import from_objects, validate_recordings
+from kspec.impl.background import Address
 from kspec.impl.broker import BrokerSettings, EmbeddedBroker
 from kspec.impl.recording import Recording
-from kspec.impl.recording.proxy import RecordingProxy, parse_address
+from kspec.impl.recording.proxy import RecordingProxy
 from kspec.impl.wire import API_KEYS, create, decode_response, encode_request, request_type
 from kspec.spec.core import SpecError
 
@@ -31,7 +32,7 @@ class Client:
     """A connection that sends one request after the other."""
 
     def __init__(self, address: str) -> None:
-        self._socket = socket.create_connection(parse_address(address), timeout=600)
+        self._socket = socket.create_connection(Address.parse(address), timeout=600)
         self._sent = 0
 
     def ask(self, api: str, version: int, **values: Any) -> Any:
@@ -157,7 +158,7 @@ def test_a_proxy_outlives_a_broker_that_is_away() -> None:
 @pytest.mark.parametrize("text", ["", "host", "host:", ":9092", "host:0", "host:65536", "host:x"])
 def test_a_wrong_address_is_named(text: str) -> None:
     with pytest.raises(SpecError, match="is not HOST:PORT"):
-        parse_address(text)
+        Address.parse(text)
 
 
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:

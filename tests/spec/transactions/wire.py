@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from kspec.field.conform.connection import Address, Connection, Lost, wait
+from kspec.field.conform.connection import Connection, Lost, wait
 from kspec.field.conform.security import Security
+from kspec.impl.background import Address
 from kspec.impl.wire import API_KEYS, create, request_type
 
 DEADLINE = 300
