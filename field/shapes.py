@@ -396,10 +396,10 @@ class Notation:
 
     key: Callable[[str], str]
     """The name of a field in JSON, by its name in Python."""
-    names: Mapping[Any, Mapping[str, str | None]] = attrs.field(factory=dict)
-    """By class, other names of its fields: empty for a record whose fields stand in its place, None
-    for a field that is left out."""
-    rows: Mapping[tuple[Any, str], Sequence[str]] = attrs.field(factory=dict)
+    names: Mapping[str, Mapping[str, str | bool]] = attrs.field(factory=dict)
+    """By class, other names of its fields: empty for a record whose fields stand in its place,
+    False for a field that is left out."""
+    rows: Mapping[str, Mapping[str, Sequence[str]]] = attrs.field(factory=dict)
     """By class and field, the names of the parts of each tuple."""
     shapes: Mapping[Any, Shape] = attrs.field(factory=dict)
     """By annotation, or by class and field, what is written otherwise."""
@@ -411,11 +411,13 @@ def shape_of_class(cls: Any, notation: Notation) -> RecordShape:
     hints = typing.get_type_hints(cls)
     docs = dict(docs_of(cls))
     fields = []
+    names = notation.names.get(cls.__name__, {})
+    all_rows = notation.rows.get(cls.__name__, {})
     for name, default in defaults_of(cls):
-        key = notation.names.get(cls, {}).get(name, notation.key(name))
-        if key is None:
+        key = names.get(name, notation.key(name))
+        if isinstance(key, bool):
             continue
-        rows = notation.rows.get((cls, name))
+        rows = all_rows.get(name)
         if (cls, name) in notation.shapes:
             shape = notation.shapes[cls, name]
         elif rows is not None:

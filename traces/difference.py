@@ -50,7 +50,7 @@ def compared(before: Any, after: Any, at: str) -> Iterator[Piece]:
     elif is_record(before) and is_record(after) and before.keys() == after.keys():
         parts = ([Piece(f"{n} "), *compared(before[n], after[n], f"{at}.{n}")] for n in after)
         yield from bracketed("{}", parts)
-    elif is_list(before) and is_list(after):
+    elif isinstance(before, list) and isinstance(after, list):
         yield from bracketed("[]", compared_items(before, after, at))
     elif both(before, after, "#tup") and NONE not in (before, after):
         yield from bracketed("()", compared_items(before["#tup"], after["#tup"], at))
@@ -130,11 +130,6 @@ def is_record(value: Any) -> bool:
         and not any(name.startswith("#") for name in value)
         and value.keys() != {"tag", "value"}
     )
-
-
-def is_list(value: Any) -> bool:
-    """Whether an ITF value is a list."""
-    return isinstance(value, list)
 
 
 def both(before: Any, after: Any, mark: str) -> bool:

@@ -58,10 +58,13 @@ BUDGETS = {
 
 NO_FAILURES = {"crashes": 0, "power_losses": 0, "disk_losses": 0, "cut_offs": 0}
 
+ZOOKEEPER = ("kafka-0.10", "kafka-0.11", "kafka-2.0", "kafka-2.1", "kafka-2.7")
+"""The protocols under ZooKeeper: each is that of its release and of those up to the next."""
+
 KRAFT = ("kafka-3.9", "kafka-4.1")
 """The protocols under KRaft."""
 
-UNFENCED = ("kafka-0.10", "kafka-0.11", "kafka-2.0")
+UNFENCED = ZOOKEEPER[:3]
 """The protocols under which moving leadership, as in a preferred election, is itself dangerous: it
 may happen once, besides the failures. For others, this would cost thirty times as many states."""
 
@@ -117,16 +120,6 @@ def durability_of(s: Settings, acks: int) -> Durability:
     )
 
 
-VARIANTS = {
-    "0.10.2": "kafka-0.10",
-    "0.11.0": "kafka-0.11",
-    "2.0": "kafka-2.0",
-    "2.1": "kafka-2.1",
-    "2.7": "kafka-2.7",
-}
-"""The protocol of each release and those after it, under ZooKeeper."""
-
-
 def variant_of(s: Settings) -> str:
     """The variant of the model that is the protocol of this cluster.
 
@@ -143,8 +136,8 @@ def variant_of(s: Settings) -> str:
 
 def zookeeper_variant(release: tuple[int, ...]) -> str:
     """The protocol of a release under ZooKeeper; of one before 0.10.2, that of 0.10."""
-    later = reversed(VARIANTS.items())
-    return next((v for first, v in later if release >= order(first)), "kafka-0.10")
+    since = {order(variant.removeprefix("kafka-")): variant for variant in ZOOKEEPER}
+    return next((since[first] for first in reversed(since) if release >= first), ZOOKEEPER[0])
 
 
 KRAFT_SINCE = {
@@ -157,7 +150,7 @@ KRAFT_SINCE = {
 
 def beyond_release(variant: str, release: str) -> list[str]:
     """What the explored protocol has and the release lacks: the answer may be too good."""
-    if variant not in ("kafka-3.9", "kafka-4.1"):
+    if variant not in KRAFT:
         return []  # the others have what the first of their releases has
     return [
         f"{what}, since {first}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import click
@@ -12,13 +12,13 @@ import click
 from kspec.checkers.cli.options import FILE, json_option, option, pairs, reads, repeated
 from kspec.checkers.cli.output import complain, say, say_json, say_table, say_wrapped
 from kspec.checkers.engine.verdict import EXIT_INCONCLUSIVE
+from kspec.field.groups.groupfile import parse_topics, read_group
+from kspec.field.groups.rebalance import Rebalance, rebalances
 from kspec.spec.assignors import ASSIGNORS, Member, kafka_order
+from kspec.spec.assignors.properties import Round
 from kspec.spec.core import SpecError, look_up
+from kspec.traces.source import name_of
 from kspec.traces.text import printable
-
-if TYPE_CHECKING:
-    from kspec.field.groups.rebalance import Rebalance
-    from kspec.spec.assignors.properties import Round
 
 MOST_MOVES = 20
 """How many moves are listed one by one for a reader."""
@@ -62,9 +62,6 @@ def assign(
     kspec assign sticky group.yaml --after without-c2.yaml
     kspec assign cooperative-sticky group.json --json
     """
-    from kspec.field.groups.groupfile import read_group
-    from kspec.field.groups.rebalance import rebalances
-
     look_up("strategy", strategy, ASSIGNORS)
     partitions, first = group_from(file, topics, members)
     second = None if after is None else read_group(after)
@@ -96,9 +93,6 @@ def group_from(
     file: Path | None, topics: Sequence[str], members: Sequence[str]
 ) -> tuple[Mapping[str, int | None], Mapping[str, Member]]:
     """The group, from a file or from options."""
-    from kspec.field.groups.groupfile import parse_topics, read_group
-    from kspec.traces.source import name_of
-
     if file is None:
         if not topics and not members:
             raise click.UsageError("give a FILE, or --topic and --member")

@@ -165,9 +165,9 @@ def ask_to_json(ask: Ask) -> Any:
 NOTATION = Notation(
     same,
     names={
-        Pause: {"milliseconds": "pause"},
-        Send: {"asks": "send"},
-        **{kind: {"version": None, "client": None} for kind in REQUESTS.values()},
+        "Pause": {"milliseconds": "pause"},
+        "Send": {"asks": "send"},
+        **{kind: {"version": False, "client": False} for kind in REQUESTS},
     },
     shapes={
         Ask: Shape({}, ask_from_json, ask_to_json),

@@ -18,7 +18,7 @@ from kspec.impl.producer_state.snapshot import Row
 from kspec.impl.storage.indexes import ABORTED_ENTRY, read_aborted
 from kspec.impl.storage.scan import CONTROL, TRANSACTIONAL, Rows
 from kspec.impl.storage.segment import Segment
-from kspec.spec.storage.control_records import TransactionMarker, read_marker
+from kspec.spec.storage.control_records import read_marker
 from kspec.spec.storage.record_batch import Record
 from kspec.spec.storage.varint import Malformed
 
@@ -114,19 +114,16 @@ class Producers:
         if len(markers) > 1:
             self.problems.add(file, position, f"a control batch has {len(markers)} records")
         for marker in filter(None, markers):
-            self._append_marker(row, marker)
+            self.state.append_marker(
+                int(row["producer_id"]),
+                int(row["producer_epoch"]),
+                marker.coordinator_epoch,
+                offset,
+                int(row["max_timestamp"]),
+                is_abort=not marker.is_commit,
+            )
             if not marker.is_commit:
                 self._markers[offset] = position
-
-    def _append_marker(self, row: Any, marker: TransactionMarker) -> None:
-        self.state.append_marker(
-            int(row["producer_id"]),
-            int(row["producer_epoch"]),
-            marker.coordinator_epoch,
-            int(row["base_offset"]),
-            int(row["max_timestamp"]),
-            is_abort=not marker.is_commit,
-        )
 
     # -- transaction index ------------------------------------------------------------------------
 

@@ -153,6 +153,12 @@ def numbered(text: str) -> Iterator[tuple[int, str]]:
             yield number, line.removesuffix("\r")
 
 
+def assert_whole(text: str) -> None:
+    """Refuse a text that may have lost its end."""
+    if text.strip() and not text.endswith("\n"):
+        raise SpecError("the last line has no line ending: is the file cut short?")
+
+
 def message_in(line: str) -> tuple[str, str] | None:
     """The group and its state, if the line is one of Kafka's messages."""
     for pattern, state in MESSAGES:
@@ -205,13 +211,19 @@ def read_row(table: Table, line: str) -> Row:
         )
     found = None
     if (topic, index) != (UNKNOWN, UNKNOWN):
-        if not TOPIC.fullmatch(topic):
-            raise SpecError(f"{printable(topic)} is not a topic name")
-        whole = number_in(index, "PARTITION", LARGEST_INDEX)
-        if whole is None:
-            raise SpecError("PARTITION is missing")
-        found = GroupPartition(TopicPartition(topic, whole), committed, end, None, consumer)
+        partition = partition_in(topic, index, "PARTITION", "PARTITION is missing")
+        found = GroupPartition(partition, committed, end, None, consumer)
     return Row(cells.get("GROUP"), found, consumer is not None)
+
+
+def partition_in(topic: str, index: str, column: str, missing: str) -> TopicPartition:
+    """The partition in two cells."""
+    if not TOPIC.fullmatch(topic):
+        raise SpecError(f"{printable(topic)} is not a topic name")
+    whole = number_in(index, column, LARGEST_INDEX)
+    if whole is None:
+        raise SpecError(missing)
+    return TopicPartition(topic, whole)
 
 
 def number_in(cell: str, column: str, most: int = LARGEST) -> int | None:

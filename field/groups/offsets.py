@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from kspec.field.groups.describe import NOISE, number_in, numbered
+from kspec.field.groups.describe import NOISE, assert_whole, number_in, numbered
 from kspec.field.groups.groups import LARGEST_INDEX, TOPIC
 from kspec.spec.core import SpecError
 from kspec.spec.core.errors import located
@@ -20,8 +20,7 @@ LINE = re.compile(rf"({TOPIC.pattern}):([0-9]+):([0-9]*)")
 
 def parse_offsets(text: str) -> dict[TopicPartition, int | None]:
     """Read the offsets, or refuse. A last line without an end may have lost digits."""
-    if text.strip() and not text.endswith("\n"):
-        raise SpecError("the last line has no line ending: is the file cut short?")
+    assert_whole(text)
     offsets: dict[TopicPartition, int | None] = {}
     for number, line in numbered(text):
         if NOISE.match(line):

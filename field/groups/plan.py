@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from kspec.field.groups.describe import number_in
-from kspec.field.groups.groups import LARGEST_INDEX, TOPIC, Group, GroupPartition, Offsets, title
+from kspec.field.groups.describe import assert_whole, number_in, partition_in
+from kspec.field.groups.groups import TOPIC, Group, GroupPartition, Offsets, title
 from kspec.field.shapes import some_fields
 from kspec.spec.consumer.reset import Effect, PartitionOffsets, effect
 from kspec.spec.core import SpecError
@@ -182,8 +182,7 @@ def parse_csv(
     The form without a group is for a single group. A last line without an end may have lost
     digits.
     """
-    if text.strip() and not text.endswith("\n"):
-        raise SpecError("the last line has no line ending: is the file cut short?")
+    assert_whole(text)
     found: dict[str | None, dict[TopicPartition, int]] = {}
     lines = text.rstrip("\r\n").split("\n") if text.strip() else []
     forms = set()
@@ -221,10 +220,9 @@ def read_cells(
     *first, topic, index, offset = cells
     if not first and len(names) != 1:
         raise SpecError("topic,partition,offset is for one group: choose it with --group")
-    if not TOPIC.fullmatch(topic):
-        raise SpecError(f"{printable(topic)} is not a topic name")
-    whole = number_in(index, "the partition", LARGEST_INDEX)
+    negative = "a partition and an offset are numbers that are not negative"
+    partition = partition_in(topic, index, "the partition", negative)
     new = number_in(offset, "the offset")
-    if whole is None or new is None:
-        raise SpecError("a partition and an offset are numbers that are not negative")
-    return (first[0] if first else names[0]), TopicPartition(topic, whole), new
+    if new is None:
+        raise SpecError(negative)
+    return (first[0] if first else names[0]), partition, new

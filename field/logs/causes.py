@@ -23,6 +23,8 @@ class Cause:
     advice: str = ""
     is_timeout: bool = False
     """Whether a timeout expired."""
+    timeout: str = ""
+    """What a sentence calls that timeout; empty if by the name of the cause."""
     reasons: Sequence[str] = attrs.field(default=(), converter=tuple)
     """The reasons that a coordinator logs, as regular expressions."""
     client_reasons: Sequence[str] = attrs.field(default=(), converter=tuple)

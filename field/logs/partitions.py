@@ -8,17 +8,7 @@ from typing import Any
 import attrs
 
 from kspec.field.logs.adapter import Event
-
-CLUSTER_EVENTS = frozenset(
-    [
-        "broker_started",
-        "broker_stopping",
-        "broker_fenced",
-        "controller_elected",
-        "coordinator_elected",
-        "coordinator_resigned",
-    ]
-)
+from kspec.field.logs.wordings import TOLD
 
 
 @attrs.define
@@ -66,7 +56,7 @@ class Partition:
             self.in_sync(event)
         elif name == "truncating" and event.get("offset", 0) == 0:
             pass  # an empty log
-        elif name in TROUBLE_TEXTS:
+        elif name in TOLD["partition"]:
             self.troubles.append(event)
 
     def in_sync(self, event: Event) -> None:
@@ -137,18 +127,8 @@ def isr_text(change: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
-TROUBLE_TEXTS = {
-    "truncating": "broker {node} truncates its log to offset {offset}",
-    "truncated": "broker {node} truncated its log to offset {offset}",
-    "offset_reset": "broker {node} fetches from {to_offset} instead of {offset}",
-    "isr_refused": "broker {node}: the ISR change was refused",
-    "high_watermark_lowered": "broker {node}: the high watermark went back",
-    "fetcher_fenced": "broker {node} has an older leader epoch than its leader",
-    "unclean_election": "unclean election: {change}",
-}
-
-
 def trouble_text(event: Event) -> str:
     """A truncation, a refused ISR, an unclean election."""
     known = {"offset": event.get("high_watermark", "?"), **event}
-    return TROUBLE_TEXTS[event["event"]].format_map(known)
+    text: str = TOLD["partition"][event["event"]]
+    return text.format_map(known)

@@ -29,6 +29,7 @@ from kspec.field.logs.causes import (
 from kspec.field.logs.departures import Clients, Departure, between
 from kspec.field.logs.request_log import text
 from kspec.field.logs.traces import by_group
+from kspec.field.logs.wordings import TOLD
 from kspec.spec.observed.group_log import client_of
 
 LONG_ROUND_MS = 1_000
@@ -130,11 +131,6 @@ class Group:
         }
 
 
-NOTES = frozenset(
-    {"loaded", "unloaded", "dead", "deleted", "fenced", "refused_rejoin", "write_failed"}
-)
-
-
 def groups_of(events: Sequence[Event]) -> list[Group]:
     """The groups of broker logs, with what clients' logs and request logs add."""
     coordinators = list(by_group(events))
@@ -193,7 +189,7 @@ class GroupReader:
             last = self.group.rounds[-1] if self.group.rounds else None
             if last and last.generation == event["generation"] and last.assigned_ms is None:
                 last.assigned_ms = time_ms
-        elif name in NOTES:
+        elif name in TOLD["group"]:
             self.group.notes.append(event)
 
     def begin(self, event: Event) -> None:

@@ -12,7 +12,7 @@ from kspec.field.logs.adapter import Event, Reading
 from kspec.field.logs.causes import short
 from kspec.field.logs.client_rounds import groups_of_clients
 from kspec.field.logs.departures import Departure
-from kspec.field.logs.partitions import CLUSTER_EVENTS, Partition, partitions_of
+from kspec.field.logs.partitions import Partition, partitions_of
 from kspec.field.logs.rounds import (
     LONG_ROUND_MS,
     Group,
@@ -20,6 +20,7 @@ from kspec.field.logs.rounds import (
     groups_of,
     headline,
 )
+from kspec.field.logs.wordings import TOLD
 from kspec.traces.text import counted
 
 
@@ -57,7 +58,7 @@ def timeline_of(reading: Reading, groups: Sequence[str] = ()) -> Timeline:
         reading,
         [group for group in found if not groups or group.name in groups],
         partitions_of(events) if not groups else [],
-        [event for event in events if event["event"] in CLUSTER_EVENTS],
+        [event for event in events if event["event"] in TOLD["cluster"]],
     )
 
 
@@ -172,37 +173,15 @@ def departure_text(departure: Departure, *, is_trigger: bool) -> str:
     who, cause = short(departure.member), departure.cause
     parts = [] if is_trigger else [f"{who} {cause.says}"]
     if departure.timeout_ms is not None:
-        parts.append(
-            f"the {TIMEOUTS.get(cause.name, cause.name)} was {duration(departure.timeout_ms)}"
-        )
+        parts.append(f"the {cause.timeout or cause.name} was {duration(departure.timeout_ms)}")
     if departure.late_ms is not None:
         parts.append(f"{who} was back {duration(departure.late_ms)} later")
     return "; ".join(parts)
 
 
-TIMEOUTS = {
-    "max.poll.interval.ms": "interval",
-    "session.timeout.ms": "session timeout",
-    "pending sync": "rebalance timeout",
-    "partitions not revoked": "rebalance timeout",
-}
-"""What a sentence calls the timeout of a cause."""
-
-
-NOTE_TEXTS = {
-    "loaded": "broker {node} became the coordinator and loaded the group",
-    "unloaded": "broker {node} is no longer the coordinator",
-    "dead": "the group was removed",
-    "deleted": "the group was deleted",
-    "fenced": "{member} was fenced: {other_member} has the same group.instance.id {instance}",
-    "refused_rejoin": "{member} could not re-join in state {state}",
-    "write_failed": "the coordinator could not write to __consumer_offsets: {reason}",
-}
-
-
 def note(event: Event, zone: tzinfo) -> str:
     """An event that is not a rebalance."""
-    text = NOTE_TEXTS[event["event"]].format_map(event)
+    text = TOLD["group"][event["event"]].format_map(event)
     return f"  {clock(event.get('time_ms'), zone)}  {text}"
 
 

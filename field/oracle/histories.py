@@ -28,12 +28,8 @@ SETTINGS: tuple[dict[str, Any], ...] = (
 RANGE, STICKY = {"name": "range", "metadata": "r"}, {"name": "sticky", "metadata": "s"}
 BOTH = [RANGE, STICKY]
 PROTOCOLS: tuple[list[dict[str, str]], ...] = (
-    BOTH,
-    BOTH,
-    BOTH,
-    BOTH,
-    [STICKY, RANGE],
-    [STICKY, RANGE],
+    *(BOTH,) * 4,
+    *([STICKY, RANGE],) * 2,
     [RANGE],
     [STICKY],
     [],
@@ -67,12 +63,12 @@ class Historian:
             if helpful is not None:
                 return helpful
         kinds = (
-            *((self.join,) * 6),
-            *((self.sync,) * 4),
-            *((self.heartbeat,) * 4),
-            *((self.leave,) * 2),
-            *((self.commit,) * 3),
-            *((self.advance,) * 5),
+            *(self.join,) * 6,
+            *(self.sync,) * 4,
+            *(self.heartbeat,) * 4,
+            *(self.leave,) * 2,
+            *(self.commit,) * 3,
+            *(self.advance,) * 5,
             self.fetch,
             self.disconnect,
             self.failover,
@@ -102,16 +98,7 @@ class Historian:
     def identity(self) -> tuple[str, str | None]:
         """A member id and an instance id, which mostly belong together."""
         members = [m.id for m in self.group.members]
-        pools = (
-            members,
-            members,
-            members,
-            members,
-            members,
-            sorted(self.group.pending),
-            self.former,
-            ["nobody"],
-        )
+        pools = (*(members,) * 5, sorted(self.group.pending), self.former, ["nobody"])
         pool = self.draw.choose(pools)
         member_id = self.draw.choose(pool) if pool else ""
         member = self.group.member(member_id)

@@ -94,14 +94,9 @@ def advance(
     if frontier.rejection is not None:
         return frontier
     read = mapping.read(event.content)
-    if mapping.most_hidden == 0 and len(frontier.states) == 1:
-        found = list(mapping.successors(frontier.states[0], read))
-        after = dict.fromkeys(found) if len(found) > 1 else found
-        around: Sequence[Any] = frontier.states
-        cut = ""
-    else:
-        around, cut = with_hidden(mapping, frontier.states, read, limits)
-        after = dict.fromkeys(s for state in around for s in mapping.successors(state, read))
+    around, cut = with_hidden(mapping, frontier.states, read, limits)
+    found = [after for state in around for after in mapping.successors(state, read)]
+    after = dict.fromkeys(found) if len(found) > 1 else found  # to hash a state takes long
     if not after:
         nearest, reason = closest(mapping, around, read)
         rejection = rejection_of(mapping, frontier, event, nearest, reason)

@@ -14,9 +14,8 @@ from typing import Any
 
 from kspec.field.recorded.mapping import Difference
 from kspec.spec.core.schema import names_of
+from kspec.traces.itf import NONE
 
-NONE: dict[str, Any] = {"#tup": []}
-"""None, as ITF writes it."""
 ABSENT = "(absent)"
 
 

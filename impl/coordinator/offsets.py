@@ -83,13 +83,12 @@ def _validate_commit(group: Group, request: OffsetCommit) -> Error:
     """NONE, or why this member, or a consumer that assigns itself, may not commit."""
     if request.generation < 0 and group.state is EMPTY:
         return Error.NONE
-    if request.generation >= 0 or request.member != NO_MEMBER_ID or request.instance is not None:
-        error = group.validate_generation(request.member, request.instance, request.generation)
-        if error is not Error.NONE:
-            return error
-    else:
+    if request.generation < 0 and request.member == NO_MEMBER_ID and request.instance is None:
         return Error.UNKNOWN_MEMBER_ID
-    return Error.REBALANCE_IN_PROGRESS if group.state is COMPLETING else Error.NONE
+    error = group.validate_generation(request.member, request.instance, request.generation)
+    if error is Error.NONE and group.state is COMPLETING:
+        return Error.REBALANCE_IN_PROGRESS
+    return error
 
 
 def _validate_offset(shard: Shard, partition: TopicPartition, offset: Offset) -> Error:

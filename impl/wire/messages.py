@@ -130,11 +130,9 @@ _CONVERSIONS: Mapping[str, tuple[Any, Any]] = {
     "bool": (_same, False),
     "string": (_same, ""),
     "bytes": (_same, b""),
-    "records": (_same, None),
-    "uuid": (_same, None),
     "error_code": (_error, ErrorCode.none),
     "timedelta_i32": (_duration, timedelta(0)),
     "timedelta_i64": (_duration, timedelta(0)),
-    "datetime_i64": (_same, None),
 }
-"""How a plain value of each type is converted, and the value of a field that is not given."""
+"""How a plain value of each type is converted, and the value of a field that is not given: of
+other types, the value as it is, and null."""

@@ -2,7 +2,8 @@
 
 `coordinators.toml`, `replicas.toml` and `consumers.toml` have a wording for each message and the
 releases that have it; the head of each says how to add one. `fields.toml` has the names of values,
-and `causes.toml` the reasons that coordinators and clients log for a rebalance.
+`causes.toml` the reasons that coordinators and clients log for a rebalance, and `told.toml` what
+a timeline tells of other events.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ def read_toml(name: str) -> dict[str, Any]:
     """A file beside this one."""
     return tomllib.loads(files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
+
+TOLD = read_toml("told.toml")
+"""What is told of events: of a `group` and of a `partition` in a sentence, of the `cluster` not."""
 
 KINDS = {name: kind for kind, names in read_toml("fields.toml").items() for name in names}
 """The kind of each field's values: a key of SHAPES."""

@@ -154,7 +154,7 @@ def read_event(content: Content) -> AnyEvent:
     if kind == "disconnect":
         return Disconnected(connection, time)
     api = event.text("api")
-    if api not in REQUESTS or content.get("fields") is None:
+    if api not in APIS or content.get("fields") is None:
         return Unrelated()
     fields = Fields(content["fields"])
     call = CallId(connection, event.number("correlation"))
@@ -162,83 +162,68 @@ def read_event(content: Content) -> AnyEvent:
     if kind == "response":
         return Answered(call, event.optional("group"), fields, time, broker)
     version = event.number("version")
-    request = REQUESTS[api](fields, version)
+    request = read_request(api, fields, version)
     return Asked(call, fields.text("groupId"), request, version, time, broker)
 
 
 # -- requests ---------------------------------------------------------------------------------
 
 
-def read_join(fields: Fields, version: int) -> JoinGroup:
-    """A JoinGroup; before version 1, the session timeout is the rebalance timeout, too."""
-    session = fields.number("sessionTimeoutMs")
-    return JoinGroup(
-        member=fields.text("memberId"),
-        instance=fields.optional("groupInstanceId"),
-        protocols=tuple(
-            Protocol(p.text("name"), p.text("metadata")) for p in fields.each("protocols")
-        ),
-        protocol_type=fields.text("protocolType"),
-        session_timeout=session,
-        rebalance_timeout=fields.number("rebalanceTimeoutMs", session) if version else session,
-        version=version,
-    )
+APIS = ("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit")
+"""The requests that are checked."""
 
 
-def read_sync(fields: Fields, version: int) -> SyncGroup:
-    """A SyncGroup."""
-    return SyncGroup(
-        member=fields.text("memberId"),
-        generation=fields.number("generationId"),
-        assignments=tuple(
-            (a.text("memberId"), a.text("assignment")) for a in fields.each("assignments")
-        ),
-        instance=fields.optional("groupInstanceId"),
-        protocol_type=fields.optional("protocolType"),
-        protocol=fields.optional("protocolName"),
-        version=version,
-    )
-
-
-def read_heartbeat(fields: Fields, _: int) -> Heartbeat:
-    """A Heartbeat."""
-    instance = fields.optional("groupInstanceId")
-    return Heartbeat(fields.text("memberId"), fields.number("generationId"), instance)
-
-
-def read_leave(fields: Fields, version: int) -> LeaveGroup:
-    """A LeaveGroup."""
-    leaving = fields.each("members") if version >= 3 else [fields]
-    members = ((m.text("memberId"), m.optional("groupInstanceId")) for m in leaving)
-    return LeaveGroup(tuple(MemberIdentity(*each) for each in members), version)
-
-
-def read_commit(fields: Fields, version: int) -> OffsetCommit:
-    """An OffsetCommit."""
-    newer = "generationIdOrMemberEpoch"  # the name since Kafka 3.6, in every version
-    generation = newer if fields.has(newer) else "generationId"
-    offsets = (
-        (place(t, p), Offset(p.number("committedOffset"), p.text("committedMetadata")))
-        for t in fields.each("topics")
-        for p in t.each("partitions")
-    )
-    return OffsetCommit(
-        tuple(offsets),
-        fields.text("memberId"),
-        fields.number(generation, -1),
-        fields.optional("groupInstanceId"),
-        version,
-    )
-
-
-REQUESTS: Mapping[str, Any] = {
-    "JoinGroup": read_join,
-    "SyncGroup": read_sync,
-    "Heartbeat": read_heartbeat,
-    "LeaveGroup": read_leave,
-    "OffsetCommit": read_commit,
-}
-"""How the requests of each API are read."""
+def read_request(api: str, fields: Fields, version: int) -> Request:
+    """A request."""
+    match api:
+        case "JoinGroup":
+            session = fields.number("sessionTimeoutMs")  # before version 1, for rebalances too
+            rebalance = fields.number("rebalanceTimeoutMs", session) if version else session
+            return JoinGroup(
+                member=fields.text("memberId"),
+                instance=fields.optional("groupInstanceId"),
+                protocols=tuple(
+                    Protocol(p.text("name"), p.text("metadata")) for p in fields.each("protocols")
+                ),
+                protocol_type=fields.text("protocolType"),
+                session_timeout=session,
+                rebalance_timeout=rebalance,
+                version=version,
+            )
+        case "SyncGroup":
+            return SyncGroup(
+                member=fields.text("memberId"),
+                generation=fields.number("generationId"),
+                assignments=tuple(
+                    (a.text("memberId"), a.text("assignment")) for a in fields.each("assignments")
+                ),
+                instance=fields.optional("groupInstanceId"),
+                protocol_type=fields.optional("protocolType"),
+                protocol=fields.optional("protocolName"),
+                version=version,
+            )
+        case "Heartbeat":
+            instance = fields.optional("groupInstanceId")
+            return Heartbeat(fields.text("memberId"), fields.number("generationId"), instance)
+        case "LeaveGroup":
+            leaving = fields.each("members") if version >= 3 else [fields]
+            members = ((m.text("memberId"), m.optional("groupInstanceId")) for m in leaving)
+            return LeaveGroup(tuple(MemberIdentity(*each) for each in members), version)
+        case _:
+            newer = "generationIdOrMemberEpoch"  # the name since Kafka 3.6, in every version
+            generation = newer if fields.has(newer) else "generationId"
+            offsets = (
+                (place(t, p), Offset(p.number("committedOffset"), p.text("committedMetadata")))
+                for t in fields.each("topics")
+                for p in t.each("partitions")
+            )
+            return OffsetCommit(
+                tuple(offsets),
+                fields.text("memberId"),
+                fields.number(generation, -1),
+                fields.optional("groupInstanceId"),
+                version,
+            )
 
 
 def place(topic: Fields, partition: Fields) -> TopicPartition:

@@ -13,6 +13,7 @@ import pytest
 
 from kspec.field.oracle import questions
 from kspec.field.oracle.draws import Draw
+from kspec.field.oracle.names import NAMES, ROWS
 from kspec.field.oracle.questions import (
     ORACLES,
     Oracle,
@@ -41,6 +42,15 @@ def error(oracle: Oracle, line: str | bytes) -> str:
     answered = answer(oracle, raw, 7)
     assert answered["error"]["line"] == 7
     return str(answered["error"]["message"])
+
+
+def test_every_name_is_that_of_a_field() -> None:
+    known = {n: d for oracle in ORACLES for n, d in json_schema(oracle)["$defs"].items()}
+    for cls, names in NAMES.items():
+        assert {name for name in names.values() if name} <= known[cls]["properties"].keys(), cls
+    for cls, fields in ROWS.items():
+        shown = {NAMES.get(cls, {}).get(field, field) for field in fields}
+        assert shown <= known[cls]["properties"].keys(), cls
 
 
 # -- Kafka's answers -------------------------------------------------------------------------------
