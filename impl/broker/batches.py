@@ -31,11 +31,15 @@ _MOST_INFLATED = 16 * 2**20
 
 
 class CorruptBatch(Exception):
-    """Bytes that are not an intact record batch: CORRUPT_MESSAGE."""
+    """Bytes that are not an intact record batch."""
+
+    error = "CORRUPT_MESSAGE"
 
 
 class InvalidBatch(Exception):
-    """A record batch that a producer must not send: INVALID_RECORD."""
+    """A record batch that a producer must not send."""
+
+    error = "INVALID_RECORD"
 
 
 @attrs.frozen

@@ -171,27 +171,22 @@ class Broker:
 
     def describe_configs(self, call: Call) -> None:
         """DescribeConfigs, of the broker and of topics: the settings that have an effect."""
-        results = []
-        for resource in call.message.resources:
-            result: dict[str, Any] = {
-                "resource_type": resource.resource_type,
-                "resource_name": resource.resource_name,
-            }
-            try:
-                configs = self._configs(resource.resource_type, resource.resource_name)
-            except TopicError as problem:
-                results.append(
-                    {**result, "error_code": problem.error, "error_message": str(problem)}
-                )
-                continue
-            wanted = resource.configuration_keys
-            entries = [
-                {"name": name, "value": value, "read_only": True, "config_source": 5}
-                for name, value in configs.items()
-                if wanted is None or name in wanted
-            ]
-            results.append({**result, "configs": entries})
-        call.answer(results=results)
+        call.answer(results=[self._described_configs(one) for one in call.message.resources])
+
+    def _described_configs(self, resource: Any) -> dict[str, Any]:
+        kind, name = resource.resource_type, resource.resource_name
+        result: dict[str, Any] = {"resource_type": kind, "resource_name": name}
+        try:
+            configs = self._configs(kind, name)
+        except TopicError as problem:
+            return {**result, "error_code": problem.error, "error_message": str(problem)}
+        wanted = resource.configuration_keys
+        entries = [
+            {"name": key, "value": value, "read_only": True, "config_source": 5}
+            for key, value in configs.items()
+            if wanted is None or key in wanted
+        ]
+        return {**result, "configs": entries}
 
     def _configs(self, kind: int, name: str) -> dict[str, str]:
         if kind == _TOPIC_RESOURCE:
@@ -210,27 +205,29 @@ class Broker:
     def create_topics(self, call: Call) -> None:
         """CreateTopics. Configurations are accepted; only `max.message.bytes` has an effect."""
         message = call.message
-        results: list[dict[str, Any]] = []
         times = Counter(topic.name for topic in message.topics)
-        for asked in message.topics:
-            try:
-                if times[asked.name] > 1:
-                    raise TopicError("INVALID_REQUEST", "the topic is named twice")
-                number = self._partitions_of(asked)
-                self.topics.validate(asked.name, number)
-                most = _max_message_bytes(asked.configs)
-                topic_id = None
-                if not message.validate_only:
-                    topic_id = self.topics.create(asked.name, number, most).id
-            except TopicError as problem:
-                result: dict[str, Any] = {
-                    "error_code": problem.error,
-                    "error_message": str(problem),
-                }
-            else:
-                result = {"topic_id": topic_id, "num_partitions": number, "replication_factor": 1}
-            results.append({"name": asked.name, "configs": (), **result})
+        results = [
+            {
+                "name": asked.name,
+                "configs": (),
+                **self._created(asked, times[asked.name], only_validate=message.validate_only),
+            }
+            for asked in message.topics
+        ]
         call.answer(topics=results)
+
+    def _created(self, asked: Any, times: int, *, only_validate: bool) -> dict[str, Any]:
+        """The result of one topic, which the request names so many times."""
+        try:
+            if times > 1:
+                raise TopicError("INVALID_REQUEST", "the topic is named twice")
+            number = self._partitions_of(asked)
+            self.topics.validate(asked.name, number)
+            most = _max_message_bytes(asked.configs)
+            topic_id = None if only_validate else self.topics.create(asked.name, number, most).id
+        except TopicError as problem:
+            return {"error_code": problem.error, "error_message": str(problem)}
+        return {"topic_id": topic_id, "num_partitions": number, "replication_factor": 1}
 
     def _partitions_of(self, asked: Any) -> int:
         """How many partitions a new topic is to have, all of whose replicas are here."""
@@ -311,37 +308,28 @@ class Broker:
         self, call: Call, topic: str, partition: int, records: bytes | None
     ) -> dict[str, Any]:
         """The result of one partition."""
-
-        def refused(error: str, why: str) -> dict[str, Any]:
-            return {"error_code": error, "base_offset": -1, "error_message": why}
-
         data = records or b""
         try:
             found = self.topics.named(topic)
             log = log_of(found, partition)
             check_one_batch(data)
             if call.message.acks not in (-1, 0, 1):
-                return refused("INVALID_REQUIRED_ACKS", "acks is -1, 0 or 1")
+                raise TopicError("INVALID_REQUIRED_ACKS", "acks is -1, 0 or 1")
             if len(data) > found.max_message_bytes:
-                return refused(
-                    "MESSAGE_TOO_LARGE", f"max.message.bytes is {found.max_message_bytes}"
-                )
+                most = f"max.message.bytes is {found.max_message_bytes}"
+                raise TopicError("MESSAGE_TOO_LARGE", most)
             batch = parse_batch(data)
-        except TopicError as problem:
-            return refused(problem.error, str(problem))
-        except InvalidBatch as problem:
-            return refused("INVALID_RECORD", str(problem))
-        except CorruptBatch as problem:
-            return refused("CORRUPT_MESSAGE", str(problem))
-        if batch.is_transactional:
-            return refused("INVALID_RECORD", "kspec serve has no transactions")
-        if batch.compression > ZSTD or (batch.compression == ZSTD and call.version < 7):
-            return refused("UNSUPPORTED_COMPRESSION_TYPE", "zstd needs version 7 of Produce")
-        appended = log.append(batch)
-        if isinstance(appended, ProducerError):
-            return refused(
-                appended.value, "the producer's epoch or sequence number does not follow"
-            )
+            if batch.is_transactional:
+                raise InvalidBatch("kspec serve has no transactions")
+            if batch.compression > ZSTD or (batch.compression == ZSTD and call.version < 7):
+                needs = "zstd needs version 7 of Produce"
+                raise TopicError("UNSUPPORTED_COMPRESSION_TYPE", needs)
+            appended = log.append(batch)
+            if isinstance(appended, ProducerError):
+                why = "the producer's epoch or sequence number does not follow"
+                raise TopicError(appended.value, why)
+        except (TopicError, InvalidBatch, CorruptBatch) as problem:
+            return {"error_code": problem.error, "base_offset": -1, "error_message": str(problem)}
         return {"base_offset": appended, "log_start_offset": log.start}
 
     # -- consumers -------------------------------------------------------------------------
