@@ -27,20 +27,20 @@ PATIENCE_MS = 60 * 60 * 1000
 """How long a log may be due before the cleaner counts as dead."""
 
 
+@attrs.define
 class SegmentSummary:
     """What the cleaner's rules need of a segment."""
 
-    def __init__(self, base_offset: int, size: int, first_dirty: int) -> None:
-        self.base_offset = base_offset
-        self.size = size
-        self.next_offset = base_offset
-        self.first_timestamp: int | None = None
-        """When its first batch was written."""
-        self.last_timestamp = 0
-        """The latest time of its batches."""
-        self.first_dirty_timestamp: int | None = None
-        """When its first batch at or above the first dirty offset was written."""
-        self._first_dirty = first_dirty
+    base_offset: int
+    size: int
+    first_dirty: int
+    next_offset: int = 0
+    first_timestamp: int | None = None
+    """When its first batch was written."""
+    last_timestamp: int = 0
+    """The latest time of its batches."""
+    first_dirty_timestamp: int | None = None
+    """When its first batch at or above the first dirty offset was written."""
 
     def note(self, rows: Rows) -> None:
         """Note batches."""
@@ -52,7 +52,7 @@ class SegmentSummary:
         if self.first_timestamp is None:
             self.first_timestamp = int(rows["max_timestamp"][0])
         if self.first_dirty_timestamp is None:
-            dirty = rows[ends > self._first_dirty]
+            dirty = rows[ends > self.first_dirty]
             if len(dirty):
                 self.first_dirty_timestamp = int(dirty["max_timestamp"][0])
 

@@ -66,33 +66,31 @@ class Pending:
         return self.time or 0, self.event.number
 
 
+@attrs.define(eq=False)
 class Nodes:
     """The events of all nodes, read as far as needed."""
 
-    def __init__(
-        self, mapping: TraceMapping, sources: Sequence[Iterable[Event]], problems: Problems
-    ) -> None:
-        self.mapping = mapping
-        self.sources: list[Iterator[Event] | None] = [iter(source) for source in sources]
-        self.problems = problems
-        self.names: dict[str, int] = {}
-        """Each node's place in positions."""
-        self.source_of: list[int] = []
-        """Each node's file."""
-        self.buffers: list[deque[Pending]] = []
-        self.taken: list[int] = []
-        """By node: how many events were dropped from its buffer."""
-        self.senders: dict[str, tuple[int, int]] = {}
-        """By message: the node and the place of the event that sends it."""
-        self.sent: dict[str, None] = {}
-        """The latest messages whose senders were dropped."""
-        self.buffered = 0
-        self.late = ""
-        """Which node appeared after the first events."""
-        self.cut = ""
-        """Why an order was not tried; empty if each was."""
-        self.started = False
-        """Whether nodes that appear now are late."""
+    mapping: TraceMapping
+    sources: list[Iterator[Event] | None]
+    problems: Problems
+    names: dict[str, int] = attrs.field(factory=dict)
+    """Each node's place in positions."""
+    source_of: list[int] = attrs.field(factory=list)
+    """Each node's file."""
+    buffers: list[deque[Pending]] = attrs.field(factory=list)
+    taken: list[int] = attrs.field(factory=list)
+    """By node: how many events were dropped from its buffer."""
+    senders: dict[str, tuple[int, int]] = attrs.field(factory=dict)
+    """By message: the node and the place of the event that sends it."""
+    sent: dict[str, None] = attrs.field(factory=dict)
+    """The latest messages whose senders were dropped."""
+    buffered: int = 0
+    late: str = ""
+    """Which node appeared after the first events."""
+    cut: str = ""
+    """Why an order was not tried; empty if each was."""
+    started: bool = False
+    """Whether nodes that appear now are late."""
 
     def start(self) -> None:
         """Read the first events of each file, to know its nodes."""
@@ -226,7 +224,7 @@ def after_merging(
     names: Sequence[str] = (),
 ) -> Frontier:
     """The frontier after a trace of several nodes, whose events are in order for each node only."""
-    nodes = Nodes(mapping, sources, problems)
+    nodes = Nodes(mapping, list(map(iter, sources)), problems)
     if len(sources) == 1:
         for name in names:
             nodes.add(name, 0)

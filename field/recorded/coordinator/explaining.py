@@ -10,6 +10,7 @@ import attrs
 
 from kspec.field.conform.responses import comparable
 from kspec.field.conform.worlds import Names, same
+from kspec.field.recorded.coordinator.messages import ERRORS
 from kspec.field.recorded.coordinator.partial import errors_in
 from kspec.field.recorded.coordinator.worlds import (
     SLACK,
@@ -24,28 +25,11 @@ from kspec.spec.coordinator.sessions import Timer
 from kspec.spec.core import evolve
 from kspec.spec.messages import Error, HeartbeatResponse, JoinGroupResponse, Settings
 
-FAILOVER = frozenset(
-    {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
-)
+FAILOVER = frozenset(ERRORS["failover"])
 """Errors of a coordinator that moves."""
-ENVIRONMENT = FAILOVER | {
-    "GROUP_AUTHORIZATION_FAILED",
-    "GROUP_MAX_SIZE_REACHED",
-    "INVALID_GROUP_ID",
-    "INVALID_REQUEST",
-    "INVALID_SESSION_TIMEOUT",
-    "REQUEST_TIMED_OUT",
-    "UNSUPPORTED_VERSION",
-}
+ENVIRONMENT = FAILOVER | set(ERRORS["environment"])
 """Errors that depend on what a trace does not show: settings, rights, other brokers."""
-OF_PARTITIONS = frozenset(
-    {
-        "OFFSET_METADATA_TOO_LARGE",
-        "TOPIC_AUTHORIZATION_FAILED",
-        "UNKNOWN_TOPIC_ID",
-        "UNKNOWN_TOPIC_OR_PARTITION",
-    }
-)
+OF_PARTITIONS = frozenset(ERRORS["partitions"])
 """Errors of single partitions in the response to an OffsetCommit."""
 
 

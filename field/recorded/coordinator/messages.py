@@ -6,7 +6,7 @@ version lacks may be missing. Subscriptions and assignments stay as they are wri
 
 from __future__ import annotations
 
-import json
+import tomllib
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -34,9 +34,8 @@ from kspec.spec.messages import (
 from kspec.spec.vocabulary import TopicPartition
 from kspec.traces.page.html import asset
 
-CODES: Mapping[int, str] = {
-    code: name for name, code in json.loads(asset(__package__, "errors.json")).items()
-}
+ERRORS: Mapping[str, Any] = tomllib.loads(asset(__package__, "errors.toml"))
+CODES: Mapping[int, str] = {code: name for name, code in ERRORS["codes"].items()}
 """The names of the error codes of groups. Kafka: `Errors`."""
 
 
