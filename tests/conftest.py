@@ -6,6 +6,7 @@ Hypothesis and in the fixture `chance`; the same number repeats them.
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
@@ -59,6 +60,15 @@ def no_constants() -> Constants:
 LOCAL_CONSTANTS = providers._get_local_constants
 """Hypothesis's function, which is private: tests/test_chance.py shows that it is still the one."""
 providers._get_local_constants = no_constants
+
+
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from now on, except among what the imports have made: it all stays."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

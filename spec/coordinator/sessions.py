@@ -133,6 +133,10 @@ def session_is_timed(member: GroupMember) -> bool:
     A new member's timer takes five minutes, so that members of departed clients do not accumulate
     (KAFKA-7610); any other's takes its session timeout.
 
+    Simplification: a write takes less time than a session. If the session of a replaced static
+    member expires while its new id is written, Kafka's Java coordinator does not time the member
+    again before its next heartbeat (`updateStaticMemberThenRebalanceOrCompleteJoin`).
+
     Kafka: `ClassicGroupMember.hasSatisfiedHeartbeat`.
     """
     return member.is_new or not member.is_parked
