@@ -9,8 +9,6 @@ from collections.abc import Collection
 from functools import partial
 
 from kspec.spec.coordinator.rebalance import (
-    CAN_REBALANCE,
-    add_member,
     join_response,
     maybe_complete_join,
     prepare_rebalance,
@@ -28,7 +26,7 @@ from kspec.spec.coordinator.state import (
     validate_alive,
     validate_member,
 )
-from kspec.spec.core import Check, Checked, evolve
+from kspec.spec.core import Check, Checked, appended, evolve
 from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
@@ -53,9 +51,23 @@ def validate_join(group: Group, request: JoinGroup) -> Checked[None]:
     """
     is_within = session_timeout_is_valid(group, request)
     yield Check("session timeout is within limits", is_within, Error.INVALID_SESSION_TIMEOUT)
-    yield Check("group has room", has_room(group, request), Error.GROUP_MAX_SIZE_REACHED)
+    # During a rebalance, the first to join have room (`acceptJoiningMember`).
+    preparing = group.state is GroupState.PREPARING_REBALANCE
+    counted = [m for m in group.members if not preparing or m.awaiting_join is not None]
+    has_room = (
+        group.state in (GroupState.EMPTY, GroupState.DEAD)
+        or any(m.id == request.member for m in counted)
+        or len(counted) < group.settings.max_size
+    )
+    yield Check("group has room", has_room, Error.GROUP_MAX_SIZE_REACHED)
     yield from validate_alive(group)
-    is_supported = supports_protocols(group, request)
+    # The client and every member support some protocol (`ClassicGroup.supportsProtocols`).
+    names = {p.name for p in request.protocols}
+    if group.state is GroupState.EMPTY:
+        is_supported = bool(request.protocol_type and names)
+    else:
+        common = any(all(m.supports(name) for m in group.members) for name in names)
+        is_supported = common and request.protocol_type == group.protocol_type
     yield Check("protocols are compatible", is_supported, Error.INCONSISTENT_GROUP_PROTOCOL)
 
 
@@ -63,34 +75,6 @@ def session_timeout_is_valid(group: Group, request: JoinGroup) -> bool:
     """Whether the session timeout is within the broker's limits."""
     settings = group.settings
     return settings.min_session_timeout <= request.session_timeout <= settings.max_session_timeout
-
-
-def has_room(group: Group, request: JoinGroup) -> bool:
-    """Whether `group.max.size` admits this member; during a rebalance, the first to join.
-
-    Kafka: `acceptJoiningMember`.
-    """
-    limit = group.settings.max_size
-    member = group.member(request.member)
-    if group.state in (GroupState.EMPTY, GroupState.DEAD):
-        return True
-    if group.state is GroupState.PREPARING_REBALANCE:
-        joined = sum(m.awaiting_join is not None for m in group.members)
-        return (member is not None and member.awaiting_join is not None) or joined < limit
-    return member is not None or len(group.members) < limit
-
-
-def supports_protocols(group: Group, request: JoinGroup) -> bool:
-    """Whether some protocol is supported by this client and by every member.
-
-    Kafka: `ClassicGroup.supportsProtocols`.
-    """
-    names = {p.name for p in request.protocols}
-    if group.state is GroupState.EMPTY:
-        return bool(request.protocol_type) and bool(names)
-    return request.protocol_type == group.protocol_type and any(
-        all(m.supports(name) for m in group.members) for name in names
-    )
 
 
 # -- JoinGroup: new members -------------------------------------------------------------------
@@ -112,18 +96,20 @@ def issue_member_id(group: Group, request: JoinGroup, caller: Caller, new_id: st
 def join_new_member(group: Group, request: JoinGroup, caller: Caller, member_id: str) -> Handler:
     """Add a member; its JoinGroup is parked until the next generation begins.
 
-    Kafka: `addMemberThenRebalanceOrCompleteJoin`.
+    The first member leads. Kafka: `addMemberThenRebalanceOrCompleteJoin`, `ClassicGroup.add`.
     """
     yield from validate_join(group, request)
-    member = GroupMember(
-        id=member_id,
-        instance=request.instance,
-        protocols=request.protocols,
-        session_timeout=request.session_timeout,
-        rebalance_timeout=request.rebalance_timeout,
-        awaiting_join=caller,
+    member = updated(GroupMember(member_id, request.instance), request, caller)
+    known_type = group.protocol_type if group.members else None
+    extends = group.settings.variant.extends_every_initial_delay or group.generation == 0
+    added = evolve(
+        group,
+        members=appended(group.members, member),
+        leader=group.leader or member_id,
+        protocol_type=known_type or request.protocol_type,
+        pending=group.pending - {member_id},
+        new_member_added=group.new_member_added or (group.in_initial_delay and extends),
     )
-    added = add_member(group, member, request.protocol_type)
     return prepare_rebalance_or_complete_join(added)
 
 
@@ -285,18 +271,16 @@ def leave(group: Group, request: LeaveGroup, caller: Caller) -> Handler:
     `LeaveGroupResponse`.
     """
     yield from validate_alive(group)
-    in_turn = group.settings.variant.leaves_in_turn
-    outcome = Outcome(group)
-    results = []
-    for identity in request.members:
+    together = not group.settings.variant.leaves_in_turn
+    outcome, results = Outcome(group), []
+    for leaving in [request.members] if together else [(one,) for one in request.members]:
         before = outcome.group
-        removed, error = remove_leaving(before, identity)
-        outcome = outcome.then(lambda _, removed=removed: removed)  # type: ignore[misc]
-        results.append((identity, error))
-        if in_turn:
-            outcome = outcome.then(partial(rebalance_after_leave, before))
-    if not in_turn:
-        outcome = outcome.then(partial(rebalance_after_leave, group))
+        for identity in leaving:
+            removed, error = remove_leaving(outcome.group, identity)
+            responses = outcome.responses + removed.responses
+            outcome = evolve(outcome, group=removed.group, responses=responses)
+            results.append((identity, error))
+        outcome = outcome.then(partial(rebalance_after_leave, before))
     if request.version >= 3:
         response = LeaveGroupResponse(members=tuple(results))
     else:
@@ -329,16 +313,10 @@ def rebalance_after_leave(before: Group, group: Group) -> Outcome:
 
     In Java, pending members count among those that have left.
     """
-    pending_left = group.pending != before.pending
-    if group.members != before.members:
-        return rebalance_after_removal(group)
-    if pending_left and group.settings.variant.pending_leave_rebalances:
-        return rebalance_after_removal(group)
-    return maybe_complete_join(group) if pending_left else Outcome(group)
-
-
-def rebalance_after_removal(group: Group) -> Outcome:
-    """Begin a rebalance among the remaining members, or see whether one in progress is complete."""
-    if group.state in CAN_REBALANCE and group.state is not GroupState.EMPTY:
+    members_left, pending_left = group.members != before.members, group.pending != before.pending
+    if not (members_left or pending_left):
+        return Outcome(group)
+    rebalances = members_left or group.settings.variant.pending_leave_rebalances
+    if rebalances and group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE):
         return prepare_rebalance(group)
     return maybe_complete_join(group)

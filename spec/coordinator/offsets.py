@@ -14,7 +14,6 @@ from kspec.spec.coordinator.state import (
     Handler,
     Outcome,
     validate_alive,
-    validate_generation,
     validate_member,
 )
 from kspec.spec.core import Check
@@ -48,7 +47,8 @@ def commit(group: Group, request: OffsetCommit, caller: Caller) -> Handler:
     if not (without_generation and group.state is GroupState.EMPTY):
         if not without_generation or request.member != NO_MEMBER_ID or request.instance is not None:
             yield from validate_member(group, request.member, request.instance)
-            yield from validate_generation(group, request.generation)
+            is_current = request.generation == group.generation
+            yield Check("generation is current", is_current, Error.ILLEGAL_GENERATION)
         else:
             is_empty = group.state is GroupState.EMPTY
             yield Check("group is empty", is_empty, Error.UNKNOWN_MEMBER_ID)

@@ -16,11 +16,9 @@ from kspec.spec.coordinator.state import (
     Handler,
     Outcome,
     validate_alive,
-    validate_generation,
     validate_member,
-    validate_not_preparing,
 )
-from kspec.spec.core import Check, Checked, appended, evolve
+from kspec.spec.core import Check, Checked, evolve
 from kspec.spec.messages import (
     NO_ASSIGNMENT,
     NO_MEMBER_ID,
@@ -46,37 +44,20 @@ def prepare_rebalance(group: Group) -> Outcome:
 
     Kafka: `prepareRebalance`.
     """
-    responses = tuple(
-        (m.awaiting_sync, SyncGroupResponse(Error.REBALANCE_IN_PROGRESS))
-        for m in group.members
-        if m.awaiting_sync is not None
-    )
-    completing = group.state is GroupState.COMPLETING_REBALANCE
-    reset = (
-        group.with_each_member(assignment=NO_ASSIGNMENT, awaiting_sync=None)
-        if completing
-        else group
-    )
+    answered = answer_syncs(group, Error.REBALANCE_IN_PROGRESS)
+    reset = answered.group
+    if group.state is GroupState.COMPLETING_REBALANCE:
+        reset = reset.with_each_member(assignment=NO_ASSIGNMENT)
     was_empty = group.state is GroupState.EMPTY
-    delay = group.settings.initial_rebalance_delay
+    extensible = group.rebalance_timeout - group.settings.initial_rebalance_delay
     preparing = reset.transition_to(
         GroupState.PREPARING_REBALANCE,
         pending_sync=frozenset(),
         unstored=None,
-        new_member_added=outlasting_mark(group),
-        remaining_delay=max(group.rebalance_timeout - delay, 0) if was_empty else 0,
+        new_member_added=group.new_member_added and group.settings.new_member_mark_lasts,
+        remaining_delay=max(extensible, 0) if was_empty else 0,
     )
-    return Outcome(preparing, responses).then(maybe_complete_join)
-
-
-def outlasting_mark(group: Group) -> bool:
-    """The mark of a member that joined during the initial delay, after that delay.
-
-    The coordinator clears it only where it extends a delay. So if a member joins in the last
-    extension, or a timer ends the delay early, the next initial delay of the group is extended
-    although no member has joined. Kafka: `ClassicGroup.newMemberAdded`.
-    """
-    return group.new_member_added and group.settings.new_member_mark_lasts
+    return evolve(answered, group=preparing).then(maybe_complete_join)
 
 
 def prepare_rebalance_or_complete_join(group: Group) -> Outcome:
@@ -108,28 +89,29 @@ def complete_join(group: Group) -> Outcome:
     """Begin the next generation with the members that have joined.
 
     A dynamic member that has not joined is removed; a static one may return within its session
-    timeout. If static members remain and none has joined, the wait continues.
+    timeout. If static members remain and none has joined, the wait continues. If the leader has
+    not joined, the first member that has leads.
 
-    Kafka: `completeClassicGroupJoin`.
+    Kafka: `completeClassicGroupJoin`, `ClassicGroup.maybeElectNewJoinedLeader`.
     """
     missing = [m.id for m in group.members if m.awaiting_join is None and m.instance is None]
     remaining = group.without_members(missing)
-    leader = elect_leader(remaining)
-    if leader is None and remaining.members:
-        return Outcome(remaining)
     generation = remaining.generation + 1
     if not remaining.members:
         empty = remaining.transition_to(
             GroupState.EMPTY, generation=generation, protocol=None, leader=None
         )
         return Outcome(empty, record=empty.stored())
+    joined = [m.id for m in remaining.members if m.awaiting_join is not None]
+    if not joined:
+        return Outcome(remaining)
     completing = remaining.transition_to(
         GroupState.COMPLETING_REBALANCE,
         generation=generation,
         protocol=select_protocol(remaining.members),
-        leader=leader,
+        leader=remaining.leader if remaining.leader in joined else joined[0],
         pending_sync=frozenset(m.id for m in remaining.members),
-        new_member_added=outlasting_mark(group),
+        new_member_added=group.new_member_added and group.settings.new_member_mark_lasts,
         remaining_delay=0,
     )
     responses = tuple(
@@ -138,17 +120,6 @@ def complete_join(group: Group) -> Outcome:
         if m.awaiting_join is not None
     )
     return Outcome(completing.with_each_member(awaiting_join=None, is_new=False), responses)
-
-
-def elect_leader(group: Group) -> str | None:
-    """The leader if it has joined, otherwise the first member that has.
-
-    Kafka: `ClassicGroup.maybeElectNewJoinedLeader`.
-    """
-    joined = [m.id for m in group.members if m.awaiting_join is not None]
-    if group.leader in joined:
-        return group.leader
-    return joined[0] if joined else None
 
 
 def select_protocol(members: tuple[GroupMember, ...]) -> str:
@@ -182,19 +153,6 @@ def join_response(
 # -- members ----------------------------------------------------------------------------------
 
 
-def add_member(group: Group, member: GroupMember, protocol_type: str) -> Group:
-    """The group with a new member; the first member leads. Kafka: `ClassicGroup.add`."""
-    extends = group.settings.variant.extends_every_initial_delay or group.generation == 0
-    return evolve(
-        group,
-        members=appended(group.members, member),
-        leader=group.leader or member.id,
-        protocol_type=group.protocol_type or protocol_type if group.members else protocol_type,
-        pending=group.pending - {member.id},
-        new_member_added=group.new_member_added or (group.in_initial_delay and extends),
-    )
-
-
 def remove_member(group: Group, member: GroupMember) -> Outcome:
     """Remove a member. Its parked JoinGroup is answered; its parked SyncGroup is not.
 
@@ -218,12 +176,14 @@ def validate_sync(group: Group, request: SyncGroup) -> Checked[GroupMember]:
     """
     yield from validate_alive(group)
     member = yield from validate_member(group, request.member, request.instance)
-    yield from validate_generation(group, request.generation)
+    is_current = request.generation == group.generation
+    yield Check("generation is current", is_current, Error.ILLEGAL_GENERATION)
     same_type = is_consistent(group, request.protocol_type, group.protocol_type)
     same_protocol = is_consistent(group, request.protocol, group.protocol)
     is_selected = same_type and same_protocol
     yield Check("protocol is the selected one", is_selected, Error.INCONSISTENT_GROUP_PROTOCOL)
-    yield from validate_not_preparing(group)
+    preparing = group.state is GroupState.PREPARING_REBALANCE
+    yield Check("group is not preparing a rebalance", not preparing, Error.REBALANCE_IN_PROGRESS)
     return member
 
 
@@ -248,16 +208,15 @@ def sync(group: Group, request: SyncGroup, caller: Caller) -> Handler:
     """
     member = yield from validate_sync(group, request)
     synced = evolve(group, pending_sync=group.pending_sync - {member.id})
-    if group.state is GroupState.STABLE:
-        return Outcome(synced, ((caller, sync_response(group, member)),))
     parked = synced.with_member(evolve(member, awaiting_sync=caller))
+    if group.state is GroupState.STABLE:
+        return answer_syncs(parked)
     if member.id != group.leader:
         return Outcome(parked)
-    given = dict(request.assignments)
-    assignments = tuple((m.id, given.get(m.id, NO_ASSIGNMENT)) for m in group.members)
-    first = assignments if group.unstored is None else group.unstored
-    writing = evolve(parked, unstored=first)
-    return Outcome(writing, record=with_assignments(writing, assignments).stored())
+    assigned = with_assignments(parked, request.assignments)
+    first = tuple((m.id, m.assignment) for m in assigned.members)
+    writing = evolve(parked, unstored=first if group.unstored is None else group.unstored)
+    return Outcome(writing, record=assigned.stored())
 
 
 def assignments_stored(group: Group, generation: int, error: Error = Error.NONE) -> Outcome:
@@ -272,20 +231,9 @@ def assignments_stored(group: Group, generation: int, error: Error = Error.NONE)
     if group.unstored is None or not completing or generation != group.generation:
         return Outcome(group)
     if error is not Error.NONE:
-        failed = tuple(
-            (m.awaiting_sync, SyncGroupResponse(error))
-            for m in group.members
-            if m.awaiting_sync is not None
-        )
-        return Outcome(group.with_each_member(awaiting_sync=None), failed).then(prepare_rebalance)
-    assigned = with_assignments(group, group.unstored)
-    responses = tuple(
-        (m.awaiting_sync, sync_response(assigned, m))
-        for m in assigned.members
-        if m.awaiting_sync is not None
-    )
-    answered = assigned.with_each_member(awaiting_sync=None)
-    return Outcome(answered.transition_to(GroupState.STABLE, unstored=None), responses)
+        return answer_syncs(group, error).then(prepare_rebalance)
+    answered = answer_syncs(with_assignments(group, group.unstored))
+    return evolve(answered, group=answered.group.transition_to(GroupState.STABLE, unstored=None))
 
 
 def with_assignments(group: Group, assignments: tuple[tuple[str, Hashable], ...]) -> Group:
@@ -295,6 +243,16 @@ def with_assignments(group: Group, assignments: tuple[tuple[str, Hashable], ...]
     return evolve(group, members=members)
 
 
-def sync_response(group: Group, member: GroupMember) -> SyncGroupResponse:
-    """The response to a member whose assignment is stored."""
-    return SyncGroupResponse(Error.NONE, member.assignment, group.protocol_type, group.protocol)
+def answer_syncs(group: Group, error: Error = Error.NONE) -> Outcome:
+    """Answer each parked SyncGroup: with its member's assignment, or with this error."""
+    responses = tuple(
+        (
+            m.awaiting_sync,
+            SyncGroupResponse(error, m.assignment, group.protocol_type, group.protocol)
+            if error is Error.NONE
+            else SyncGroupResponse(error),
+        )
+        for m in group.members
+        if m.awaiting_sync is not None
+    )
+    return Outcome(group.with_each_member(awaiting_sync=None), responses)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kspec.spec.coordinator.membership import rebalance_after_removal
 from kspec.spec.coordinator.rebalance import (
     complete_join,
     maybe_complete_join,
@@ -24,12 +23,10 @@ from kspec.spec.coordinator.state import (
     Handler,
     Outcome,
     validate_alive,
-    validate_generation,
     validate_member,
-    validate_not_preparing,
 )
-from kspec.spec.core import evolve
-from kspec.spec.messages import NO_MEMBER_ID, GroupState, Heartbeat, HeartbeatResponse
+from kspec.spec.core import Check, evolve
+from kspec.spec.messages import NO_MEMBER_ID, Error, GroupState, Heartbeat, HeartbeatResponse
 
 # -- Heartbeat --------------------------------------------------------------------------------
 
@@ -43,8 +40,10 @@ def heartbeat(group: Group, request: Heartbeat, caller: Caller) -> Handler:
     """
     yield from validate_alive(group)
     yield from validate_member(group, request.member, request.instance)
-    yield from validate_generation(group, request.generation)
-    yield from validate_not_preparing(group)
+    is_current = request.generation == group.generation
+    yield Check("generation is current", is_current, Error.ILLEGAL_GENERATION)
+    preparing = group.state is GroupState.PREPARING_REBALANCE
+    yield Check("group is not preparing a rebalance", not preparing, Error.REBALANCE_IN_PROGRESS)
     return Outcome(group, ((caller, HeartbeatResponse()),))
 
 
@@ -61,13 +60,17 @@ class Timer(NamedTuple):
 
 
 def armed(group: Group) -> frozenset[Timer]:
-    """The timers that are armed and would have an effect."""
+    """The timers that are armed and would have an effect.
+
+    Kafka: `schedulePendingSync` for SyncGroups.
+    """
     timers = []
     if group.in_initial_delay:
         timers.append(Timer("initial delay"))
     elif group.state is GroupState.PREPARING_REBALANCE:
         timers.append(Timer("join"))
-    if sync_is_timed(group):
+    in_generation = group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
+    if group.settings.pending_sync_timer and in_generation and group.pending_sync:
         timers.append(Timer("sync"))
     timers += [Timer("session", m.id) for m in group.members if session_is_timed(m)]
     timers += [Timer("pending", member_id) for member_id in group.pending]
@@ -110,12 +113,6 @@ def extend_initial_delay(group: Group) -> Outcome:
     return Outcome(evolve(group, new_member_added=False, remaining_delay=remaining))
 
 
-def sync_is_timed(group: Group) -> bool:
-    """Whether the coordinator waits for SyncGroups with a timer. Kafka: `schedulePendingSync`."""
-    in_generation = group.state in (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
-    return group.settings.pending_sync_timer and in_generation and bool(group.pending_sync)
-
-
 def expire_pending_sync(group: Group) -> Outcome:
     """Remove members that have not sent SyncGroup, static ones too, and rebalance.
 
@@ -143,13 +140,16 @@ def session_is_timed(member: GroupMember) -> bool:
 
 
 def expire_session(group: Group, member_id: str) -> Outcome:
-    """Remove a member that was silent for its session timeout.
+    """Remove a member that was silent for its session timeout; the others rebalance.
 
-    Kafka: `expireClassicGroupMemberHeartbeat`.
+    Kafka: `expireClassicGroupMemberHeartbeat`, `removeMemberAndUpdateClassicGroup`.
     """
     member = group.member(member_id)
     assert member is not None, "only members have sessions"
-    return remove_member(group, member).then(rebalance_after_expiry)
+    preparing = group.state is GroupState.PREPARING_REBALANCE
+    return remove_member(group, member).then(
+        complete_if_all_joined if preparing else prepare_rebalance
+    )
 
 
 def expire_pending_member(group: Group, member_id: str) -> Outcome:
@@ -157,18 +157,7 @@ def expire_pending_member(group: Group, member_id: str) -> Outcome:
 
     Kafka: `removePendingMemberAndUpdateClassicGroup`.
     """
-    forgotten = evolve(group, pending=group.pending - {member_id})
-    return complete_if_all_joined(forgotten)
-
-
-def rebalance_after_expiry(group: Group) -> Outcome:
-    """Begin a rebalance among the remaining members, or see whether one in progress is complete.
-
-    Kafka: `removeMemberAndUpdateClassicGroup`.
-    """
-    if group.state is GroupState.PREPARING_REBALANCE:
-        return complete_if_all_joined(group)
-    return rebalance_after_removal(group)
+    return complete_if_all_joined(evolve(group, pending=group.pending - {member_id}))
 
 
 def complete_if_all_joined(group: Group) -> Outcome:

@@ -94,7 +94,12 @@ class Group:
     `pendingSyncMembers` as they are; Scala's, too.
     """
     new_member_added: bool = False
-    """Whether a member joined since the initial delay was last armed."""
+    """Whether a member joined since the initial delay was last armed.
+
+    The coordinator clears this mark only where it extends a delay. So if a member joins in the last
+    extension, or a timer ends the delay early, the next initial delay of the group is extended
+    although no member has joined. Kafka: `ClassicGroup.newMemberAdded`.
+    """
     remaining_delay: int = 0
     """How much longer the initial delay may be extended, in milliseconds."""
     unstored: tuple[tuple[str, Hashable], ...] | None = None
@@ -270,14 +275,3 @@ def validate_member(group: Group, member_id: str, instance: str | None) -> Check
     member = group.member(member_id)
     yield Check("member is known", member is not None, Error.UNKNOWN_MEMBER_ID)
     return member or GroupMember(member_id, instance)
-
-
-def validate_generation(group: Group, generation: int) -> Checked[None]:
-    """The request names the current generation."""
-    yield Check("generation is current", generation == group.generation, Error.ILLEGAL_GENERATION)
-
-
-def validate_not_preparing(group: Group) -> Checked[None]:
-    """No rebalance waits for members to join again."""
-    preparing = group.state is GroupState.PREPARING_REBALANCE
-    yield Check("group is not preparing a rebalance", not preparing, Error.REBALANCE_IN_PROGRESS)

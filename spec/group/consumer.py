@@ -6,8 +6,8 @@ application's thread polls; the heartbeat thread runs beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias, TypeVar
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from kspec.spec.coordinator import first_error
 from kspec.spec.coordinator.sessions import heartbeat
@@ -38,8 +38,6 @@ from kspec.spec.messages import (
 )
 
 R = TypeVar("R", JoinGroupResponse, SyncGroupResponse)
-NewJoin: TypeAlias = Callable[[World, int, str], JoinGroup]
-"""How a consumer builds its JoinGroup, given the member id that it uses."""
 
 # -- errors -----------------------------------------------------------------------------------
 
@@ -87,6 +85,10 @@ def rejoin_after(s: World, consumer: int, error: Error) -> World:
 # -- joining: what eager and cooperative consumers share --------------------------------------
 
 
+RANGE = Protocol("range", ())
+"""The protocol of an eager consumer, which claims nothing."""
+
+
 def new_join(s: World, consumer: int, member: str, protocol: Protocol) -> JoinGroup:
     """A consumer's JoinGroup."""
     return JoinGroup(
@@ -117,12 +119,12 @@ def response_of(s: World, consumer: int, phase: Phase, kind: type[R]) -> Guarded
     return c.in_flight
 
 
-def join_with_id(s: World, consumer: int, member: str, new_join: NewJoin) -> World:
+def join_with_id(s: World, consumer: int, member: str, protocol: Protocol) -> World:
     """The consumer sends its JoinGroup again, under the member id that was issued to it."""
     return s.with_consumer(
         consumer,
         member=member,
-        in_flight=new_join(s, consumer, member),
+        in_flight=new_join(s, consumer, member, protocol),
         heartbeat_error_is_stale=s.consumers[consumer].heartbeat_error is not None,
     )
 
@@ -177,13 +179,8 @@ def consumer_joins(s: World, consumer: int) -> Step[World]:
         owned=(),
         needs_rejoin=False,
         assignment_snapshot=0,
-        in_flight=eager_join(s, consumer, s.consumers[consumer].member),
+        in_flight=new_join(s, consumer, s.consumers[consumer].member, RANGE),
     )
-
-
-def eager_join(s: World, consumer: int, member: str) -> JoinGroup:
-    """The JoinGroup of an eager consumer."""
-    return new_join(s, consumer, member, Protocol("range", ()))
 
 
 @rule(by="consumer", consumer=consumers)
@@ -194,7 +191,7 @@ def consumer_receives_member_id(s: World, consumer: int) -> Step[World]:
     """
     response = yield from response_of(s, consumer, Phase.JOINING, JoinGroupResponse)
     yield "response issues a member id", response.error is Error.MEMBER_ID_REQUIRED
-    return join_with_id(s, consumer, response.member, eager_join)
+    return join_with_id(s, consumer, response.member, RANGE)
 
 
 @rule(by="consumer", consumer=consumers)
@@ -305,11 +302,9 @@ def consumer_abandons_request(s: World, consumer: int) -> Step[World]:
 # -- cooperative consumers (KIP-429) ----------------------------------------------------------
 
 
-def cooperative_join(s: World, consumer: int, member: str) -> JoinGroup:
-    """The JoinGroup of a cooperative consumer, which claims the partitions that it owns."""
-    c = s.consumers[consumer]
-    claim = Owns(c.owned, c.generation if c.owned else NO_GENERATION)
-    return new_join(s, consumer, member, Protocol("cooperative-sticky", claim))
+def cooperative_sticky(owned: tuple[int, ...], generation: int) -> Protocol:
+    """The protocol of a cooperative consumer, which claims the partitions that it owns."""
+    return Protocol("cooperative-sticky", Owns(owned, generation if owned else NO_GENERATION))
 
 
 @rule(by="consumer", consumer=consumers)
@@ -322,10 +317,15 @@ def consumer_joins_keeping_partitions(s: World, consumer: int) -> Step[World]:
     yield from can_join(s, consumer)
     c = s.consumers[consumer]
     owned = () if c.generation == NO_GENERATION else c.owned
-    joining = s.with_consumer(
-        consumer, phase=Phase.JOINING, owned=owned, needs_rejoin=False, assignment_snapshot=0
+    protocol = cooperative_sticky(owned, c.generation)
+    return s.with_consumer(
+        consumer,
+        phase=Phase.JOINING,
+        owned=owned,
+        needs_rejoin=False,
+        assignment_snapshot=0,
+        in_flight=new_join(s, consumer, c.member, protocol),
     )
-    return joining.with_consumer(consumer, in_flight=cooperative_join(joining, consumer, c.member))
 
 
 @rule(by="consumer", consumer=consumers)
@@ -336,7 +336,9 @@ def consumer_receives_member_id_keeping_partitions(s: World, consumer: int) -> S
     """
     response = yield from response_of(s, consumer, Phase.JOINING, JoinGroupResponse)
     yield "response issues a member id", response.error is Error.MEMBER_ID_REQUIRED
-    return join_with_id(s, consumer, response.member, cooperative_join)
+    c = s.consumers[consumer]
+    protocol = cooperative_sticky(c.owned, c.generation)
+    return join_with_id(s, consumer, response.member, protocol)
 
 
 @rule(by="consumer", consumer=consumers)

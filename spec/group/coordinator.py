@@ -8,8 +8,9 @@ those of `GroupMetadataManager`, tag 4.0.0.
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TypeVar
 
-from kspec.spec.coordinator import DISCONNECTED, Caller, Outcome, first_error
+from kspec.spec.coordinator import Outcome, first_error
 from kspec.spec.coordinator.failover import load, unload
 from kspec.spec.coordinator.membership import (
     issue_member_id,
@@ -20,7 +21,7 @@ from kspec.spec.coordinator.membership import (
 )
 from kspec.spec.coordinator.offsets import commit
 from kspec.spec.coordinator.rebalance import assignments_stored, complete_join, sync
-from kspec.spec.coordinator.requests import join_handler, sync_with_fields
+from kspec.spec.coordinator.requests import join_handler
 from kspec.spec.coordinator.sessions import (
     Timer,
     armed,
@@ -42,14 +43,12 @@ from kspec.spec.group.state import (
     first_joins,
     inbound_requests,
     inbound_syncs,
-    join_of,
     member_ids,
     message,
     new_member_joins,
     pending_ids,
     rejoins,
     replacement_joins,
-    sync_of,
 )
 from kspec.spec.messages import (
     Error,
@@ -57,44 +56,36 @@ from kspec.spec.messages import (
     JoinGroup,
     JoinGroupResponse,
     OffsetCommit,
+    SyncGroup,
     SyncGroupResponse,
 )
+
+R = TypeVar("R", JoinGroup, SyncGroup)
 
 # -- helpers ----------------------------------------------------------------------------------
 
 
-def received(s: World, inbound: Inbound) -> Guarded[World]:
-    """The request was sent to the current coordinator; the state without the request."""
+def received(s: World, inbound: Inbound, kind: type[R]) -> Guarded[tuple[World, R]]:
+    """A request was sent to the current coordinator: the state without it, and the request."""
     reaches = inbound.abandoned or s.reaches_coordinator(inbound.consumer)
     yield "request reaches the coordinator", reaches
+    request = message(s, inbound)
+    assert isinstance(request, kind), "the choice is one of the requests of this kind"
     field = "abandoned" if inbound.abandoned else "in_flight"
-    return s.with_consumer(inbound.consumer, **{field: None})
+    return s.with_consumer(inbound.consumer, **{field: None}), request
 
 
-def caller(inbound: Inbound) -> Caller:
-    """Where the response to the request goes."""
-    return DISCONNECTED if inbound.abandoned else inbound.consumer
+def issued_id(s: World, consumer: int) -> Guarded[tuple[World, str]]:
+    """A member id is left for this consumer: the state in which it is issued, and the id."""
+    issued = s.consumers[consumer].ids + 1
+    yield limit("a member id is left"), issued <= s.bounds.ids
+    return s.with_consumer(consumer, ids=issued), f"{NAMES[consumer]}{issued}"
 
 
 def within_bounds(s: World, outcome: Outcome) -> Guarded[World]:
     """The outcome's generation is within the bounds; the state after the outcome."""
     yield limit("a generation is left"), outcome.group.generation <= s.bounds.generations
     return s.after(outcome)
-
-
-def next_id(s: World, inbound: Inbound) -> str:
-    """The member id that would be issued to this consumer."""
-    return f"{NAMES[inbound.consumer]}{s.consumers[inbound.consumer].ids + 1}"
-
-
-def has_id_left(s: World, inbound: Inbound) -> bool:
-    """Whether the bounds allow another member id for this consumer."""
-    return s.consumers[inbound.consumer].ids < s.bounds.ids
-
-
-def with_id(s: World, inbound: Inbound) -> World:
-    """The state with one more member id issued to this consumer."""
-    return s.with_consumer(inbound.consumer, ids=s.consumers[inbound.consumer].ids + 1)
 
 
 # -- JoinGroup --------------------------------------------------------------------------------
@@ -107,11 +98,10 @@ def coordinator_issues_member_id(s: World, request: Inbound) -> Step[World]:
     The id is pending until the client joins with it. Kafka: `classicGroupJoinNewDynamicMember`,
     MEMBER_ID_REQUIRED.
     """
-    join = join_of(s, request)
-    s = yield from received(s, request)
-    yield limit("a member id is left"), has_id_left(s, request)
-    outcome = yield from issue_member_id(s.group, join, caller(request), next_id(s, request))
-    return with_id(s, request).after(outcome)
+    s, join = yield from received(s, request, JoinGroup)
+    s, new_id = yield from issued_id(s, request.consumer)
+    outcome = yield from issue_member_id(s.group, join, request.caller, new_id)
+    return s.after(outcome)
 
 
 @rule(by="coordinator", request=new_member_joins)
@@ -121,13 +111,12 @@ def coordinator_adds_member(s: World, request: Inbound) -> Step[World]:
     A dynamic member brings its pending id; a static one receives its id with the response.
     Kafka: `addMemberThenRebalanceOrCompleteJoin`.
     """
-    join = join_of(s, request)
-    s = yield from received(s, request)
-    static = join.instance is not None
-    yield limit("a member id is left"), not static or has_id_left(s, request)
-    member_id = next_id(s, request) if static else join.member
-    outcome = yield from join_new_member(s.group, join, caller(request), member_id)
-    return (yield from within_bounds(with_id(s, request) if static else s, outcome))
+    s, join = yield from received(s, request, JoinGroup)
+    member_id = join.member
+    if join.instance is not None:
+        s, member_id = yield from issued_id(s, request.consumer)
+    outcome = yield from join_new_member(s.group, join, request.caller, member_id)
+    return (yield from within_bounds(s, outcome))
 
 
 @rule(by="coordinator", request=rejoins)
@@ -136,9 +125,8 @@ def coordinator_accepts_rejoin(s: World, request: Inbound) -> Step[World]:
 
     Kafka: `classicGroupJoinExistingMember`.
     """
-    join = join_of(s, request)
-    s = yield from received(s, request)
-    outcome = yield from rejoin(s.group, join, caller(request))
+    s, join = yield from received(s, request, JoinGroup)
+    outcome = yield from rejoin(s.group, join, request.caller)
     return (yield from within_bounds(s, outcome))
 
 
@@ -146,16 +134,15 @@ def accept_replacement(
     s: World, request: Inbound, keeps_generation_in: Collection[GroupState]
 ) -> Step[World]:
     """A static member gets a new id; in these states the group keeps its generation."""
-    join = join_of(s, request)
-    s = yield from received(s, request)
-    yield limit("a member id is left"), has_id_left(s, request)
+    s, join = yield from received(s, request, JoinGroup)
+    s, new_id = yield from issued_id(s, request.consumer)
     outcome = yield from replace_static_member(
-        s.group, join, caller(request), next_id(s, request), keeps_generation_in
+        s.group, join, request.caller, new_id, keeps_generation_in
     )
     replacement = outcome.replacement
     if replacement is not None:
         outcome = outcome.then(lambda group: replacement_stored(group, replacement))
-    return (yield from within_bounds(with_id(s, request), outcome))
+    return (yield from within_bounds(s, outcome))
 
 
 @rule(by="coordinator", request=replacement_joins)
@@ -180,9 +167,8 @@ def coordinator_accepts_sync(s: World, request: Inbound) -> Step[World]:
     that fails afterwards leaves its members without a response, which `coordinator_unloads_group`
     may do in the next step.
     """
-    asked = sync_of(s, request)
-    s = yield from received(s, request)
-    outcome = yield from sync(s.group, asked, caller(request))
+    s, asked = yield from received(s, request, SyncGroup)
+    outcome = yield from sync(s.group, asked, request.caller)
     return s.after(outcome.then(lambda group: assignments_stored(group, group.generation)))
 
 
@@ -194,9 +180,8 @@ def coordinator_fails_to_store_assignments(s: World, request: Inbound) -> Step[W
     Kafka: `appendGroupMetadataErrorToResponseError`.
     """
     yield limit("a loss is left"), s.faults.losses < s.bounds.losses
-    asked = sync_of(s, request)
-    s = yield from received(s, request)
-    outcome = yield from sync(s.group, asked, caller(request))
+    s, asked = yield from received(s, request, SyncGroup)
+    outcome = yield from sync(s.group, asked, request.caller)
     yield "request comes from the leader", outcome.group.unstored is not None
     error = Error.COORDINATOR_NOT_AVAILABLE
     failed = assignments_stored(outcome.group, outcome.group.generation, error)
@@ -219,9 +204,9 @@ def coordinator_rejects_request(s: World, request: Inbound) -> Step[World]:
     """
     asked = message(s, request)
     if isinstance(asked, JoinGroup):
-        handler = join_handler(s.group, caller(request), asked, "new")
+        handler = join_handler(s.group, request.caller, asked, "new")
     else:
-        handler = sync_with_fields(s.group, asked, caller(request))
+        handler = sync(s.group, asked, request.caller)
     error = first_error(handler) if request.abandoned else error_of(s, request.consumer, handler)
     error = yield from present("request fails a check", error)
     if request.abandoned:

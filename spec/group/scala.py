@@ -19,7 +19,7 @@ from kspec.spec.group.state import (
     pending_ids,
     replacement_joins,
 )
-from kspec.spec.messages import SCALA, GroupState, Settings
+from kspec.spec.messages import SCALA, Settings
 
 SCALA_SETTINGS = evolve(MODEL_SETTINGS, variant=SCALA)
 """The configuration of this model, for the Scala coordinator."""
@@ -48,8 +48,9 @@ def scala_coordinator_replaces_static_member(s: World, request: Inbound) -> Step
 
     Kafka: `GroupMetadata.replaceStaticMember` (3.9.0).
     """
-    scala = configured(s, SCALA_SETTINGS)
-    after = yield from coordinator.accept_replacement(scala, request, (GroupState.STABLE,))
+    after = yield from coordinator.coordinator_replaces_static_member.body(
+        configured(s, SCALA_SETTINGS), request
+    )
     return configured(after, MODEL_SETTINGS)
 
 

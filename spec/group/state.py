@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from kspec.spec.coordinator import DISCONNECTED, Group, Outcome
+from kspec.spec.coordinator import DISCONNECTED, Caller, Group, Outcome
 from kspec.spec.core import bound, constant, evolve, replaced, tally
 from kspec.spec.messages import (
     NO_GENERATION,
@@ -250,8 +250,8 @@ class World:
         """The state after the coordinator did something: its responses are in flight."""
         world = evolve(self, group=outcome.group, stored=outcome.record or self.stored)
         for caller, response in outcome.responses:
-            if caller == DISCONNECTED or not isinstance(caller, int):
-                continue
+            if not isinstance(caller, int):
+                continue  # it is disconnected, or no consumer of the model
             if isinstance(response, JoinGroupResponse | SyncGroupResponse):
                 world = world.with_consumer(caller, in_flight=response)
         return world
@@ -305,6 +305,11 @@ class Inbound(NamedTuple):
     abandoned: bool
     """Whether the consumer no longer waits for the response."""
 
+    @property
+    def caller(self) -> Caller:
+        """Where the response goes."""
+        return DISCONNECTED if self.abandoned else self.consumer
+
     def __str__(self) -> str:
         """How a trace names the request."""
         return f"consumer {self.consumer}{', abandoned' if self.abandoned else ''}"
@@ -332,56 +337,41 @@ def message(s: World, inbound: Inbound) -> JoinGroup | SyncGroup:
     return request
 
 
-def join_of(s: World, inbound: Inbound) -> JoinGroup:
-    """The request itself, which is a JoinGroup."""
-    request = message(s, inbound)
-    assert isinstance(request, JoinGroup), "the choice is one of the JoinGroups"
-    return request
-
-
-def sync_of(s: World, inbound: Inbound) -> SyncGroup:
-    """The request itself, which is a SyncGroup."""
-    request = message(s, inbound)
-    assert isinstance(request, SyncGroup), "the choice is one of the SyncGroups"
-    return request
-
-
-def inbound_joins(s: World) -> Iterator[Inbound]:
+def inbound_joins(s: World) -> Iterator[tuple[Inbound, JoinGroup]]:
     """Every JoinGroup in flight."""
-    return (i for i in inbound_requests(s) if isinstance(message(s, i), JoinGroup))
+    for inbound in inbound_requests(s):
+        request = message(s, inbound)
+        if isinstance(request, JoinGroup):
+            yield inbound, request
 
 
 def first_joins(s: World) -> Iterator[Inbound]:
     """The JoinGroups of dynamic members that have no member id yet."""
-    for inbound in inbound_joins(s):
-        request = join_of(s, inbound)
-        if request.member == NO_MEMBER_ID and request.instance is None:
+    for inbound, join in inbound_joins(s):
+        if join.member == NO_MEMBER_ID and join.instance is None:
             yield inbound
 
 
 def new_member_joins(s: World) -> Iterator[Inbound]:
     """The JoinGroups with a pending member id, or with an instance id new to the group."""
-    for inbound in inbound_joins(s):
-        request = join_of(s, inbound)
-        new = request.instance is not None and s.group.static_member(request.instance) is None
-        if request.member in s.group.pending or (request.member == NO_MEMBER_ID and new):
+    for inbound, join in inbound_joins(s):
+        is_new = join.instance is not None and s.group.static_member(join.instance) is None
+        if join.member in s.group.pending or (join.member == NO_MEMBER_ID and is_new):
             yield inbound
 
 
 def replacement_joins(s: World) -> Iterator[Inbound]:
     """The JoinGroups of static members that restarted and lost their member id."""
-    for inbound in inbound_joins(s):
-        request = join_of(s, inbound)
-        known = s.group.static_member(request.instance) is not None
-        if request.member == NO_MEMBER_ID and known:
+    for inbound, join in inbound_joins(s):
+        is_known = s.group.static_member(join.instance) is not None
+        if join.member == NO_MEMBER_ID and is_known:
             yield inbound
 
 
 def rejoins(s: World) -> Iterator[Inbound]:
     """The JoinGroups with a member id that is not pending."""
-    for inbound in inbound_joins(s):
-        member = join_of(s, inbound).member
-        if member != NO_MEMBER_ID and member not in s.group.pending:
+    for inbound, join in inbound_joins(s):
+        if join.member != NO_MEMBER_ID and join.member not in s.group.pending:
             yield inbound
 
 

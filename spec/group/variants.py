@@ -6,14 +6,15 @@ Each fault replaces the rules that a later version repaired, and must fail.
 from __future__ import annotations
 
 from kspec.spec.coordinator.membership import join_new_member
-from kspec.spec.core import Step, Variant, Violated, limit, rule
+from kspec.spec.core import Step, Variant, Violated, rule
 from kspec.spec.group import consumer, coordinator, faults, scala
 from kspec.spec.group.assignment import Assignments, Subscriptions, claims
 from kspec.spec.group.consumer import (
     ON_ERROR,
     can_join,
-    cooperative_join,
+    cooperative_sticky,
     identity_error_of,
+    new_join,
     rejoin_after,
     response_of,
     sync_in_generation,
@@ -21,11 +22,8 @@ from kspec.spec.group.consumer import (
 from kspec.spec.group.coordinator import (
     accept_commit,
     accept_replacement,
-    caller,
-    has_id_left,
-    next_id,
+    issued_id,
     received,
-    with_id,
     within_bounds,
 )
 from kspec.spec.group.state import (
@@ -34,10 +32,9 @@ from kspec.spec.group.state import (
     World,
     consumers,
     first_joins,
-    join_of,
     replacement_joins,
 )
-from kspec.spec.messages import Error, GroupState, JoinGroupResponse
+from kspec.spec.messages import Error, GroupState, JoinGroup, JoinGroupResponse
 
 # -- eager ------------------------------------------------------------------------------------
 
@@ -249,11 +246,10 @@ def coordinator_adds_member_at_once(s: World, request: Inbound) -> Step[World]:
 
     Kafka: `GroupCoordinator.addMemberAndRebalance` (2.1.0).
     """
-    join = join_of(s, request)
-    s = yield from received(s, request)
-    yield limit("a member id is left"), has_id_left(s, request)
-    outcome = yield from join_new_member(s.group, join, caller(request), next_id(s, request))
-    return (yield from within_bounds(with_id(s, request), outcome))
+    s, join = yield from received(s, request, JoinGroup)
+    s, new_id = yield from issued_id(s, request.consumer)
+    outcome = yield from join_new_member(s.group, join, request.caller, new_id)
+    return (yield from within_bounds(s, outcome))
 
 
 BEFORE_KIP_394 = EAGER.derive(
@@ -297,9 +293,14 @@ def consumer_joins_with_stale_claims(s: World, consumer: int) -> Step[World]:
     first attempt to join and not before the next.
     """
     yield from can_join(s, consumer)
-    join = cooperative_join(s, consumer, s.consumers[consumer].member)
+    c = s.consumers[consumer]
+    protocol = cooperative_sticky(c.owned, c.generation)
     return s.with_consumer(
-        consumer, phase=Phase.JOINING, needs_rejoin=False, assignment_snapshot=0, in_flight=join
+        consumer,
+        phase=Phase.JOINING,
+        needs_rejoin=False,
+        assignment_snapshot=0,
+        in_flight=new_join(s, consumer, c.member, protocol),
     )
 
 

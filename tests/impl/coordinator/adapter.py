@@ -14,9 +14,8 @@ from kspec.checkers.lockstep import Adapter
 from kspec.spec.coordinator.sessions import Timer
 from kspec.spec.core import Blocked, Taken
 from kspec.spec.group import GROUP
-from kspec.spec.group.coordinator import caller, next_id
 from kspec.spec.group.scala import SCALA_SETTINGS
-from kspec.spec.group.state import MODEL_SETTINGS, World, consumers, message
+from kspec.spec.group.state import MODEL_SETTINGS, NAMES, World, consumers, message
 from kspec.spec.messages import (
     NO_MEMBER_ID,
     Error,
@@ -156,7 +155,8 @@ def inbound_calls(before: World, taken: Taken) -> list[Call]:
     request = taken.choices["request"]
     if not request.abandoned and not before.reaches_coordinator(request.consumer):
         return []  # another broker receives it
-    handle = Handle(caller(request), message(before, request), next_id(before, request))
+    next_id = f"{NAMES[request.consumer]}{before.consumers[request.consumer].ids + 1}"
+    handle = Handle(request.caller, message(before, request), next_id)
     stores = ("coordinator_accepts_sync", "coordinator_replaces_static_member")
     if java_name(taken.rule) in stores:
         return [handle, Store()]
