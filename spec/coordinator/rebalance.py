@@ -68,16 +68,14 @@ def prepare_rebalance_or_complete_join(group: Group) -> Outcome:
     return prepare_rebalance(group) if group.state in CAN_REBALANCE else maybe_complete_join(group)
 
 
-def maybe_complete_join(group: Group) -> Outcome:
-    """Begin the next generation if all members have joined, but not during the initial delay.
+def maybe_complete_join(group: Group, *, ends_initial_delay: bool = False) -> Outcome:
+    """Begin the next generation if all members have joined, as a rule after the initial delay.
 
     Kafka: `maybeCompleteJoinPhase`.
     """
-    if (
-        group.state is GroupState.PREPARING_REBALANCE
-        and not group.in_initial_delay
-        and group.all_members_joined
-    ):
+    preparing = group.state is GroupState.PREPARING_REBALANCE
+    is_delayed = group.in_initial_delay and not ends_initial_delay
+    if preparing and not is_delayed and group.all_members_joined:
         return complete_join(group)
     return Outcome(group)
 

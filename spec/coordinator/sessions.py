@@ -166,8 +166,5 @@ def complete_if_all_joined(group: Group) -> Outcome:
     The Java coordinator ends the initial delay early when a timer removes the last missing member;
     a join or a leave never does. Scala never ends it early.
     """
-    if not group.settings.variant.expiry_ends_initial_delay:
-        return maybe_complete_join(group)
-    if group.state is GroupState.PREPARING_REBALANCE and group.all_members_joined:
-        return complete_join(group)
-    return Outcome(group)
+    ends_initial_delay = group.settings.variant.expiry_ends_initial_delay
+    return maybe_complete_join(group, ends_initial_delay=ends_initial_delay)

@@ -50,7 +50,7 @@ def polls_after_auto_commit(
 ) -> Delivery:
     """A poll first commits, if an automatic commit is due, and then returns the next records."""
     committed = with_offsets_committed(s, member) if due else s
-    progress = committed.progress_of(member, partition)
+    progress = committed.progress[member][partition]
     assert progress is not None, "a commit that is accepted leaves the partition with the member"
     return committed.with_fetched(member, partition, progress, records)
 

@@ -30,7 +30,7 @@ def OwnersAreMembers(s: Delivery) -> Claims:
         owner = s.owners[partition]
         if owner != NO_OWNER:
             yield f"partition {partition}", owner in s.group
-            reads = owner in s.crashed or s.progress_of(owner, partition) is not None
+            reads = owner in s.crashed or s.progress[owner][partition] is not None
             yield f"partition {partition}, with its owner", reads
 
 

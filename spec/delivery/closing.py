@@ -31,7 +31,7 @@ def commits_and_leaves(
     """
     for partition, read in partitions_read(s, member):
         s = s.with_commit_answered(member, partition, read, offset(read), accepted=True)
-    return s.with_member_left(member)
+    return s.without_member(member).without_progress(member)
 
 
 @rule(by="member", member=members)
@@ -42,7 +42,7 @@ def member_closes(s: Delivery, member: int) -> Step[Delivery]:
     waits for the responses to commitAsync; a commit without one looks lost.
     """
     yield from ends_loop(s, member)
-    return s.with_member_left(member)
+    return s.without_member(member).without_progress(member)
 
 
 @rule(by="member", member=members)

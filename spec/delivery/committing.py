@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, evolve, replaced, rule
+from kspec.spec.core import Step, appended, evolve, replaced, rule
 from kspec.spec.delivery.member import reads_partition
 from kspec.spec.delivery.state import Delivery, PartitionProgress, members, partitions
 
@@ -12,7 +12,10 @@ def has_processed_uncommitted(
 ) -> Step[PartitionProgress]:
     """The guards that every fetched record is processed, and the position is not committed."""
     progress = yield from reads_partition(s, consumer, partition)
-    yield "every fetched record of the partition is processed", progress.is_processed
+    yield (
+        "every fetched record of the partition is processed",
+        progress.processed == progress.position,
+    )
     yield "position is beyond the last commit", progress.position > progress.committed
     return progress
 
@@ -53,7 +56,7 @@ def member_commits_on_revocation(s: Delivery, member: int, partition: int) -> St
     yield "member owns the partition", s.owns(member, partition)
     yield "member is running", member not in s.crashed
     yield "every fetched record is processed", s.has_processed_all(member)
-    progress = s.progress_of(member, partition)
+    progress = s.progress[member][partition]
     assert progress is not None, "an owner that is running reads the partition"
     committed = s.with_request(partition, progress.position).with_in_flight(partition, ())
     committed = committed.with_committed(partition, progress.position)
@@ -129,7 +132,8 @@ def member_commits_async(s: Delivery, member: int, partition: int) -> Step[Deliv
     """
     progress = yield from has_processed_uncommitted(s, member, partition)
     if not s.owns(member, partition):
-        return s.with_request(partition, progress.position).with_rejection(member)
+        requested = s.with_request(partition, progress.position)
+        return evolve(requested.without_progress(member), commit_rejected=True)
     return s.with_commit_sent(member, partition, progress)
 
 
@@ -142,4 +146,5 @@ def callback_retries_commit(s: Delivery, partition: int) -> Step[Delivery]:
     yield "a commit has failed", bool(s.failed[partition])
     first, *rest = s.failed[partition]
     failed = replaced(s.failed, partition, tuple(rest))
-    return evolve(s.with_in_flight_added(partition, first), failed=failed)
+    sent = appended(s.in_flight[partition], first)
+    return evolve(s.with_in_flight(partition, sent), failed=failed)

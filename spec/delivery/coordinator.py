@@ -45,7 +45,7 @@ def coordinator_expires_session(s: Delivery, member: int) -> Step[Delivery]:
     """
     yield "member has crashed", member in s.crashed
     yield "member is in the group", member in s.group
-    return s.without_member(member)
+    return evolve(s.without_member(member), no_member_removed=False)
 
 
 # -- commits that arrive ----------------------------------------------------------------------

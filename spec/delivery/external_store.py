@@ -17,7 +17,7 @@ def with_result_and_offset_stored(
 ) -> Delivery:
     """The store has the result of the next record, and the offset after it."""
     s = s.with_record_processed(member, partition, progress)
-    after = s.progress_of(member, partition)
+    after = s.progress[member][partition]
     assert after is not None, "processing leaves the partition with its consumer"
     return s.with_commit_answered(member, partition, after, after.processed, accepted=True)
 

@@ -12,13 +12,13 @@ from kspec.spec.delivery.state import Delivery, PartitionProgress, batches, memb
 
 def reads_partition(s: Delivery, consumer: int, partition: int) -> Step[PartitionProgress]:
     """The guard that the consumer reads the partition, and its progress there."""
-    return (yield from present("consumer reads the partition", s.progress_of(consumer, partition)))
+    return (yield from present("consumer reads the partition", s.progress[consumer][partition]))
 
 
 def has_fetched_record(s: Delivery, consumer: int, partition: int) -> Step[PartitionProgress]:
     """The guards that the consumer has fetched a record and not processed it."""
     progress = yield from reads_partition(s, consumer, partition)
-    yield "a fetched record is not processed", not progress.is_processed
+    yield "a fetched record is not processed", progress.processed != progress.position
     return progress
 
 
@@ -35,7 +35,7 @@ def member_exceeds_poll_interval(s: Delivery, member: int) -> Step[Delivery]:
     """
     yield "member is in the group", member in s.group
     yield "a fetched record is not processed", not s.has_processed_all(member)
-    return s.without_member(member)
+    return evolve(s.without_member(member), no_member_removed=False)
 
 
 @rule(by="member", member=members)

@@ -44,7 +44,7 @@ def RecordsAreProcessedInOrder(s: Delivery) -> Claims:
     """
     for consumer in range(len(s.progress)):
         for partition, read in partitions_read(s, consumer):
-            if not read.is_processed:
+            if read.processed != read.position:
                 yield record_at(read.processed, partition), not read.ahead
                 for offset in range(read.committed, read.processed):
                     yield record_at(offset, partition), s.processed[partition][offset] > 0

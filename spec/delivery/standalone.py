@@ -14,7 +14,7 @@ def standalone_assigns_partition(s: Delivery, partition: int) -> Step[Delivery]:
 
     Kafka: `KafkaConsumer.assign`.
     """
-    unread = s.progress_of(standalone(s), partition) is None
+    unread = s.progress[standalone(s)][partition] is None
     yield "consumer does not read the partition", unread
     start = s.committed[partition]
     return s.with_progress(standalone(s), partition, PartitionProgress(start, start, start))

@@ -47,11 +47,6 @@ class PartitionProgress:
     ahead: frozenset[int] = frozenset()
     """Records after the next one to process that worker threads have already processed."""
 
-    @property
-    def is_processed(self) -> bool:
-        """Whether every fetched record is processed."""
-        return self.processed == self.position
-
 
 @attrs.frozen(cache_hash=True)
 class Delivery:
@@ -90,17 +85,15 @@ class Delivery:
 
     # -- queries ----------------------------------------------------------------------------------
 
-    def progress_of(self, consumer: int, partition: int) -> PartitionProgress | None:
-        """The consumer's progress in a partition; None where it does not read it."""
-        return self.progress[consumer][partition]
-
     def owns(self, member: int, partition: int) -> bool:
         """Whether the coordinator would accept the member's commit."""
         return self.owners[partition] == member
 
     def has_processed_all(self, consumer: int) -> bool:
         """Whether the consumer has processed every fetched record, of any partition."""
-        return all(read is None or read.is_processed for read in self.progress[consumer])
+        return all(
+            read is None or read.processed == read.position for read in self.progress[consumer]
+        )
 
     # -- what a consumer reads --------------------------------------------------------------------
 
@@ -153,14 +146,6 @@ class Delivery:
         return evolve(s, owners=replaced(s.owners, partition, NO_OWNER))
 
     def without_member(self, member: int) -> Delivery:
-        """The member is removed and its partitions are freed; it receives no notice."""
-        return evolve(self.with_partitions_freed(member), no_member_removed=False)
-
-    def with_member_left(self, member: int) -> Delivery:
-        """The member leaves the group and stops reading."""
-        return self.with_partitions_freed(member).without_progress(member)
-
-    def with_partitions_freed(self, member: int) -> Delivery:
         """The member is no longer in the group, and its partitions have no owner."""
         s = evolve(self, rejoining=self.rejoining - {member}, group=self.group - {member})
         for partition in range(self.bounds.partitions):
@@ -185,17 +170,14 @@ class Delivery:
             highest=replaced(self.highest, partition, highest),
         )
 
-    def with_rejection(self, consumer: int) -> Delivery:
-        """The consumer receives a CommitFailedException and stops reading."""
-        return evolve(self.without_progress(consumer), commit_rejected=True)
-
     def with_commit_sent(
         self, consumer: int, partition: int, progress: PartitionProgress
     ) -> Delivery:
         """The consumer sends a commit of its position, and does not wait for the response."""
         s = self.with_request(partition, progress.position)
         s = s.with_progress(consumer, partition, evolve(progress, committed=progress.position))
-        return s.with_in_flight_added(partition, progress.position)
+        sent = appended(s.in_flight[partition], progress.position)
+        return s.with_in_flight(partition, sent)
 
     def with_commit_answered(
         self,
@@ -209,20 +191,17 @@ class Delivery:
         """The consumer commits the offset and waits for the response.
 
         Unless `accepted` says otherwise, the coordinator accepts it from the partition's owner.
+        Any other consumer receives a CommitFailedException and stops reading.
         """
         s = self.with_request(partition, offset)
         if not (self.owns(consumer, partition) if accepted is None else accepted):
-            return s.with_rejection(consumer)
+            return evolve(s.without_progress(consumer), commit_rejected=True)
         s = s.with_committed(partition, offset)
         return s.with_progress(consumer, partition, evolve(progress, committed=offset))
 
     def with_in_flight(self, partition: int, offsets: Iterable[int]) -> Delivery:
         """These are the partition's commits in flight."""
         return evolve(self, in_flight=replaced(self.in_flight, partition, tuple(offsets)))
-
-    def with_in_flight_added(self, partition: int, offset: int) -> Delivery:
-        """One more commit is in flight."""
-        return self.with_in_flight(partition, appended(self.in_flight[partition], offset))
 
     def without_pending_commits(self, partition: int) -> Delivery:
         """A new generation begins: commits of the last one would be rejected, and are dropped."""

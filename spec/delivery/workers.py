@@ -54,7 +54,7 @@ def member_cancels_workers(s: Delivery, member: int, partition: int) -> Step[Del
     """
     yield "member owns the partition", s.owns(member, partition)
     yield "member is running", member not in s.crashed
-    progress = s.progress_of(member, partition)
+    progress = s.progress[member][partition]
     assert progress is not None, "an owner that is running reads the partition"
     committed = s.with_request(partition, progress.processed)
     committed = committed.with_committed(partition, progress.processed)

@@ -158,7 +158,7 @@ def test_poll_commits_the_records_of_the_poll_before() -> None:
     assert state.committed == (0,)
     after: Any = rule.attempt(state, (0, 0, 1, True))
     assert after.committed == (1,)
-    assert after.progress_of(0, 0).position == 2
+    assert after.progress[0][0].position == 2
 
 
 def test_after_an_exception_the_consumer_continues_past_the_record() -> None:
@@ -171,7 +171,7 @@ def test_after_an_exception_the_consumer_continues_past_the_record() -> None:
     last = counterexample("exception", "RecordsAreProcessedInOrder").states[-1]
     assert last.committed == (0,)
     assert last.processed == ((0, 0),)
-    assert (last.progress_of(0, 0) or last.progress_of(1, 0)).position == 2
+    assert (last.progress[0][0] or last.progress[1][0]).position == 2
 
 
 def test_seeking_back_reads_the_failed_record_again() -> None:

@@ -89,11 +89,7 @@ COMMIT_ASYNC = COMMIT_SYNC.derive(
         "commitAsync after processing: the application does not wait, and the client does not "
         "retry. A later commit includes an earlier one, so only the last can be missing."
     ),
-    violates={
-        "NoCommitIsRejected": Violated(states=6),
-        "RecordsAreProcessedAtMostOnce": Violated(states=8),
-        "RebalanceRepeatsNoRecord": Violated(states=8),
-    },
+    violates=COMMIT_SYNC.violates,
 )
 
 COMMIT_ASYNC_OUT_OF_ORDER = COMMIT_ASYNC.derive(
@@ -101,9 +97,7 @@ COMMIT_ASYNC_OUT_OF_ORDER = COMMIT_ASYNC.derive(
     replace={coordinator.coordinator_receives_commit: coordinator.coordinator_receives_any_commit},
     why="After a reconnect, a commit sent over the old connection may be the last to arrive.",
     violates={
-        "NoCommitIsRejected": Violated(states=6),
-        "RecordsAreProcessedAtMostOnce": Violated(states=8),
-        "RebalanceRepeatsNoRecord": Violated(states=8),
+        **COMMIT_ASYNC.violates,
         "CommittedOffsetNeverDecreases": Violated(states=10),
     },
 )
@@ -117,9 +111,7 @@ COMMIT_ASYNC_REPEATED = COMMIT_ASYNC.derive(
         "arrived meanwhile: this is why the client does not retry."
     ),
     violates={
-        "NoCommitIsRejected": Violated(states=6),
-        "RecordsAreProcessedAtMostOnce": Violated(states=8),
-        "RebalanceRepeatsNoRecord": Violated(states=8),
+        **COMMIT_ASYNC.violates,
         "CommittedOffsetNeverDecreases": Violated(states=12),
     },
 )
@@ -160,8 +152,7 @@ COMMIT_IN_FINALLY = ASYNC_THEN_SYNC.derive(
     ),
     violates={
         "CommittedRecordsAreProcessed": Violated(states=4),
-        "RecordsAreProcessedAtMostOnce": Violated(states=8),
-        "NoCommitIsRejected": Violated(states=6),
+        **ASYNC_THEN_SYNC.violates,
     },
 )
 
@@ -169,10 +160,7 @@ COMMIT_PROCESSED_IN_FINALLY = ASYNC_THEN_SYNC.derive(
     "commit-processed-in-finally",
     add=(closing.member_fails_and_commits_processed,),
     why="The finally block commits the offsets after the records that were processed.",
-    violates={
-        "RecordsAreProcessedAtMostOnce": Violated(states=8),
-        "NoCommitIsRejected": Violated(states=6),
-    },
+    violates=ASYNC_THEN_SYNC.violates,
 )
 
 ASYNC_LISTENER = COMMIT_ASYNC.derive(

@@ -121,9 +121,7 @@ FILTER_LAST_SEEN = FILTER_POSITION.derive(
         "records at the end of a partition are never committed."
     ),
     violates={
-        "RecordsAreProcessedAtMostOnce": Violated(states=8),
-        "RebalanceRepeatsNoRecord": Violated(states=8),
-        "NoCommitIsRejected": Violated(states=6),
+        **FILTER_POSITION.violates,
         "GroupPassesEveryRecord": Violated(states=0),
     },
 )
