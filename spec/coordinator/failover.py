@@ -41,10 +41,11 @@ def load(stored: GroupMetadata | None, settings: Settings) -> Group:
 
     Kafka: `replay` of the group's record, then `onLoaded`.
     """
-    if stored is None or not stored.members:
-        generation = 0 if stored is None else stored.generation
-        protocol_type = None if stored is None else stored.protocol_type
-        return Group(generation=generation, protocol_type=protocol_type, settings=settings)
+    stored = stored or GroupMetadata()
+    if not stored.members:
+        return Group(
+            generation=stored.generation, protocol_type=stored.protocol_type, settings=settings
+        )
     members = tuple(
         GroupMember(
             id=m.id,

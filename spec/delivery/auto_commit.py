@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kspec.spec.core import Step, evolve, limit, rule
-from kspec.spec.delivery.member import member_polls, reads_partition
+from kspec.spec.core import Step, evolve, limit, present, rule
+from kspec.spec.delivery.member import member_polls
 from kspec.spec.delivery.state import (
     NO_OWNER,
     Delivery,
@@ -32,7 +32,7 @@ def with_offsets_committed(
 ) -> Delivery:
     """The member commits an offset in every partition that it reads and owns."""
     for partition, progress in partitions_read(s, member):
-        if offset(progress) > progress.committed and s.owns(member, partition):
+        if offset(progress) > progress.committed and s.owners[partition] == member:
             s = s.with_commit_answered(member, partition, progress, offset(progress), accepted=True)
     return s
 
@@ -64,8 +64,8 @@ def member_polls_and_auto_commits(
     Kafka: `ConsumerCoordinator.maybeAutoCommitOffsetsAsync`, called by poll. The commit is
     asynchronous and not retried; one that is lost looks like one that was not due.
     """
-    yield "member owns the partition", s.owns(member, partition)
-    progress = yield from reads_partition(s, member, partition)
+    yield "member owns the partition", s.owners[partition] == member
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     yield "every fetched record is processed", s.has_processed_all(member)
     yield limit("the partition has more records"), progress.position + records <= s.bounds.records
     return polls_after_auto_commit(s, member, partition, records, due)
@@ -79,8 +79,8 @@ def member_polls_while_processing(
 
     Kafka: `ConsumerCoordinator.maybeAutoCommitOffsetsAsync`, called by poll.
     """
-    yield "member owns the partition", s.owns(member, partition)
-    progress = yield from reads_partition(s, member, partition)
+    yield "member owns the partition", s.owners[partition] == member
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     yield limit("the partition has more records"), progress.position + records <= s.bounds.records
     return polls_after_auto_commit(s, member, partition, records, due)
 
@@ -148,7 +148,7 @@ def client_repeats_commit(s: Delivery, member: int, partition: int) -> Step[Deli
     """
     yield "member is rejoining", member in s.rejoining
     yield "every fetched record is processed", s.has_processed_all(member)
-    progress = yield from reads_partition(s, member, partition)
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     yield "no commit is in flight", not s.in_flight[partition]
     yield "commit has failed", s.committed[partition] < progress.committed
     return s.with_commit_sent(member, partition, progress)
@@ -209,9 +209,9 @@ def member_polls_unless_rejoining(
     Kafka: `ConsumerCoordinator.maybeMarkPartitionsPendingRevocation` (since 3.2.3 and 3.3.0,
     KAFKA-14196), `ConsumerCoordinator.maybeAutoCommitOffsetsAsync`.
     """
-    yield "member owns the partition", s.owns(member, partition)
+    yield "member owns the partition", s.owners[partition] == member
     yield "member is not rejoining", member not in s.rejoining
-    progress = yield from reads_partition(s, member, partition)
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     yield "every fetched record is processed", s.has_processed_all(member)
     yield limit("the partition has more records"), progress.position + records <= s.bounds.records
     return polls_after_auto_commit(s, member, partition, records, due)

@@ -40,7 +40,7 @@ def MembersReadOwnedPartitions(s: Delivery) -> Claims:
     for member in members(s):
         for partition, _ in partitions_read(s, member):
             yield f"consumer {member}, crashed", member not in s.crashed
-            is_owner = s.owns(member, partition) or member not in s.group
+            is_owner = s.owners[partition] == member or member not in s.group
             yield f"consumer {member}, in partition {partition}", is_owner
 
 

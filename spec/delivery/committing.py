@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, appended, evolve, replaced, rule
-from kspec.spec.delivery.member import reads_partition
+from kspec.spec.core import Step, appended, evolve, present, replaced, rule
 from kspec.spec.delivery.state import Delivery, PartitionProgress, members, partitions
 
 
@@ -11,7 +10,7 @@ def has_processed_uncommitted(
     s: Delivery, consumer: int, partition: int
 ) -> Step[PartitionProgress]:
     """The guards that every fetched record is processed, and the position is not committed."""
-    progress = yield from reads_partition(s, consumer, partition)
+    progress = yield from present("consumer reads the partition", s.progress[consumer][partition])
     yield (
         "every fetched record of the partition is processed",
         progress.processed == progress.position,
@@ -53,7 +52,7 @@ def member_commits_on_revocation(s: Delivery, member: int, partition: int) -> St
     The application's listener does so in onPartitionsRevoked, or the automatic commit does. Commits
     that were in flight arrive before it, or fail. Kafka: `ConsumerCoordinator.onJoinPrepare`.
     """
-    yield "member owns the partition", s.owns(member, partition)
+    yield "member owns the partition", s.owners[partition] == member
     yield "member is running", member not in s.crashed
     yield "every fetched record is processed", s.has_processed_all(member)
     progress = s.progress[member][partition]
@@ -69,7 +68,7 @@ def member_commits_before_processing(s: Delivery, member: int, partition: int) -
 
     Kafka: `ConsumerCoordinator.commitOffsetsSync`.
     """
-    progress = yield from reads_partition(s, member, partition)
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     yield "position is beyond the last commit", progress.position > progress.committed
     return s.with_commit_answered(member, partition, progress, progress.position)
 
@@ -79,7 +78,7 @@ def member_commits_before_processing(s: Delivery, member: int, partition: int) -
 
 def has_processed_new_record(s: Delivery, consumer: int, partition: int) -> Step[PartitionProgress]:
     """The guard that the consumer has processed a record beyond its last commit."""
-    progress = yield from reads_partition(s, consumer, partition)
+    progress = yield from present("consumer reads the partition", s.progress[consumer][partition])
     yield "a record is processed since the last commit", progress.processed > progress.committed
     return progress
 
@@ -115,7 +114,7 @@ def member_commits_offset_of_last_record(
 
     Kafka: `OffsetAndMetadata`, whose offset is that of the next record to read.
     """
-    progress = yield from reads_partition(s, member, partition)
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     offset = progress.processed - 1
     yield "last record is beyond the last commit", offset > progress.committed
     return s.with_commit_answered(member, partition, progress, offset)
@@ -131,7 +130,7 @@ def member_commits_async(s: Delivery, member: int, partition: int) -> Step[Deliv
     Kafka: `ConsumerCoordinator.commitOffsetsAsync`.
     """
     progress = yield from has_processed_uncommitted(s, member, partition)
-    if not s.owns(member, partition):
+    if s.owners[partition] != member:
         requested = s.with_request(partition, progress.position)
         return evolve(requested.without_progress(member), commit_rejected=True)
     return s.with_commit_sent(member, partition, progress)

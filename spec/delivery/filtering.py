@@ -6,8 +6,8 @@ variants that have them: the places where each does the most harm.
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, evolve, replaced, rule
-from kspec.spec.delivery.member import has_fetched_record, reads_partition
+from kspec.spec.core import Step, evolve, present, replaced, rule
+from kspec.spec.delivery.member import has_fetched_record
 from kspec.spec.delivery.state import Delivery, members, partitions
 
 POISON = 0
@@ -55,7 +55,7 @@ def member_commits_after_last_seen_record(
 
     Filtered records at the end are not committed. Kafka: `ConsumerCoordinator.commitOffsetsSync`.
     """
-    progress = yield from reads_partition(s, member, partition)
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     offset = min(progress.processed, filtered(s))
     yield "last record seen is not committed", offset > progress.committed
     return s.with_commit_answered(member, partition, progress, offset)

@@ -10,14 +10,9 @@ from kspec.spec.core import Step, evolve, limit, present, rule
 from kspec.spec.delivery.state import Delivery, PartitionProgress, batches, members, partitions
 
 
-def reads_partition(s: Delivery, consumer: int, partition: int) -> Step[PartitionProgress]:
-    """The guard that the consumer reads the partition, and its progress there."""
-    return (yield from present("consumer reads the partition", s.progress[consumer][partition]))
-
-
 def has_fetched_record(s: Delivery, consumer: int, partition: int) -> Step[PartitionProgress]:
     """The guards that the consumer has fetched a record and not processed it."""
-    progress = yield from reads_partition(s, consumer, partition)
+    progress = yield from present("consumer reads the partition", s.progress[consumer][partition])
     yield "a fetched record is not processed", progress.processed != progress.position
     return progress
 
@@ -72,8 +67,8 @@ def member_polls(s: Delivery, member: int, partition: int, records: int) -> Step
     Kafka: `KafkaConsumer.poll`. Simplification: a poll returns records of one partition, and any
     number of them.
     """
-    yield "member owns the partition", s.owns(member, partition)
-    progress = yield from reads_partition(s, member, partition)
+    yield "member owns the partition", s.owners[partition] == member
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     yield "every fetched record is processed", s.has_processed_all(member)
     yield limit("the partition has more records"), progress.position + records <= s.bounds.records
     return s.with_fetched(member, partition, progress, records)

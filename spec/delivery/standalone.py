@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, limit, rule
+from kspec.spec.core import Step, limit, present, rule
 from kspec.spec.delivery.committing import has_processed_uncommitted
-from kspec.spec.delivery.member import has_fetched_record, reads_partition
+from kspec.spec.delivery.member import has_fetched_record
 from kspec.spec.delivery.state import Delivery, PartitionProgress, batches, partitions, standalone
 
 
@@ -26,10 +26,11 @@ def standalone_polls(s: Delivery, partition: int, records: int) -> Step[Delivery
 
     Kafka: `KafkaConsumer.poll`.
     """
-    progress = yield from reads_partition(s, standalone(s), partition)
-    yield "every fetched record is processed", s.has_processed_all(standalone(s))
+    consumer = standalone(s)
+    progress = yield from present("consumer reads the partition", s.progress[consumer][partition])
+    yield "every fetched record is processed", s.has_processed_all(consumer)
     yield limit("the partition has more records"), progress.position + records <= s.bounds.records
-    return s.with_fetched(standalone(s), partition, progress, records)
+    return s.with_fetched(consumer, partition, progress, records)
 
 
 @rule(by="standalone", partition=partitions)

@@ -85,10 +85,6 @@ class Delivery:
 
     # -- queries ----------------------------------------------------------------------------------
 
-    def owns(self, member: int, partition: int) -> bool:
-        """Whether the coordinator would accept the member's commit."""
-        return self.owners[partition] == member
-
     def has_processed_all(self, consumer: int) -> bool:
         """Whether the consumer has processed every fetched record, of any partition."""
         return all(
@@ -149,7 +145,7 @@ class Delivery:
         """The member is no longer in the group, and its partitions have no owner."""
         s = evolve(self, rejoining=self.rejoining - {member}, group=self.group - {member})
         for partition in range(self.bounds.partitions):
-            if s.owns(member, partition):
+            if s.owners[partition] == member:
                 s = s.without_pending_commits(partition)
                 s = evolve(s, owners=replaced(s.owners, partition, NO_OWNER))
         return s
@@ -194,7 +190,9 @@ class Delivery:
         Any other consumer receives a CommitFailedException and stops reading.
         """
         s = self.with_request(partition, offset)
-        if not (self.owns(consumer, partition) if accepted is None else accepted):
+        if accepted is None:
+            accepted = self.owners[partition] == consumer
+        if not accepted:
             return evolve(s.without_progress(consumer), commit_rejected=True)
         s = s.with_committed(partition, offset)
         return s.with_progress(consumer, partition, evolve(progress, committed=offset))

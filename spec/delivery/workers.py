@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, limit, rule
-from kspec.spec.delivery.member import reads_partition
+from kspec.spec.core import Step, limit, present, rule
 from kspec.spec.delivery.state import Delivery, batches, members, partitions, records
 
 
@@ -15,8 +14,8 @@ def member_polls_without_waiting(
 
     Kafka: `KafkaConsumer.poll`.
     """
-    yield "member owns the partition", s.owns(member, partition)
-    progress = yield from reads_partition(s, member, partition)
+    yield "member owns the partition", s.owners[partition] == member
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     yield limit("the partition has more records"), progress.position + records <= s.bounds.records
     return s.with_fetched(member, partition, progress, records)
 
@@ -27,7 +26,7 @@ def worker_processes(s: Delivery, member: int, partition: int, record: int) -> S
 
     Not in Kafka: the application's work.
     """
-    progress = yield from reads_partition(s, member, partition)
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     yield "record is fetched", progress.processed <= record < progress.position
     yield "record is not processed", record not in progress.ahead
     return s.with_record_processed(member, partition, progress, record)
@@ -39,7 +38,7 @@ def member_commits_latest(s: Delivery, member: int, partition: int) -> Step[Deli
 
     Kafka: `ConsumerCoordinator.commitOffsetsSync`.
     """
-    progress = yield from reads_partition(s, member, partition)
+    progress = yield from present("consumer reads the partition", s.progress[member][partition])
     offset = max(progress.ahead) + 1 if progress.ahead else progress.processed
     yield "latest record is beyond the last commit", offset > progress.committed
     return s.with_commit_answered(member, partition, progress, offset)
@@ -52,7 +51,7 @@ def member_cancels_workers(s: Delivery, member: int, partition: int) -> Step[Del
     The prefix ends before the first record that is not processed. Kafka:
     `ConsumerCoordinator.onJoinPrepare` (onPartitionsRevoked).
     """
-    yield "member owns the partition", s.owns(member, partition)
+    yield "member owns the partition", s.owners[partition] == member
     yield "member is running", member not in s.crashed
     progress = s.progress[member][partition]
     assert progress is not None, "an owner that is running reads the partition"

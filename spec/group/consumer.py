@@ -41,15 +41,11 @@ R = TypeVar("R", JoinGroupResponse, SyncGroupResponse)
 
 # -- errors -----------------------------------------------------------------------------------
 
-RESET_MEMBER_ID: Mapping[str, Any] = {"member": NO_MEMBER_ID, "generation": NO_GENERATION}
-RESET_GENERATION: Mapping[str, Any] = {"generation": NO_GENERATION}
-RESET_COORDINATOR: Mapping[str, Any] = {"coordinator": None}
-
 ON_ERROR: Mapping[Error, Mapping[str, Any]] = {
-    Error.UNKNOWN_MEMBER_ID: RESET_MEMBER_ID,
-    Error.ILLEGAL_GENERATION: RESET_GENERATION,
-    Error.NOT_COORDINATOR: RESET_COORDINATOR,
-    Error.COORDINATOR_NOT_AVAILABLE: RESET_COORDINATOR,
+    Error.UNKNOWN_MEMBER_ID: {"member": NO_MEMBER_ID, "generation": NO_GENERATION},
+    Error.ILLEGAL_GENERATION: {"generation": NO_GENERATION},
+    Error.NOT_COORDINATOR: {"coordinator": None},
+    Error.COORDINATOR_NOT_AVAILABLE: {"coordinator": None},
     Error.REBALANCE_IN_PROGRESS: {},
 }
 """What a consumer resets when it receives an error, before it joins again.
@@ -68,16 +64,10 @@ def rejoin_after(s: World, consumer: int, error: Error) -> World:
         fenced = Consumer(Phase.FENCED, polls=c.polls, abandoned=c.abandoned, ids=c.ids)
         return s.with_process(consumer, fenced)
     changes = ON_ERROR[error]
-    is_another = "member" in changes or "generation" in changes
-    return s.abandon_request(
+    is_stale = c.heartbeat_error_is_stale or "generation" in changes
+    return s.with_unjoined(
         consumer,
-        phase=Phase.UNJOINED,
-        pending_assignment=None,
-        needs_rejoin=False,
-        assignment_snapshot=0,
-        heartbeat_error_is_stale=(
-            c.heartbeat_error is not None and (is_another or c.heartbeat_error_is_stale)
-        ),
+        heartbeat_error_is_stale=c.heartbeat_error is not None and is_stale,
         **changes,
     )
 
@@ -87,18 +77,6 @@ def rejoin_after(s: World, consumer: int, error: Error) -> World:
 
 RANGE = Protocol("range", ())
 """The protocol of an eager consumer, which claims nothing."""
-
-
-def new_join(s: World, consumer: int, member: str, protocol: Protocol) -> JoinGroup:
-    """A consumer's JoinGroup."""
-    return JoinGroup(
-        member=member,
-        instance=s.instance(consumer),
-        protocols=(protocol,),
-        session_timeout=SESSION_TIMEOUT,
-        rebalance_timeout=REBALANCE_TIMEOUT,
-        client=NAMES[consumer],
-    )
 
 
 def can_join(s: World, consumer: int) -> Guarded[None]:
@@ -119,13 +97,24 @@ def response_of(s: World, consumer: int, phase: Phase, kind: type[R]) -> Guarded
     return c.in_flight
 
 
-def join_with_id(s: World, consumer: int, member: str, protocol: Protocol) -> World:
-    """The consumer sends its JoinGroup again, under the member id that was issued to it."""
+def with_join(s: World, consumer: int, member: str, protocol: Protocol, **changes: Any) -> World:
+    """The consumer sends JoinGroup under this member id."""
+    join = JoinGroup(
+        member=member,
+        instance=s.instance(consumer),
+        protocols=(protocol,),
+        session_timeout=SESSION_TIMEOUT,
+        rebalance_timeout=REBALANCE_TIMEOUT,
+        client=NAMES[consumer],
+    )
     return s.with_consumer(
         consumer,
+        phase=Phase.JOINING,
         member=member,
-        in_flight=new_join(s, consumer, member, protocol),
-        heartbeat_error_is_stale=s.consumers[consumer].heartbeat_error is not None,
+        needs_rejoin=False,
+        assignment_snapshot=0,
+        in_flight=join,
+        **changes,
     )
 
 
@@ -173,14 +162,7 @@ def consumer_joins(s: World, consumer: int) -> Step[World]:
     is void. Kafka: `ConsumerCoordinator.onJoinPrepare`, `AbstractCoordinator.initiateJoinGroup`.
     """
     yield from can_join(s, consumer)
-    return s.with_consumer(
-        consumer,
-        phase=Phase.JOINING,
-        owned=(),
-        needs_rejoin=False,
-        assignment_snapshot=0,
-        in_flight=new_join(s, consumer, s.consumers[consumer].member, RANGE),
-    )
+    return with_join(s, consumer, s.consumers[consumer].member, RANGE, owned=())
 
 
 @rule(by="consumer", consumer=consumers)
@@ -191,7 +173,8 @@ def consumer_receives_member_id(s: World, consumer: int) -> Step[World]:
     """
     response = yield from response_of(s, consumer, Phase.JOINING, JoinGroupResponse)
     yield "response issues a member id", response.error is Error.MEMBER_ID_REQUIRED
-    return join_with_id(s, consumer, response.member, RANGE)
+    is_stale = s.consumers[consumer].heartbeat_error is not None
+    return with_join(s, consumer, response.member, RANGE, heartbeat_error_is_stale=is_stale)
 
 
 @rule(by="consumer", consumer=consumers)
@@ -289,14 +272,7 @@ def consumer_abandons_request(s: World, consumer: int) -> Step[World]:
     yield "consumer awaits a response", c.phase in (Phase.JOINING, Phase.SYNCING)
     early = c.in_flight is not None or s.is_parked(consumer)
     yield budget("an early timer is left"), not early or s.faults.early < s.bounds.early
-    world = s.abandon_request(
-        consumer,
-        phase=Phase.UNJOINED,
-        coordinator=None,
-        assignment_snapshot=0,
-        needs_rejoin=False,
-    )
-    return world.with_fault(early=int(early))
+    return s.with_unjoined(consumer, coordinator=None).with_fault(early=int(early))
 
 
 # -- cooperative consumers (KIP-429) ----------------------------------------------------------
@@ -318,14 +294,7 @@ def consumer_joins_keeping_partitions(s: World, consumer: int) -> Step[World]:
     c = s.consumers[consumer]
     owned = () if c.generation == NO_GENERATION else c.owned
     protocol = cooperative_sticky(owned, c.generation)
-    return s.with_consumer(
-        consumer,
-        phase=Phase.JOINING,
-        owned=owned,
-        needs_rejoin=False,
-        assignment_snapshot=0,
-        in_flight=new_join(s, consumer, c.member, protocol),
-    )
+    return with_join(s, consumer, c.member, protocol, owned=owned)
 
 
 @rule(by="consumer", consumer=consumers)
@@ -338,7 +307,8 @@ def consumer_receives_member_id_keeping_partitions(s: World, consumer: int) -> S
     yield "response issues a member id", response.error is Error.MEMBER_ID_REQUIRED
     c = s.consumers[consumer]
     protocol = cooperative_sticky(c.owned, c.generation)
-    return join_with_id(s, consumer, response.member, protocol)
+    is_stale = c.heartbeat_error is not None
+    return with_join(s, consumer, response.member, protocol, heartbeat_error_is_stale=is_stale)
 
 
 @rule(by="consumer", consumer=consumers)

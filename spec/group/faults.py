@@ -102,14 +102,10 @@ def consumer_exceeds_poll_interval(s: World, consumer: int) -> Step[World]:
     yield "consumer is stalled", c.is_running and not c.polls
     yield "consumer sends heartbeats", c.sends_heartbeats
     s = yield from within_bounds(s, leave_group(s, consumer))
-    return s.abandon_request(
+    return s.with_unjoined(
         consumer,
-        phase=Phase.UNJOINED,
         member=NO_MEMBER_ID,
         generation=NO_GENERATION,
-        pending_assignment=None,
-        needs_rejoin=False,
-        assignment_snapshot=0,
         heartbeat_error_is_stale=c.heartbeat_error is not None,
     )
 

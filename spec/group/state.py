@@ -261,11 +261,23 @@ class World:
         group = self.group.disconnect(consumer)
         return evolve(self, group=group, consumers=replaced(self.consumers, consumer, process))
 
-    def abandon_request(self, consumer: int, **changes: Any) -> World:
-        """A consumer stops waiting for a response. Its request may still arrive."""
+    def with_unjoined(self, consumer: int, **changes: Any) -> World:
+        """A consumer waits for no response any more, and joins again at its next poll.
+
+        A request of it that is in flight may still arrive.
+        """
         abandoned = self.may_still_arrive(consumer)
         world = evolve(self, group=self.group.disconnect(consumer))
-        return world.with_consumer(consumer, in_flight=None, abandoned=abandoned, **changes)
+        return world.with_consumer(
+            consumer,
+            phase=Phase.UNJOINED,
+            pending_assignment=None,
+            needs_rejoin=False,
+            assignment_snapshot=0,
+            in_flight=None,
+            abandoned=abandoned,
+            **changes,
+        )
 
     def with_fault(self, **more: int) -> World:
         """The state with more faults counted."""

@@ -14,10 +14,10 @@ from kspec.spec.group.consumer import (
     can_join,
     cooperative_sticky,
     identity_error_of,
-    new_join,
     rejoin_after,
     response_of,
     sync_in_generation,
+    with_join,
 )
 from kspec.spec.group.coordinator import (
     accept_commit,
@@ -294,14 +294,7 @@ def consumer_joins_with_stale_claims(s: World, consumer: int) -> Step[World]:
     """
     yield from can_join(s, consumer)
     c = s.consumers[consumer]
-    protocol = cooperative_sticky(c.owned, c.generation)
-    return s.with_consumer(
-        consumer,
-        phase=Phase.JOINING,
-        needs_rejoin=False,
-        assignment_snapshot=0,
-        in_flight=new_join(s, consumer, c.member, protocol),
-    )
+    return with_join(s, consumer, c.member, cooperative_sticky(c.owned, c.generation))
 
 
 @rule(by="consumer", consumer=consumers)

@@ -6,7 +6,7 @@ The new leader has at least the acknowledged batches, since acks=all and no elec
 
 from __future__ import annotations
 
-from kspec.spec.core import Guarded, Step, appended, evolve, limit, rule
+from kspec.spec.core import Guarded, Step, appended, evolve, limit, replaced, rule
 from kspec.spec.idempotence.leader import next_request
 from kspec.spec.idempotence.producer import with_retry
 from kspec.spec.idempotence.state import Answer, Exchange, Phase, Request, Term, offsets, terms
@@ -23,9 +23,9 @@ def disconnected(s: Exchange, term: int) -> Guarded[tuple[Exchange, list[int]]]:
     yield "a request is in flight", bool(requests)
     received = next_request(s, term) if term == s.term else None
     late = s.late if received is None else appended(s.late, received)
-    s = evolve(s, disconnects=s.disconnects + 1, late=late)
     lost = [r.record for r in requests if s.batches[r.record].phase is Phase.SENT]
-    return s.with_requests(term, ()), lost
+    left = replaced(s.connections, term, ())
+    return evolve(s, connections=left, disconnects=s.disconnects + 1, late=late), lost
 
 
 @rule(by="network", term=terms)

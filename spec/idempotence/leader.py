@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from kspec.spec.core import Guarded, Step, appended, evolve, limit, present, rule
+from kspec.spec.core import Guarded, Step, appended, evolve, limit, present, replaced, rule
 from kspec.spec.idempotence.state import Answer, Entry, Exchange, Request, Term, either, terms
 
 # -- producer state -------------------------------------------------------------------------------
@@ -84,7 +84,8 @@ def with_answer(s: Exchange, term: int, answer: Answer, offset: int = -1) -> Exc
     requests = s.connections[term]
     index = next(i for i, request in enumerate(requests) if request.answer is None)
     answered = evolve(requests[index], answer=answer, offset=offset)
-    return s.with_requests(term, requests[:index] + (answered,) + requests[index + 1 :])  # noqa: RUF005
+    requests = replaced(requests, index, answered)
+    return evolve(s, connections=replaced(s.connections, term, requests))
 
 
 def with_appended(s: Exchange, request: Request, late: bool) -> Exchange:

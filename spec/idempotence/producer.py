@@ -6,7 +6,7 @@ before it sends again, it resolves sequences and bumps its epoch (`Sender.runOnc
 
 from __future__ import annotations
 
-from kspec.spec.core import Guarded, Step, evolve, limit, present, rule
+from kspec.spec.core import Guarded, Step, evolve, limit, present, replaced, rule
 from kspec.spec.idempotence.state import (
     Answer,
     Batch,
@@ -93,9 +93,10 @@ def sent(s: Exchange, limit: int) -> Guarded[Exchange]:
 
 def received(s: Exchange, term: int) -> Guarded[tuple[Exchange, Request]]:
     """The response to the first request on a connection; the state without it, and the request."""
-    first = s.connections[term][:1]
-    yield "the first request in flight has a response", bool(first) and first[0].answer is not None
-    return s.with_requests(term, s.connections[term][1:]), first[0]
+    requests = s.connections[term]
+    is_answered = bool(requests) and requests[0].answer is not None
+    yield "the first request in flight has a response", is_answered
+    return evolve(s, connections=replaced(s.connections, term, requests[1:])), requests[0]
 
 
 def refused(

@@ -204,13 +204,10 @@ class Exchange:
         """The state with some fields of the producer changed."""
         return evolve(self, producer=evolve(self.producer, **changes))
 
-    def with_requests(self, term: int, requests: tuple[Request, ...]) -> Exchange:
-        """The state with other requests in flight to this leader."""
-        return evolve(self, connections=replaced(self.connections, term, requests))
-
     def with_request(self, term: int, request: Request) -> Exchange:
         """The state with one more request in flight to this leader."""
-        return self.with_requests(term, appended(self.connections[term], request))
+        requests = appended(self.connections[term], request)
+        return evolve(self, connections=replaced(self.connections, term, requests))
 
 
 def initial(bounds: Bounds) -> list[Exchange]:

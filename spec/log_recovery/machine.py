@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.core import Step, evolve, limit, present, rule
 from kspec.spec.log_recovery.state import (
     SegmentFiles,
     Segments,
     StoredBatch,
     StoredLog,
     kept_ends,
-    running,
 )
 
 BOTH = (False, True)
@@ -21,7 +20,7 @@ def process_crashes(s: StoredLog) -> Step[StoredLog]:
 
     Kafka: `LogLoader.recoverLog` recovers the log at the restart.
     """
-    yield from running(s)
+    yield from present("broker is running", s.memory)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes
     return evolve(s, memory=None, crashes=s.crashes + 1)
 
@@ -35,7 +34,7 @@ def machine_loses_power(s: StoredLog, end: int, torn: bool) -> Step[StoredLog]:
     checkpoints are flushed when they are written, and index entries survive, which is worse than
     losing them.
     """
-    yield from running(s)
+    yield from present("broker is running", s.memory)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes
     segments = after_power_loss(s.segments, end, torn)
     yield "power loss takes a batch, or none is torn", not torn or segments != s.segments

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.core import Step, evolve, limit, present, rule
 from kspec.spec.log_recovery.state import (
     SegmentFiles,
     StoredBatch,
@@ -14,7 +14,6 @@ from kspec.spec.log_recovery.state import (
     epochs,
     flushed_end,
     holding,
-    running,
 )
 
 # -- appends and truncation -----------------------------------------------------------------------
@@ -28,7 +27,7 @@ def replica_appends(s: StoredLog, epoch: int, records: int) -> Step[StoredLog]:
     `leader-epoch-checkpoint` at once. Kafka: `UnifiedLog.append`, `LogSegment.append`,
     `LeaderEpochFileCache.assign`.
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     last = max((batch.epoch for batch in batches(s.segments)), default=-1)
     yield "leader epoch is not below that of the last batch", epoch >= last
     yield limit("log has room"), s.end + records <= s.bounds.offsets
@@ -49,7 +48,7 @@ def replica_truncates(s: StoredLog, offset: int) -> Step[StoredLog]:
     Kafka: `LogManager.truncateTo`, `UnifiedLog.truncateTo`. Simplification: truncated batches do
     not come back after a power loss, and no truncation is to an offset within a batch.
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     cache = memory.epochs.truncate_from_end(offset)
     cut = truncated(s, offset)
     return evolve(cut.with_memory(epochs=cache), epoch_file=cache)
@@ -78,7 +77,7 @@ def log_flushes(s: StoredLog, offset: int) -> Step[StoredLog]:
     The recovery point advances once all of them are on disk. Kafka: `UnifiedLog.flush`, by the
     scheduler; `LocalLog.flush`, `markFlushed`.
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     yield "offset is above the recovery point", offset > memory.recovery_point
     return with_flushed(s, offset).with_memory(recovery_point=offset)
 
@@ -102,7 +101,7 @@ def broker_writes_recovery_point(s: StoredLog) -> Step[StoredLog]:
     Kafka: `LogManager.checkpointLogRecoveryOffsets`, every
     log.flush.offset.checkpoint.interval.ms (a minute).
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     yield "recovery point has changed", s.recovery_file != memory.recovery_point
     return evolve(s, recovery_file=memory.recovery_point)
 
@@ -113,7 +112,7 @@ def broker_shuts_down(s: StoredLog) -> Step[StoredLog]:
 
     Kafka: `LogManager.shutdown`.
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     flushed = with_flushed(s, s.end)
     return evolve(
         flushed, recovery_file=s.end, epoch_file=memory.epochs, is_clean=True, memory=None

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import attrs
 
-from kspec.spec.core import Guarded, bound, constant, evolve, present, replaced, tally
+from kspec.spec.core import bound, constant, evolve, replaced, tally
 from kspec.spec.leader_epochs import LeaderEpochs
 from kspec.spec.storage.indexes import OffsetPosition, offset_lookup
 
@@ -170,11 +170,6 @@ def initial(bounds: Bounds) -> list[StoredLog]:
 
 
 # -- queries --------------------------------------------------------------------------------------
-
-
-def running(s: StoredLog) -> Guarded[Memory]:
-    """The guard that the broker runs, and what it has in memory."""
-    return (yield from present("broker is running", s.memory))
 
 
 def batches(segments: Iterable[SegmentFiles]) -> list[StoredBatch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, Variant, Violated, evolve, limit, rule
+from kspec.spec.core import Step, Variant, Violated, evolve, limit, present, rule
 from kspec.spec.log_recovery import machine, recovery, replica
 from kspec.spec.log_recovery.state import (
     Memory,
@@ -12,7 +12,6 @@ from kspec.spec.log_recovery.state import (
     ends,
     holding,
     kept_ends,
-    running,
 )
 
 KAFKA_2_8 = Variant(
@@ -34,7 +33,7 @@ def replica_truncates_and_writes_epochs_later(s: StoredLog, offset: int) -> Step
     Kafka: `LeaderEpochFileCache.truncateFromEnd` (3.7.0), which leaves the file to the operating
     system, and `truncateFromEndAsyncFlush` (3.8.0), which leaves it to the scheduler.
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     cache = memory.epochs.truncate_from_end(offset)
     return replica.truncated(s, offset).with_memory(epochs=cache)
 
@@ -45,7 +44,7 @@ def process_crashes_with_epochs_written(s: StoredLog) -> Step[StoredLog]:
 
     Kafka: `LeaderEpochCheckpointFile.write` without a flush (3.7.0).
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes
     return evolve(s, epoch_file=memory.epochs, memory=None, crashes=s.crashes + 1)
 
@@ -57,7 +56,7 @@ def scheduler_writes_epochs(s: StoredLog) -> Step[StoredLog]:
     Kafka: `LeaderEpochFileCache.writeIfDirExists`, by the scheduler (3.8.0); in 3.7.0 by the
     operating system.
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     yield "leader epochs have changed", s.epoch_file != memory.epochs
     return evolve(s, epoch_file=memory.epochs)
 
@@ -100,7 +99,7 @@ def replica_truncates_but_keeps_epochs(s: StoredLog, offset: int) -> Step[Stored
 
     Not in Kafka: `UnifiedLog.truncateTo` truncates both.
     """
-    yield from running(s)
+    yield from present("broker is running", s.memory)
     return replica.truncated(s, offset)
 
 
@@ -178,7 +177,7 @@ def replica_truncates_but_keeps_index(s: StoredLog, offset: int) -> Step[StoredL
 
     Not in Kafka: `LogSegment.truncateTo` truncates both.
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     cache = memory.epochs.truncate_from_end(offset)
     cut = replica.truncated(s, offset)
     index = s.segments[len(cut.segments) - 1].index
@@ -233,7 +232,7 @@ def log_flushes_after_moving_point(s: StoredLog, offset: int) -> Step[StoredLog]
 
     Not in Kafka: `UnifiedLog.flush` moves it last.
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     yield "offset is above the recovery point", offset > memory.recovery_point
     return s.with_memory(recovery_point=offset)
 
@@ -258,7 +257,7 @@ def replica_truncates_but_keeps_point(s: StoredLog, offset: int) -> Step[StoredL
 
     Not in Kafka: `LocalLog.updateLogEndOffset` lowers it.
     """
-    memory = yield from running(s)
+    memory = yield from present("broker is running", s.memory)
     cache = memory.epochs.truncate_from_end(offset)
     cut = evolve(replica.truncated(s, offset), recovery_file=s.recovery_file, epoch_file=cache)
     return cut.with_memory(epochs=cache, recovery_point=memory.recovery_point)
@@ -348,7 +347,7 @@ def machine_loses_end_of_segment(s: StoredLog, end: int, segment: int) -> Step[S
     File systems do not guarantee the order in which two files reach the disk. Kafka:
     `LogLoader.recoverLog`, which does not compare the end of a segment with the next one.
     """
-    yield from running(s)
+    yield from present("broker is running", s.memory)
     yield limit("a crash remains"), s.crashes < s.bounds.crashes
     kept, lost = machine.parted(s.segments[segment], end)
     yield "power loss takes a batch of the segment", lost is not None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, evolve, limit, rule
+from kspec.spec.core import Step, evolve, limit, present, rule
 from kspec.spec.messages import GroupState
 from kspec.spec.offsets_topic.expiry import may_delete_offset
-from kspec.spec.offsets_topic.state import OffsetsTopic, group_exists, partitions, tombstone, topics
+from kspec.spec.offsets_topic.state import OffsetsTopic, partitions, tombstone, topics
 from kspec.spec.vocabulary import TopicPartition
 
 
@@ -15,7 +15,7 @@ def admin_deletes_offset(s: OffsetsTopic, partition: TopicPartition) -> Step[Off
 
     Kafka: `OffsetMetadataManager.deleteOffsets`.
     """
-    group = yield from group_exists(s)
+    group = yield from present("group exists", s.group)
     yield "offset is committed", partition in s.commits()
     yield "no member subscribes to the topic", may_delete_offset(group, partition.topic)
     yield limit("a write remains"), s.has_room()

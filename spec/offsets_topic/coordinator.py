@@ -10,7 +10,6 @@ from kspec.spec.offsets_topic.records import next_entry
 from kspec.spec.offsets_topic.state import (
     Loading,
     OffsetsTopic,
-    group_exists,
     loaded,
     slot,
     tombstone,
@@ -26,7 +25,7 @@ def coordinator_expires_offsets(s: OffsetsTopic) -> Step[OffsetsTopic]:
 
     Kafka: `GroupCoordinatorShard.cleanupGroupMetadata`.
     """
-    group = yield from group_exists(s)
+    group = yield from present("group exists", s.group)
     deleted = expired(group, s.commits(), s.clock, s.bounds.retention)
     return (yield from without_offsets(s, group, deleted))
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from kspec.spec.core import Step, appended, bound, constant, evolve, present, replaced
+from kspec.spec.core import appended, bound, constant, evolve, replaced
 from kspec.spec.messages import GroupMetadata, GroupState, Offset, OffsetsTopicRecord, StoredMember
 from kspec.spec.offsets_topic.expiry import CONSUMER, GroupStatus, status_of
 from kspec.spec.offsets_topic.records import Latest, LogEntry, OffsetsLog
@@ -168,14 +168,6 @@ def initial(bounds: Bounds) -> list[OffsetsTopic]:
             bounds=bounds,
         )
     ]
-
-
-# -- guards ---------------------------------------------------------------------------------------
-
-
-def group_exists(s: OffsetsTopic) -> Step[GroupStatus]:
-    """The guard that the coordinator has the group in memory, and the group."""
-    return (yield from present("group exists", s.group))
 
 
 # -- records --------------------------------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kspec.spec.core import Step, Variant, Violated, evolve, limit, rule
+from kspec.spec.core import Step, Variant, Violated, evolve, limit, present, rule
 from kspec.spec.messages import GroupState
 from kspec.spec.offsets_topic import administrator, cleaner, coordinator, group
 from kspec.spec.offsets_topic.expiry import CONSUMER, GroupStatus, expired, group_expires
 from kspec.spec.offsets_topic.records import LogEntry, hides, without
-from kspec.spec.offsets_topic.state import OffsetsTopic, group_exists, tombstone, tombstones
+from kspec.spec.offsets_topic.state import OffsetsTopic, tombstone, tombstones
 
 KIP_211 = Variant(
     "kip-211",
@@ -34,7 +34,7 @@ def coordinator_expires_offsets_by_commit_time(s: OffsetsTopic) -> Step[OffsetsT
 
     Kafka: `GroupMetadata.removeExpiredOffsets` (2.0.0).
     """
-    known = yield from group_exists(s)
+    known = yield from present("group exists", s.group)
     old = s.clock - s.bounds.retention
     deleted = [partition for partition, entry in s.commits().items() if entry.time <= old]
     return (yield from coordinator.without_offsets(s, known, deleted))
@@ -60,7 +60,7 @@ def coordinator_expires_offsets_in_any_state(s: OffsetsTopic) -> Step[OffsetsTop
 
     Kafka: `GroupMetadata.removeExpiredOffsets` (3.1.0).
     """
-    known = yield from group_exists(s)
+    known = yield from present("group exists", s.group)
     taken_for = evolve(known, state=GroupState.STABLE) if known.has_members else known
     deleted = expired(taken_for, s.commits(), s.clock, s.bounds.retention)
     return (yield from coordinator.without_offsets(s, known, deleted))
@@ -83,7 +83,7 @@ def coordinator_expires_offsets_without_group_tombstone(s: OffsetsTopic) -> Step
 
     Not in Kafka: `GroupMetadataManager.maybeDeleteGroup` writes one.
     """
-    known = yield from group_exists(s)
+    known = yield from present("group exists", s.group)
     deleted = expired(known, s.commits(), s.clock, s.bounds.retention)
     with_group = group_expires(known, s.commits(), deleted)
     yield "an offset or the group has expired", bool(deleted) or with_group
