@@ -96,7 +96,7 @@ def issue_member_id(group: Group, request: JoinGroup, caller: Caller, new_id: st
 def join_new_member(group: Group, request: JoinGroup, caller: Caller, member_id: str) -> Handler:
     """Add a member; its JoinGroup is parked until the next generation begins.
 
-    The first member leads. Kafka: `addMemberThenRebalanceOrCompleteJoin`, `ClassicGroup.add`.
+    The first member leads. Kafka: `addMemberThenRebalanceOrCompleteJoin`.
     """
     yield from validate_join(group, request)
     member = updated(GroupMember(member_id, request.instance), request, caller)
@@ -271,9 +271,11 @@ def leave(group: Group, request: LeaveGroup, caller: Caller) -> Handler:
     `LeaveGroupResponse`.
     """
     yield from validate_alive(group)
-    together = not group.settings.variant.leaves_in_turn
     outcome, results = Outcome(group), []
-    for leaving in [request.members] if together else [(one,) for one in request.members]:
+    batches = [request.members]
+    if group.settings.variant.leaves_in_turn:
+        batches = [(member,) for member in request.members]
+    for leaving in batches:
         before = outcome.group
         for identity in leaving:
             removed, error = remove_leaving(outcome.group, identity)

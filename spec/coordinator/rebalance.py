@@ -69,7 +69,9 @@ def prepare_rebalance_or_complete_join(group: Group) -> Outcome:
 
 
 def maybe_complete_join(group: Group, *, ends_initial_delay: bool = False) -> Outcome:
-    """Begin the next generation if all members have joined, as a rule after the initial delay.
+    """Begin the next generation if all members have joined.
+
+    The initial delay continues, except where a timer has removed the last missing member.
 
     Kafka: `maybeCompleteJoinPhase`.
     """

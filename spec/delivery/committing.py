@@ -11,10 +11,8 @@ def has_processed_uncommitted(
 ) -> Step[PartitionProgress]:
     """The guards that every fetched record is processed, and the position is not committed."""
     progress = yield from present("consumer reads the partition", s.progress[consumer][partition])
-    yield (
-        "every fetched record of the partition is processed",
-        progress.processed == progress.position,
-    )
+    is_processed = progress.processed == progress.position
+    yield "every fetched record of the partition is processed", is_processed
     yield "position is beyond the last commit", progress.position > progress.committed
     return progress
 

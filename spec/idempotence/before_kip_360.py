@@ -180,12 +180,6 @@ def producer_retries_batch_before_gap(s: Exchange, term: Term) -> Step[Exchange]
     return with_retry(s, record)
 
 
-def is_hopeless(s: Exchange, batch: Batch) -> bool:
-    """Whether a batch that is out of order fails instead of being sent again."""
-    waits = s.producer.unresolved is None and is_missing_before(s, batch)
-    return not has_current_id(s, batch) or not waits
-
-
 @rule(by="producer", term=terms)
 def producer_fails_batch_at_gap(s: Exchange, term: Term) -> Step[Exchange]:
     """The batch is out of order although it is the next one: it fails, and its id is abandoned.
@@ -193,9 +187,11 @@ def producer_fails_batch_at_gap(s: Exchange, term: Term) -> Step[Exchange]:
     Kafka: `TransactionManager.handleFailedBatch`.
     """
     s, record, batch = yield from refused(s, term, "sequence is out of order", Answer.OUT_OF_ORDER)
-    yield "no earlier batch is missing", is_hopeless(s, batch)
+    has_id = has_current_id(s, batch)
+    waits = s.producer.unresolved is None and is_missing_before(s, batch)
+    yield "no earlier batch is missing", not (has_id and waits)
     failed = with_failed(s, record)
-    return with_new_id(failed) if has_current_id(s, batch) else failed
+    return with_new_id(failed) if has_id else failed
 
 
 @rule(by="producer", term=terms)
@@ -231,12 +227,10 @@ def producer_fails_batch_of_unknown_id(s: Exchange, term: Term) -> Step[Exchange
     """
     s, record, batch = yield from refused(s, term, "producer is unknown", Answer.UNKNOWN_PRODUCER)
     begins_again = batch.renumbered or s.producer.last_acknowledged < 0
-    yield (
-        "batch has an old id, or one is acknowledged",
-        not (has_current_id(s, batch) and begins_again),
-    )
+    has_id = has_current_id(s, batch)
+    yield "batch has an old id, or one is acknowledged", not (has_id and begins_again)
     failed = with_failed(s, record)
-    return with_one_less(failed, batch.sequence) if has_current_id(s, batch) else failed
+    return with_one_less(failed, batch.sequence) if has_id else failed
 
 
 def with_one_less(s: Exchange, failed: int) -> Exchange:

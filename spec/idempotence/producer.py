@@ -33,15 +33,6 @@ def first_in_queue(s: Exchange) -> int | None:
     return None
 
 
-def is_first_in_flight(s: Exchange, record: int) -> bool:
-    """Whether no earlier batch of the same producer id and epoch is in flight.
-
-    Kafka: `RecordAccumulator.shouldStopDrainBatchesForPartition`, `firstInFlightSequence`.
-    """
-    identity = s.producer.identity
-    return not any(b.is_in_flight and b.identity == identity for b in s.batches[:record])
-
-
 def has_room(s: Exchange, limit: int) -> bool:
     """Whether another request may be sent to the producer's leader.
 
@@ -78,10 +69,15 @@ def producer_sends(s: Exchange) -> Step[Exchange]:
 
 
 def sent(s: Exchange, limit: int) -> Guarded[Exchange]:
-    """The first batch in the queue is sent, with at most `limit` requests in flight."""
+    """The first batch in the queue is sent, with at most `limit` requests in flight.
+
+    A retried batch waits while an earlier one of its producer id and epoch is in flight. Kafka:
+    `RecordAccumulator.shouldStopDrainBatchesForPartition`, `firstInFlightSequence`.
+    """
     record = yield from present("a batch is in the queue", first_in_queue(s))
-    is_new = s.batches[record].phase is Phase.QUEUED
-    yield "batch is new or the first in flight", is_new or is_first_in_flight(s, record)
+    is_new, identity = s.batches[record].phase is Phase.QUEUED, s.producer.identity
+    waits = any(b.is_in_flight and b.identity == identity for b in s.batches[:record])
+    yield "batch is new or the first in flight", is_new or not waits
     is_resolved = s.producer.unresolved is None
     yield "batch is retried or every sequence is resolved", is_resolved or not is_new
     yield "another request may be in flight", has_room(s, limit)

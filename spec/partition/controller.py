@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kspec.spec.core import Guarded, Step, evolve, limit, rule
-from kspec.spec.partition.state import NO_BROKER, Broker, Cluster, brokers, successors
+from kspec.spec.partition.state import NO_BROKER, Broker, Cluster, Decision, brokers, successors
 
 
 @rule(by="controller", broker=brokers, successor=successors)
@@ -78,12 +78,17 @@ def with_unfenced(
 ) -> Cluster:
     """The controller unfences a broker: it elects it if there is no leader, or informs it.
 
+    A broker that has the current decision, or to which it is on its way, is not informed again.
     Kafka: `KafkaController.onBrokerStartup`, `ReplicationControlManager.handleBrokerUnfenced`.
     """
     s = evolve(s, fenced=s.fenced - {broker})
-    if s.registration.leader == NO_BROKER and broker in eligible(s):
+    now = s.registration
+    if now.leader == NO_BROKER and broker in eligible(s):
         return elected(s, broker)
-    return s.with_current_decision(broker)
+    is_sent = any(decision.epoch == now.epoch for decision in s.decisions[broker])
+    if is_sent or s.replicas[broker].epoch >= now.epoch:
+        return s
+    return s.with_news(broker, Decision(now.epoch, now.leader, now.isr))
 
 
 @rule(by="controller", broker=brokers)

@@ -49,11 +49,6 @@ def responses(s: Cluster) -> list[Response]:
     return sorted(s.responses, key=lambda response: response.request)
 
 
-def earlier_epochs(s: Cluster) -> range:
-    """Every leader epoch but the last."""
-    return range(len(epochs(s)))
-
-
 # -- follower -------------------------------------------------------------------------------------
 
 
@@ -341,7 +336,7 @@ def follower_sends_request_to_leader(s: Cluster, follower: Broker) -> Step[Clust
     return (yield from sent(s, follower, waits))
 
 
-@rule(by="follower", follower=brokers, epoch=earlier_epochs)
+@rule(by="follower", follower=brokers, epoch=epochs)
 def follower_handles_late_response(s: Cluster, follower: Broker, epoch: int) -> Step[Cluster]:
     """A follower handles a response to a fetch that it sent in an earlier leader epoch.
 

@@ -267,14 +267,6 @@ class Cluster:
         inbox = appended(self.decisions[broker], decision)
         return evolve(self, decisions=replaced(self.decisions, broker, inbox))
 
-    def with_current_decision(self, broker: int) -> Cluster:
-        """The cluster after the current decision was sent to a broker that comes back."""
-        now = self.registration
-        is_sent = any(d.epoch == now.epoch for d in self.decisions[broker])
-        if is_sent or self.replicas[broker].epoch >= now.epoch:
-            return self
-        return self.with_news(broker, Decision(now.epoch, now.leader, now.isr))
-
 
 def initial(bounds: Bounds) -> list[Cluster]:
     """Empty logs; every broker is up and in the ISR; broker 0 leads, and all know it."""

@@ -45,10 +45,8 @@ def TransactionIsWellFormed(s: Application, tid: int) -> Claims:
     yield "coordinator, of an ongoing transaction", bool(transaction.partitions) or not is_ongoing
     yield "coordinator, of markers", transaction.unmarked <= transaction.partitions
     yield "coordinator, of prepared transactions", is_prepared or not transaction.unmarked
-    yield (
-        "coordinator, of epochs",
-        (transaction.epoch == NO_EPOCH) <= (transaction.state is TxnState.EMPTY),
-    )
+    is_used = transaction.state is not TxnState.EMPTY
+    yield "coordinator, of epochs", transaction.epoch != NO_EPOCH or not is_used
 
 
 @always(instance=instances)

@@ -104,10 +104,8 @@ def partition_appends_marker(s: Application, tid: int, partition: int) -> Step[A
     marker = marker_of(s, tid)
     known = s.logs[partition].producers[tid]
     yield "marker has no older producer epoch", marker.epoch >= known.epoch
-    yield (
-        "marker has no older coordinator epoch",
-        (marker.coordinator_epoch >= known.coordinator_epoch),
-    )
+    is_recent = marker.coordinator_epoch >= known.coordinator_epoch
+    yield "marker has no older coordinator epoch", is_recent
     return with_marker_written(s, tid, partition)
 
 

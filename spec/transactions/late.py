@@ -86,10 +86,8 @@ def offset_commit_is_delayed(s: Application, instance: int) -> Step[Application]
 def delayed_offset_commit(s: Application, instance: int) -> Step[Application]:
     """A TxnOffsetCommit stays in flight, and its producer has failed."""
     own = s.instances[instance]
-    yield (
-        limit("no other TxnOffsetCommit is late"),
-        s.late.commit is None and s.bounds.late_commits > 0,
-    )
+    may_be_late = s.late.commit is None and s.bounds.late_commits > 0
+    yield limit("no other TxnOffsetCommit is late"), may_be_late
     late = s.with_late(commit=OffsetCommit(own.id, own.generation, own.offset))
     return late.with_instance(instance, phase=Phase.FAILED)
 
@@ -166,10 +164,8 @@ def late_marker_arrives(s: Application) -> Step[Application]:
     late = yield from present("a late marker is in flight", s.late.marker)
     marker, known = late.marker, s.logs[late.partition].producers[late.marker.id]
     yield "marker has no older producer epoch", marker.epoch >= known.epoch
-    yield (
-        "marker has no older coordinator epoch",
-        marker.coordinator_epoch >= known.coordinator_epoch,
-    )
+    is_recent = marker.coordinator_epoch >= known.coordinator_epoch
+    yield "marker has no older coordinator epoch", is_recent
     return s.with_marker(late.partition, marker).with_late(marker=None)
 
 

@@ -185,10 +185,8 @@ def partition_appends_only_later_marker(
     yield "coordinator has to send the marker", partition in s.transactions[tid].unmarked
     marker, known = marker_of(s, tid), s.logs[partition].producers[tid]
     yield "marker has a later producer epoch", marker.epoch > known.epoch
-    yield (
-        "marker has no older coordinator epoch",
-        (marker.coordinator_epoch >= known.coordinator_epoch),
-    )
+    is_recent = marker.coordinator_epoch >= known.coordinator_epoch
+    yield "marker has no older coordinator epoch", is_recent
     return with_marker_written(s, tid, partition)
 
 

@@ -30,10 +30,8 @@ def is_verified(s: Application, partition: int, tid: int, epoch: int) -> Guarded
     transaction = s.transactions[tid]
     is_open = s.logs[partition].is_open(tid, epoch)
     yield "coordinator verifies the epoch", is_open or transaction.epoch == epoch
-    yield (
-        "coordinator verifies the partition",
-        (is_open or (partition in transaction.partitions and transaction.state not in PREPARED)),
-    )
+    is_added = partition in transaction.partitions and transaction.state not in PREPARED
+    yield "coordinator verifies the partition", is_open or is_added
 
 
 @rule(by="producer", instance=instances)

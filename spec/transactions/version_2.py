@@ -179,10 +179,8 @@ def partition_appends_later_marker(s: Application, tid: int, partition: int) -> 
     yield "coordinator has to send the marker", partition in s.transactions[tid].unmarked
     marker, known = marker_of(s, tid), s.logs[partition].producers[tid]
     yield "marker ends no later transaction", is_acceptable(marker, known)
-    yield (
-        "marker has no older coordinator epoch",
-        (marker.coordinator_epoch >= known.coordinator_epoch),
-    )
+    is_recent = marker.coordinator_epoch >= known.coordinator_epoch
+    yield "marker has no older coordinator epoch", is_recent
     return with_marker_written(s, tid, partition)
 
 
@@ -195,8 +193,6 @@ def late_marker_arrives_v2(s: Application) -> Step[Application]:
     late = yield from present("a late marker is in flight", s.late.marker)
     marker, known = late.marker, s.logs[late.partition].producers[late.marker.id]
     yield "marker ends no later transaction", is_acceptable(marker, known)
-    yield (
-        "marker has no older coordinator epoch",
-        marker.coordinator_epoch >= known.coordinator_epoch,
-    )
+    is_recent = marker.coordinator_epoch >= known.coordinator_epoch
+    yield "marker has no older coordinator epoch", is_recent
     return s.with_marker(late.partition, marker).with_late(marker=None)

@@ -49,10 +49,8 @@ def SyncingConsumerHasGeneration(s: World) -> Claims:
         if c.phase is Phase.SYNCING:
             known = c.member != NO_MEMBER_ID and c.generation != NO_GENERATION
             yield f"consumer {n}", known and c.pending_assignment is None
-            yield (
-                f"consumer {n}, by its message",
-                c.in_flight is None or isinstance(c.in_flight, SyncGroup | SyncGroupResponse),
-            )
+            syncs = isinstance(c.in_flight, SyncGroup | SyncGroupResponse)
+            yield f"consumer {n}, by its message", c.in_flight is None or syncs
             if isinstance(c.in_flight, SyncGroup):
                 own = (c.in_flight.member, c.in_flight.generation) == (c.member, c.generation)
                 yield f"consumer {n}, by its request", own
@@ -109,10 +107,8 @@ def HeartbeatErrorIsJustified(s: World) -> Claims:
             unknown = c.heartbeat_error is Error.UNKNOWN_MEMBER_ID
             yield f"consumer {n}, of its id", not unknown or member is None
             outdated = c.heartbeat_error is Error.ILLEGAL_GENERATION
-            yield (
-                f"consumer {n}, of its generation",
-                (not outdated or member is None or c.generation != s.group.generation),
-            )
+            is_current = member is not None and c.generation == s.group.generation
+            yield f"consumer {n}, of its generation", not (outdated and is_current)
 
 
 CONSUMERS = (
