@@ -58,10 +58,8 @@ def consumer_commits_offset(s: Application, instance: int) -> Step[Application]:
     """
     own = yield from at("result is produced", s, instance, Phase.PRODUCED)
     yield "generation is current", own.generation == s.generation
-    committed = with_plain_offset(s, own)
-    return committed.with_instance(
-        instance, phase=Phase.IDLE, txn=NO_TXN, position=own.position + 1
-    )
+    s = with_plain_offset(s, own)
+    return s.with_instance(instance, phase=Phase.IDLE, txn=NO_TXN, position=own.position + 1)
 
 
 def with_plain_offset(s: Application, own: Instance) -> Application:
@@ -80,11 +78,9 @@ def producer_commits_result(s: Application, instance: int) -> Step[Application]:
     """
     own = yield from at("result is produced", s, instance, Phase.PRODUCED)
     yield from is_current(s, own.id, own.epoch)
-    ended = with_end(s, own.id, commits=True, epoch=own.epoch + 1)
-    committed = with_committed(ended, instance, own.epoch + 1)
-    return committed.with_instance(
-        instance, phase=Phase.OFFSETS_SENT, txn=own.txn, position=own.position
-    )
+    s = with_end(s, own.id, commits=True, epoch=own.epoch + 1)
+    s = with_committed(s, instance, own.epoch + 1)
+    return s.with_instance(instance, phase=Phase.OFFSETS_SENT, txn=own.txn, position=own.position)
 
 
 @rule(by="consumer", instance=instances)
@@ -95,10 +91,8 @@ def consumer_commits_offset_after(s: Application, instance: int) -> Step[Applica
     """
     own = yield from at("transaction is committed", s, instance, Phase.OFFSETS_SENT)
     yield "generation is current", own.generation == s.generation
-    committed = with_plain_offset(s, own)
-    return committed.with_instance(
-        instance, phase=Phase.IDLE, txn=NO_TXN, position=own.position + 1
-    )
+    s = with_plain_offset(s, own)
+    return s.with_instance(instance, phase=Phase.IDLE, txn=NO_TXN, position=own.position + 1)
 
 
 @rule(by="consumer", instance=instances)
