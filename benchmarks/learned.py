@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measuring import options_of
+from kspec.checkers.engine.learned.backend import LearnedBackend, warm_up_learning
 from kspec.checkers.engine.learned.learnable import Learnable
-from kspec.checkers.engine.learned.search import LearnedBackend, warm_up_learning
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import explore
 from kspec.checkers.engine.search import Search

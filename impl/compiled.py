@@ -39,6 +39,7 @@ SOURCES = (
     "checkers/engine/learned/frames.py",
     "checkers/engine/learned/representatives.py",
     "checkers/engine/learned/walk.py",
+    "checkers/engine/learned/worker.py",
     "checkers/engine/liveness/passes.py",
 )
 """The folders and files with compiled functions."""

@@ -18,8 +18,7 @@ from kspec.checkers.engine.learned.checking import ONE_IN
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import checkpoint
 from kspec.checkers.engine.packed.behaviour import behaviour
-from kspec.checkers.engine.packed.checkpoint import Counterexample, Level, Manifest
-from kspec.checkers.engine.packed.search import cannot_keep
+from kspec.checkers.engine.packed.checkpoint import Counterexample, Level, Manifest, cannot_keep
 from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped, add
 from kspec.checkers.engine.verdict import DEADLOCK
 from kspec.spark_check import tasks
@@ -239,8 +238,7 @@ class OnSpark(Backend):
         reachable = {p.name for p in self.system.properties if isinstance(p, Reachable)}
         if mark not in reachable and mark != FAILED:
             self.ways.append(Counterexample(mark, way))
-        states, steps = behaviour(self.system, partial(tasks.pack, self.model), way)
-        return Trace(self.system, tuple(states), tuple(steps), mark)
+        return behaviour(self.system, partial(tasks.pack, self.model), way, mark)
 
     def way_to(self, level: int, mark: str) -> list[tuple[int, ...]]:
         """The words of a shortest behaviour's states, found backwards through the levels."""

@@ -55,7 +55,7 @@ def assert_can(system: System[Any]) -> None:
 def backend_for(system: System[Any], options: Options, worth: int | None) -> Iterator[OnSpark]:
     """The backend of a system, with the checkpoint that the options name."""
     from kspec.checkers.engine.learned.levels import run_of
-    from kspec.checkers.engine.packed.keep import opened
+    from kspec.checkers.engine.packed.checkpoint import opened
     from kspec.spark_check.backend import OnSpark
 
     with opened(options, run_of(system)) as manifest:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kspec.checkers.engine.learned.asking import Expanded, LearnedAsking
+from kspec.checkers.engine.learned.backend import warm_up_learning
 from kspec.checkers.engine.learned.book import Unfit
 from kspec.checkers.engine.learned.checking import Checking
 from kspec.checkers.engine.learned.expander import LearnedExpander
@@ -19,7 +20,6 @@ from kspec.checkers.engine.learned.frames import Frames
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.plain import Codec
-from kspec.checkers.engine.learned.search import warm_up_learning
 from kspec.impl.compiled import Words, made_ready
 from kspec.spec.core import System
 

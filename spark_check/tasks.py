@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kspec.checkers.engine.learned.backend import MARKS
 from kspec.checkers.engine.learned.levels import bytes_in
+from kspec.checkers.engine.learned.walk import FAILED_BIT
 from kspec.checkers.engine.packed.blocks import (
     ROWS_TOGETHER,
     SCHEMA,
@@ -27,9 +29,7 @@ from kspec.checkers.engine.packed.blocks import (
     write_rows,
 )
 from kspec.checkers.engine.packed.checkpoint import Part
-from kspec.checkers.engine.packed.codes import SHARDS
-from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
-from kspec.checkers.engine.packed.worker import shards_of
+from kspec.checkers.engine.packed.codes import SHARDS, shards_of
 from kspec.checkers.engine.search import FAILED
 from kspec.checkers.engine.verdict import DEADLOCK
 from kspec.impl.compiled import Words
@@ -49,7 +49,6 @@ TOGETHER = 4096
 """The most states in a row."""
 BYTES_TOGETHER = 1 << 28
 """Rows with more bytes than these are sent at once: Arrow counts those of a column in 31 bits."""
-BITS = {DEADLOCK: DEADLOCK_BIT, FAILED: FAILED_BIT}
 
 
 @cache
@@ -173,7 +172,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
         "send": clock() - expanded,
     }
     note = {
-        "shown": [name for name, bit in BITS.items() if mask >> bit & 1],
+        "shown": [name for name, bit in MARKS.items() if mask >> bit & 1],
         "fired": counted.fired,
         "blocked": counted.blocked,
         "edge_of_bounds": counted.edge_of_bounds,
@@ -272,10 +271,10 @@ def least(job: Job, level: int, sought: Sought, owner: int) -> tuple[int, ...] |
 
     def marked_by_expanding(rows: Words) -> Iterator[Words]:
         for answer in learned.expand(rows):
-            yield answer.places[answer.masks >> BITS[sought.mark] & 1 == 1]
+            yield answer.places[answer.masks >> MARKS[sought.mark] & 1 == 1]
 
     def marked_at_once(rows: Words) -> Iterator[Words]:
-        bit = BITS.get(sought.mark) or learned.learning.bits[sought.mark]
+        bit = MARKS.get(sought.mark) or learned.learning.bits[sought.mark]
         yield np.flatnonzero(learned.masks_of(rows) >> bit & 1)
 
     ways = [marked_at_once, marked_by_expanding] if sought.mark == FAILED else [marked_at_once]

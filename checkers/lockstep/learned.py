@@ -19,7 +19,7 @@ from kspec.checkers.engine.learned.checking import (
     steps_by_rules,
 )
 from kspec.checkers.engine.learned.steps import StepsByLearning
-from kspec.checkers.engine.packed.expander import FAILED_BIT
+from kspec.checkers.engine.learned.walk import FAILED_BIT
 from kspec.checkers.lockstep.step import Compared, Difference, differing
 from kspec.spec.core import Always, Blocked, Rule, System, Taken
 

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from kspec.checkers.engine.learned.expander import LearnedExpander
+from kspec.checkers.engine.learned.expander import BATCH, LearnedExpander, Repacked
 from kspec.checkers.engine.learned.learning import Learning
-from kspec.checkers.engine.packed.expander import BATCH, Expander, Repacked
+from kspec.checkers.engine.learned.walk import LABEL_BITS
 from kspec.checkers.engine.search import Counts
 from kspec.impl.compiled import Words
 
@@ -61,15 +61,14 @@ class LearnedAsking:
 
     def expand(self, places: Words, columns_at: ColumnsAt) -> Iterator[Expanded]:
         """Expand states; those that were missed come again in a later batch."""
-        for batch, asked, count in self.asked(places, columns_at, expand_batch):
-            expander = self.expander
-            bits, origins = expander.label_bits, expander.origins[:count]
+        for batch, asked, count in self.asked(places, columns_at, LearnedExpander.expand):
+            origins = self.expander.origins[:count]
             yield Expanded(
                 batch[asked],
-                expander.masks[asked],
-                batch[origins >> bits],
-                origins & (1 << bits) - 1,
-                expander.successors[:, :count],
+                self.expander.masks[asked],
+                batch[origins >> LABEL_BITS],
+                origins & (1 << LABEL_BITS) - 1,
+                self.expander.successors[:, :count],
             )
 
     def mark(self, places: Words, columns_at: ColumnsAt) -> Iterator[tuple[Words, Words]]:
@@ -118,11 +117,6 @@ class LearnedAsking:
         return counts
 
 
-def expand_batch(expander: Expander, words: Words, begin: int, end: int) -> tuple[int, int]:
-    """Expand a range of states; returns where it stopped, and the number of successors."""
-    return expander.expand(words, begin, end)
-
-
-def mark_batch(expander: Expander, words: Words, begin: int, end: int) -> tuple[int, int]:
+def mark_batch(expander: LearnedExpander, words: Words, begin: int, end: int) -> tuple[int, int]:
     """Mark a range of states; returns where it stopped, and no successors."""
     return expander.mark(words, begin, end), 0

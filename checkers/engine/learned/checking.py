@@ -16,9 +16,9 @@ import numpy as np
 from kspec.checkers.engine.learned.book import Impure
 from kspec.checkers.engine.learned.expander import LearnedExpander
 from kspec.checkers.engine.learned.learning import Learning
+from kspec.checkers.engine.learned.walk import DEADLOCK_BIT, FAILED_BIT, LABEL_BITS
+from kspec.checkers.engine.learned.worker import Worker
 from kspec.checkers.engine.packed.codes import decode
-from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT
-from kspec.checkers.engine.packed.worker import Worker
 from kspec.checkers.engine.search import Counts, add
 from kspec.checkers.engine.symmetry import FIRST, Checks
 from kspec.impl.compiled import Words
@@ -108,7 +108,7 @@ class Checking:
         self.check_latest(worker.expander, watch)
 
     def check_latest(
-        self, expander: Any, watch: Callable[[], None], least_growth: float = GROWTH
+        self, expander: LearnedExpander, watch: Callable[[], None], least_growth: float = GROWTH
     ) -> None:
         """Check the states with the last value of each component."""
         wanted: dict[tuple[int, ...], None] = {}
@@ -202,7 +202,7 @@ class Checking:
         counts: Counts = learned.take_counts()
         steps = {}
         for n in range(successors):
-            label = int(learned.origins[n]) & (1 << learned.label_bits) - 1
+            label = int(learned.origins[n]) & (1 << LABEL_BITS) - 1
             instance = learning.book.instances[label]
             after = learning.state(learned.successors[:, n].tolist())
             steps[instance.asked.name, instance.choice] = after

@@ -1,4 +1,9 @@
-"""Expand states from the tables; what is missing is recorded, to be learned."""
+"""Expand states from the tables; what is missing is recorded, to be learned.
+
+A **mark** is a property that a state violates or witnesses; DEADLOCK and FAILED are marks too. An
+expander answers for a batch of states; those that it cannot answer yet are `lost`, and its caller
+asks again after learning.
+"""
 
 from __future__ import annotations
 
@@ -8,35 +13,43 @@ import numpy as np
 
 from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.tables import MOST_IN_TREES, TooMany
-from kspec.checkers.engine.packed.expander import ALL_KNOWN, BATCH, Expander
 from kspec.checkers.engine.search import Counts
 from kspec.impl.compiled import Words
 
 if TYPE_CHECKING:
     from kspec.checkers.engine.learned.learning import Learning
 
+BATCH = 2048
+"""The number of states in a batch."""
 MISSES = 1 << 14
 """The number of recorded misses at which a batch ends early."""
 MOST_USES = 1 << 30
 """Use counts of shortened lists have 32 bits; they are collected before they overflow."""
 
 
-class LearnedExpander(Expander):
-    """Reads the tables, which change only between rounds."""
+class Repacked(Exception):
+    """States have other words than before, so a search among them begins again."""
 
-    label_bits = walk.LABEL_BITS
+
+class LearnedExpander:
+    """Answers one worker's requests from the tables, which change only between rounds."""
 
     def __init__(self, learning: Learning, *, up_to_symmetry: bool = False) -> None:
         self.learning = learning
         self.up_to_symmetry = up_to_symmetry
         self.room = BATCH * 16
+        """The most successors of a batch; a batch with more ends early."""
         self.successors: Words = np.empty((learning.width, self.room), np.int64)
         self.origins = np.empty(self.room, np.int64)
+        """By successor: the index of its state in the batch, above the bits of a label."""
         self.masks = np.empty(BATCH, np.int64)
+        """By index in the batch: the marks."""
         self.misses: Words = np.empty((MISSES, 5), np.int64)
         self.missed: list[tuple[Words, Words]] = []
         """The misses, each with the row of a state that needs it."""
         self.lost_places: Words = np.empty(BATCH, np.int64)
+        self.lost = self.lost_places[:0]
+        """The indexes of states without an answer."""
         self.count: Words = np.zeros(1, np.int64)
         self.short: Any = np.zeros(1 << 16, np.int32)
         """Shortened lists of instances, by the value of the first component that they read."""
@@ -72,6 +85,10 @@ class LearnedExpander(Expander):
             self.blocked = grown(self.blocked, 2 * len(book.guards))
 
     def expand(self, words: Words, begin: int, end: int) -> tuple[int, int]:
+        """Write the successors of a range of states, and the marks that only expanding finds.
+
+        Returns where it stopped, and the number of successors.
+        """
         learning = self.learning
         self.make_room(learning.most_steps, learning.most_misses)
         self.begin_short()
@@ -113,6 +130,7 @@ class LearnedExpander(Expander):
             self.short = larger
 
     def mark(self, words: Words, begin: int, end: int) -> int:
+        """Write the marks of a range of states; returns where it stopped."""
         learning = self.learning
         self.make_room(learning.most_marks, learning.most_marks)
         self.count[0] = 0
@@ -132,10 +150,9 @@ class LearnedExpander(Expander):
 
     def note_misses(self, words: Words, lost: int) -> None:
         """Record what is to be learned."""
-        if not lost:
-            self.lost = ALL_KNOWN
-            return
         self.lost = self.lost_places[:lost]
+        if not lost:
+            return
         some = self.misses[: int(self.count[0])]
         # One state for each thing that is missed: others that miss the same learn it, too.
         _, first = np.unique(some[:, :4], axis=0, return_index=True)
@@ -144,6 +161,7 @@ class LearnedExpander(Expander):
         self.missed.append((kept, rows))
 
     def take_counts(self) -> Counts:
+        """The counts since the last call."""
         book = self.learning.book
         walk.count_blocks(self.short, int(self.short_used[0]), self.blocked)
         found = Counts()
@@ -157,9 +175,6 @@ class LearnedExpander(Expander):
         self.blocked[:] = 0
         self.ends[:] = 0
         return found
-
-    def order(self, words: Words) -> Words:
-        return self.learning.order(words)
 
 
 def grown(counts: Words, size: int) -> Words:

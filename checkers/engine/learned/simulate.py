@@ -10,12 +10,12 @@ import numpy as np
 from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.asking import LearnedAsking
 from kspec.checkers.engine.learned.checking import Checking
-from kspec.checkers.engine.learned.expander import LearnedExpander
+from kspec.checkers.engine.learned.expander import LearnedExpander, Repacked
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.search import by_learning
+from kspec.checkers.engine.learned.walk import DEADLOCK_BIT, FAILED_BIT
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.packed.expander import DEADLOCK_BIT, FAILED_BIT, Repacked
 from kspec.checkers.engine.search import FAILED
 from kspec.checkers.engine.simulate import Act, Mark, Sampling, Simulation, rank
 from kspec.checkers.engine.verdict import DEADLOCK, Verdict

@@ -12,8 +12,9 @@ import numpy as np
 
 from kspec.checkers.engine.learned.asking import LearnedAsking
 from kspec.checkers.engine.learned.book import RULE, Unfit, bits_of
+from kspec.checkers.engine.learned.expander import Repacked
 from kspec.checkers.engine.learned.learnable import Learnable
-from kspec.checkers.engine.packed.expander import FAILED_BIT, Repacked
+from kspec.checkers.engine.learned.walk import FAILED_BIT
 from kspec.checkers.engine.steps import Key, Numbers, Source
 from kspec.impl.compiled import Words
 from kspec.spec.core import Liveness, Reachable, Rule, System

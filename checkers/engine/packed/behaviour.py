@@ -1,4 +1,4 @@
-"""Turn packed states into a behaviour: states, and the steps between them."""
+"""Turn packed states into a trace: states, and the steps between them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kspec.spec.core import System, Taken
+from kspec.traces.trace import Trace
 
 S = TypeVar("S")
 
 
 def behaviour(
-    system: System[S], pack: Callable[[S], tuple[int, ...]], way: Sequence[tuple[int, ...]]
-) -> tuple[list[S], list[Taken]]:
-    """The behaviour of the system whose states are packed to these words.
+    system: System[S],
+    pack: Callable[[S], tuple[int, ...]],
+    way: Sequence[tuple[int, ...]],
+    mark: str,
+) -> Trace:
+    """The behaviour of the system whose states are packed to these words, and whose end has a mark.
 
     Its steps are taken by the specification's own rules. Up to symmetry, words stand for all
     states of an orbit: the behaviour then begins in a state of the first orbit, and each step
@@ -25,4 +29,4 @@ def behaviour(
         rule, choice, state = next(step for step in system.steps(state) if pack(step[2]) == words)
         states.append(state)
         steps.append(Taken(rule.name, dict(zip(rule.choices, choice, strict=True))))
-    return states, steps
+    return Trace(system, tuple(states), tuple(steps), mark)

@@ -90,6 +90,7 @@ from typing import Any
 
 import attrs
 
+from kspec.checkers.engine.options import NOT_WRITTEN, Options
 from kspec.checkers.engine.search import Counts
 from kspec.spec.core import SpecError, System
 
@@ -322,6 +323,11 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+def cannot_keep(error: OSError) -> str:
+    """The reason of a run that ends because its checkpoint cannot be written."""
+    return f"{NOT_WRITTEN} ({error.filename}: {error.strerror or error})"
+
+
 def checksum_of(record: Mapping[str, Any]) -> str:
     """The checksum of a manifest without its checksum, whatever its formatting."""
     text = json.dumps(record, sort_keys=True, separators=(",", ":"))
@@ -409,3 +415,20 @@ def lock(folder: Path) -> int:
         os.close(handle)
         raise CheckpointError(f"another run is using the checkpoint in {folder}") from None
     return handle
+
+
+@contextmanager
+def opened(options: Options, run: Mapping[str, Any]) -> Iterator[Manifest]:
+    """The manifest of the requested checkpoint, which stays locked meanwhile."""
+    folder = options.checkpoint
+    assert folder, "a checkpoint was asked for"
+    if not options.resume:
+        make_folder(folder)
+    elif not folder.is_dir():
+        raise CheckpointError(f"there is no checkpoint at {folder}")
+    handle = lock(folder)
+    try:
+        take = resume if options.resume else begin
+        yield take(folder, run)
+    finally:
+        os.close(handle)

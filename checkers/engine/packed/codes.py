@@ -117,6 +117,18 @@ def shard_of(code: int) -> int:
 
 
 @compiled
+def owner_of(code: int, workers: int) -> int:
+    """The owner of a state. Owners have whole shards, about equally many each."""
+    return shard_of(code) * workers >> SHARD_BITS
+
+
+def shards_of(owner: int, workers: int) -> range:
+    """The shards of an owner."""
+    first, behind = (-(-(n << SHARD_BITS) // workers) for n in (owner, owner + 1))
+    return range(first, behind)
+
+
+@compiled
 def encode(words: Words, count: int, coding: Coding, codes: Words, highs: Words) -> None:
     """The codes and high bits of the first `count` states."""
     codes[:count] = 0

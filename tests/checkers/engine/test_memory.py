@@ -61,7 +61,7 @@ def test_learned_runs_stop_before_their_arrays_exceed_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The limit then applies to the engine's arrays alone, whatever else this process holds.
-    monkeypatch.setattr("kspec.checkers.engine.packed.search.resident_bytes", lambda: 0)
+    monkeypatch.setattr("kspec.checkers.engine.learned.backend.resident_bytes", lambda: 0)
     monkeypatch.setattr("kspec.checkers.engine.search.resident_bytes", lambda: 0)
     monkeypatch.setattr("kspec.checkers.engine.learned.search.resident_bytes", lambda: 0)
     system = REPLICATION.system(bounds={"max_epoch": 2})

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import attrs
 
 from kspec.checkers.engine.learned import search as native
+from kspec.checkers.engine.learned.backend import LearnedBackend
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import Reference
 from kspec.checkers.engine.search import Search, failure_at
@@ -53,7 +54,7 @@ def run_learned(system: System[Any], options: Options) -> Run:
     """What the learned engine says."""
     backends: list[Any] = []
 
-    class Recorded(native.LearnedBackend):
+    class Recorded(LearnedBackend):
         def __init__(self, *given: Any, **named: Any) -> None:
             super().__init__(*given, **named)
             backends.append(self)
@@ -108,7 +109,7 @@ def differences(system: System[Any], reference: Run, learned: Run) -> Iterator[s
             yield f"{what}: reference {expected_value}, learned {two[what]}"
     yield from false_steps(system, learned.verdict)
     found = [
-        learned.backend.state(words)
+        learned.backend.learning.state(words)
         for level in range(len(learned.verdict.levels))
         for worker in learned.backend.all
         for block, count in worker.batches(level)

@@ -15,7 +15,8 @@ import attrs
 import numpy as np
 import pytest
 
-from kspec.checkers.engine.learned import levels, search
+from kspec.checkers.engine.learned import levels
+from kspec.checkers.engine.learned.backend import LearnedBackend
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options
@@ -118,14 +119,14 @@ def test_states_are_repacked_when_values_outgrow_their_bits(
 ) -> None:
     system = find_model("counter").system(bounds={"top": 120})
     repacked: list[int] = []
-    repack = search.LearnedBackend.repack
+    repack = LearnedBackend.repack
 
-    def count(self: search.LearnedBackend, levels: int) -> None:
+    def count(self: LearnedBackend, levels: int) -> None:
         repacked.append(levels)
         repack(self, levels)
 
     explore_by_learning(system, Options(max_depth=100, checkpoint=tmp_path / "run"))
-    monkeypatch.setattr(search.LearnedBackend, "repack", count)
+    monkeypatch.setattr(LearnedBackend, "repack", count)
     options = Options(max_depth=100, checkpoint=tmp_path / "run", resume=True)
     assert explore_by_learning(system, options).levels == [1] * 100
     assert repacked

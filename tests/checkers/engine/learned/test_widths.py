@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 from kspec.checkers.engine.learned import expander, tables
+from kspec.checkers.engine.learned.backend import LearnedBackend
 from kspec.checkers.engine.learned.book import Book, Impure
 from kspec.checkers.engine.learned.checking import Checking
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
-from kspec.checkers.engine.learned.search import LearnedBackend, explore_by_learning
+from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.learned.tables import Row, Tables, TooMany
+from kspec.checkers.engine.learned.worker import OUTBOX
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.packed.worker import OUTBOX
 from kspec.checkers.engine.reference import explore
 from kspec.spec.core import (
     Always,

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
+from kspec.checkers.engine.learned.levels import Keeper
 from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options, Progress
 from kspec.checkers.engine.packed import checkpoint
-from kspec.checkers.engine.packed.keep import Keeper
 from kspec.checkers.engine.verdict import Verdict
 from kspec.checkers.models.find import find_model
 from kspec.spec.core import SpecError, System

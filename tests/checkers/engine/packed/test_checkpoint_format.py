@@ -20,8 +20,7 @@ from kspec.checkers.engine.learned.plain import Codec
 from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.packed import blocks
-from kspec.checkers.engine.packed.codes import SHARDS
-from kspec.checkers.engine.packed.worker import shards_of
+from kspec.checkers.engine.packed.codes import SHARDS, shards_of
 from kspec.spec.core import System
 from kspec.spec.replication import REPLICATION
 from tests.checkers.engine.packed.dials import DIALS

@@ -150,7 +150,7 @@ def test_a_limit_ends_a_run_while_outboxes_are_full(
     workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was found and not sent is dropped; what was taken in is checked, and ends the run."""
-    monkeypatch.setattr("kspec.checkers.engine.packed.worker.OUTBOX", 1 << 8)
+    monkeypatch.setattr("kspec.checkers.engine.learned.worker.OUTBOX", 1 << 8)
     system = REPLICATION.system("truncate-to-hw")
     limits = Options(max_states=30_000, keep_going=True)
     verdict = explore_by_learning(system, attrs.evolve(limits, workers=workers))

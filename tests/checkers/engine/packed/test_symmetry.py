@@ -10,9 +10,9 @@ import pytest
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.search import (
+    backend_for,
     by_learning,
     explore_by_learning,
-    packed_by_learning,
 )
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.run import run
@@ -31,7 +31,7 @@ def explore_orbits(system: System[Any], limits: Options) -> tuple[Verdict, list[
     options = attrs.evolve(limits, symmetry=True)
 
     def explore(learning: Learning) -> tuple[Verdict, list[int]]:
-        with packed_by_learning(learning, options, None) as backend:
+        with backend_for(learning, options, None) as backend:
             verdict = Search(system, backend, options).run()
             sizes = [
                 sum(worker.count_orbits(level, learning.represent) for worker in backend.all)

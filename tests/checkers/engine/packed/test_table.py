@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kspec.checkers.engine.learned.worker import nothing_recent, send
 from kspec.checkers.engine.packed.codes import (
     Pieces,
     coding_for,
@@ -15,7 +16,6 @@ from kspec.checkers.engine.packed.codes import (
     high_rows,
 )
 from kspec.checkers.engine.packed.table import INSIDE, Table, insert
-from kspec.checkers.engine.packed.worker import nothing_recent, send
 from kspec.impl.compiled import Words
 
 

@@ -13,9 +13,10 @@ from typing import TypeAlias
 import attrs
 import numpy as np
 
+from kspec.checkers.engine.learned.expander import BATCH, LearnedExpander
+from kspec.checkers.engine.learned.walk import LABEL_BITS
 from kspec.checkers.engine.memory import machine_bytes
-from kspec.checkers.engine.packed.codes import SHARD_BITS, Coding, Pieces, decode, encode, shard_of
-from kspec.checkers.engine.packed.expander import BATCH, Expander
+from kspec.checkers.engine.packed.codes import Coding, Pieces, decode, encode, owner_of
 from kspec.checkers.engine.packed.table import Table, insert
 from kspec.impl.compiled import Words, compiled
 
@@ -59,18 +60,6 @@ class Outbox:
         self.codes: Words = np.empty((workers, OUTBOX // workers), np.int64)
         self.highs: Words = np.empty((workers, rows, OUTBOX // workers), np.int64)
         self.counts: Words = np.zeros(workers, np.int64)
-
-
-@compiled
-def owner_of(code: int, workers: int) -> int:
-    """The owner of a state. Owners have whole shards, about equally many each."""
-    return shard_of(code) * workers >> SHARD_BITS
-
-
-def shards_of(owner: int, workers: int) -> range:
-    """The shards of an owner."""
-    first, behind = (-(-(n << SHARD_BITS) // workers) for n in (owner, owner + 1))
-    return range(first, behind)
 
 
 @compiled
@@ -132,7 +121,7 @@ class Worker:
     """The states of one owner, level by level."""
 
     def __init__(
-        self, index: int, workers: int, expander: Expander, coding: Coding, memory: Memory
+        self, index: int, workers: int, expander: LearnedExpander, coding: Coding, memory: Memory
     ) -> None:
         self.index = index
         self.expander = expander
@@ -303,7 +292,7 @@ class Worker:
             yield batch
 
     def least_marked(self, level: int, bit: int, *, by_expanding: bool) -> Found | None:
-        """The least state of a level with this mark, in the expander's order."""
+        """The least state of a level with this mark, in the order of their values."""
         least = None
         expander = self.expander
         for words, count in self.batches(level):
@@ -319,7 +308,7 @@ class Worker:
         return least
 
     def least_predecessor(self, level: int, of: tuple[int, ...]) -> Found | None:
-        """The least state of a level with this successor, in the expander's order."""
+        """The least state of a level with this successor, in the order of their values."""
         least = None
         expander = self.expander
         wanted = np.array(of, np.int64)[:, None]
@@ -328,16 +317,14 @@ class Worker:
             while asked < count:
                 asked, n = expander.expand(words, asked, count)
                 hits = (expander.successors[:, :n] == wanted).all(axis=0)
-                least = self.lesser(
-                    least, words[:, expander.origins[:n][hits] >> expander.label_bits]
-                )
+                least = self.lesser(least, words[:, expander.origins[:n][hits] >> LABEL_BITS])
         return least
 
     def lesser(self, least: Found | None, columns: Words) -> Found | None:
         """The lesser of a state found so far and the states in some columns."""
         if not columns.shape[1]:
             return least
-        order = self.expander.order(columns)
+        order = self.expander.learning.order(columns)
         first = np.lexsort(order[::-1])[0]
         found = tuple(order[:, first].tolist()), tuple(columns[:, first].tolist())
         return found if least is None else min(least, found)
@@ -354,12 +341,12 @@ Found: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 class Memory:
     """The limit on memory; every worker asks before it takes more."""
 
-    def __init__(self, base: int, limit: int | None) -> None:
+    def __init__(self, base: int, limit: int | None, beside: Callable[[], int] = lambda: 0) -> None:
+        """`beside` returns the memory used besides the workers' states."""
         self.base = base
         self.limit = limit
+        self.beside = beside
         self.workers: list[Worker] = []
-        self.beside: Callable[[], int] = lambda: 0
-        """The memory used besides the workers' states."""
 
     def ask(self, more: int) -> None:
         """Raise OutOfMemory if this much more would exceed the limit."""

@@ -1,8 +1,9 @@
-"""Exploration of packed states by compiled code on all cores, independent of timing."""
+"""The search's backend with learned rules: compiled code on all cores, independent of timing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial, reduce
 from itertools import pairwise
@@ -11,27 +12,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from kspec.checkers.engine.learned.book import Book
+from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.expander import BATCH, LearnedExpander, Repacked
+from kspec.checkers.engine.learned.learnable import Learnable
+from kspec.checkers.engine.learned.learning import Learning
+from kspec.checkers.engine.learned.steps import StepsByLearning
+from kspec.checkers.engine.learned.walk import DEADLOCK_BIT, FAILED_BIT, move_to_other_words
+from kspec.checkers.engine.learned.worker import Found, Memory, Worker, own
 from kspec.checkers.engine.memory import resident_bytes
-from kspec.checkers.engine.options import NOT_WRITTEN, Options
-from kspec.checkers.engine.packed.codes import Coding, encoded
-from kspec.checkers.engine.packed.expander import (
-    BATCH,
-    DEADLOCK_BIT,
-    FAILED_BIT,
-    Expander,
-    Repacked,
-    bits_of_marks,
-)
-from kspec.checkers.engine.packed.worker import Found, Memory, Worker, own, send
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.packed.behaviour import behaviour
+from kspec.checkers.engine.packed.checkpoint import cannot_keep
+from kspec.checkers.engine.packed.codes import Coding, coding_for, decode, encoded
 from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped
+from kspec.checkers.engine.steps import Source
 from kspec.checkers.engine.verdict import DEADLOCK
-from kspec.checkers.needs import needs
 from kspec.impl.compiled import Words
 from kspec.spec.core import Reachable, System
 from kspec.traces.trace import Trace, between
 
 if TYPE_CHECKING:
-    from kspec.checkers.engine.packed.keep import Keeper
+    from kspec.checkers.engine.learned.levels import Keeper
 
 T = TypeVar("T")
 
@@ -39,38 +41,10 @@ TOGETHER = 1 << 16
 """The number of initial states that are encoded together."""
 THIN = 2 * BATCH
 """For smaller levels, starting threads takes longer than they save."""
-
-
-def assert_pyarrow() -> None:
-    """Raise SpecError if pyarrow is missing, before anything that needs it is imported."""
-    needs("a checkpoint", "checkpoint", "pyarrow")
-
-
-def warm_up(expander: Expander, coding: Coding) -> None:
-    """Compile every function, or read it from the cache, by calling it once."""
-    worker = Worker(0, 1, expander, coding, Memory(0, None))
-    worker.begin_level()
-    send_states(worker, [(0,) * len(coding.widths)])
-    worker.round(0, [worker])
-    take_states(worker, *encoded(np.zeros((len(coding.widths), 1), np.int64), coding), 1)
-    worker.ask_level(0)
-    worker.mark()
-    worker.ask_level(0)
-    worker.begin_level()
-    worker.round(1, [worker])
-    worker.table.grow()
-    expander.take_counts()
-
-
-def send_states(worker: Worker, states: Iterable[Sequence[int]]) -> None:
-    """Put a few packed states in a worker's outboxes, to be received in an even round."""
-    codes, highs = encoded(np.array(list(states), np.int64).T.copy(), worker.coding)
-    box = worker.outboxes[1]
-    sent = send(
-        codes, highs, 0, len(codes), worker.recent, worker.recent_highs,
-        box.codes, box.highs, box.counts,
-    )  # fmt: skip
-    assert sent == len(codes), "more states than an outbox has room for"
+MOST_PATHS = 5
+"""The number of rules with the most paths to report."""
+MARKS = {DEADLOCK: DEADLOCK_BIT, FAILED: FAILED_BIT}
+"""The bits of the marks that expanding finds."""
 
 
 def take_states(worker: Worker, codes: Words, highs: Words, of: int) -> None:
@@ -79,29 +53,24 @@ def take_states(worker: Worker, codes: Words, highs: Words, of: int) -> None:
     worker.take_in(codes, highs, own(codes, highs, len(codes), worker.index, of))
 
 
-def cannot_keep(error: OSError) -> str:
-    """The reason of a run that ends because its checkpoint cannot be written."""
-    return f"{NOT_WRITTEN} ({error.filename}: {error.strerror or error})"
+class LearnedBackend(Backend):
+    """Holds states as codes, each owned by one worker, which expands it by learned rules."""
 
+    engine = "learned"
 
-class PackedBackend(Backend):
-    """A backend that holds states as codes, each owned by one worker."""
-
-    def __init__(
-        self,
-        system: System[Any],
-        options: Options,
-        coding: Coding,
-        bits: Mapping[str, int],
-        pool: ThreadPoolExecutor,
-    ) -> None:
-        self.system = system
+    def __init__(self, learning: Learning, options: Options, pool: ThreadPoolExecutor) -> None:
+        self.learning = learning
+        self.system = learning.system
+        self.symmetry = learning.symmetry
+        self.checking = Checking(learning, everything=options.check_learning)
         self.options = options
-        self.bits = bits_of_marks(bits)
+        self.bits = {**learning.bits, **MARKS}
         self.workers = options.cores
         self.pool = pool
         self.counts = Counts()
         self.keeper: Keeper | None = None
+        self.kept_runs = 0
+        """The number of paths from earlier runs."""
         self.spent: dict[str, float] = {}
         self.traces: list[tuple[str, Trace]] = []
         """The violations found: marks and behaviours."""
@@ -111,36 +80,33 @@ class PackedBackend(Backend):
         """Whether the last level is too small to be shared among threads."""
         self.level = -1
         """The last complete level."""
-        self.create_workers(coding)
+        self.create_workers()
 
-    def create_workers(self, coding: Coding) -> None:
-        """Create workers for states of this coding."""
-        self.coding = coding
-        memory = Memory(self.base, self.options.max_memory)
-        memory.beside = self.bytes_beside
+    def create_workers(self) -> None:
+        """Create workers for states with the bits that their values now need."""
+        learning = self.learning
+        self.coding = coding_for(learning.tables.packing.widths)
+        memory = Memory(self.base, self.options.max_memory, beside=lambda: learning.bytes)
         self.all = [
-            Worker(i, self.workers, self.expander(), coding, memory) for i in range(self.workers)
+            Worker(
+                i,
+                self.workers,
+                LearnedExpander(learning, up_to_symmetry=self.symmetry is not None),
+                self.coding,
+                memory,
+            )
+            for i in range(self.workers)
         ]
-
-    def expander(self) -> Expander:
-        """Create the expander of a worker."""
-        raise NotImplementedError
-
-    def bytes_beside(self) -> int:
-        """The memory used besides the states."""
-        return 0
 
     def initial(self) -> list[tuple[int, ...]]:
         """The words of the initial states."""
-        raise NotImplementedError
+        if self.symmetry:
+            states = self.system.initial()
+            return list(dict.fromkeys(map(self.learning.representative_of, states)))
+        return [self.learning.words(row) for row in self.learning.initial]
 
-    def state(self, words: Sequence[int]) -> Any:
-        """The state of some words."""
-        raise NotImplementedError
-
-    def learn(self) -> bool:
-        """Learn what workers missed; returns whether they missed anything."""
-        return False
+    def steps_of(self, system: System[Any]) -> Source[Any]:
+        return StepsByLearning(system, Learnable(self.learning.tables))
 
     def of_all(self, task: Callable[[Worker], T]) -> list[T]:
         """Run a task in every worker, in parallel if the level is large enough."""
@@ -208,7 +174,11 @@ class PackedBackend(Backend):
             if all(w.done and not w.outboxes[parity].counts.any() for w in self.all):
                 break
             go_on(self.distinct - expanded)
-        return self.end_of_expanding()
+        shown = self.collected()
+        if FAILED not in shown:
+            for worker in self.all:
+                self.checking.check_level(worker, self.level, self.watch)
+        return shown
 
     def begin_expanding(self) -> None:
         """Prepare to expand the last level."""
@@ -217,19 +187,22 @@ class PackedBackend(Backend):
             worker.begin_level()
             worker.outboxes[0].counts[:] = worker.outboxes[1].counts[:] = 0
 
-    def end_of_expanding(self) -> set[str]:
-        """Collect the counts of expanding."""
+    def collected(self) -> set[str]:
+        """Add up the counts of expanding; returns the marks that it found."""
         for worker in self.all:
             self.counts.add(worker.expander.take_counts())
         mask = reduce(or_, (worker.found for worker in self.all))
-        bits = {DEADLOCK: DEADLOCK_BIT, FAILED: FAILED_BIT}
-        return {name for name, bit in bits.items() if mask >> bit & 1}
+        return {name for name, bit in MARKS.items() if mask >> bit & 1}
 
     def cut_short(self) -> set[str]:
-        return self.end_of_expanding()
+        shown = self.collected()
+        if self.learning.tables.is_outgrown:
+            self.repack(len(self.all[0].levels))
+        return shown
 
     def marks(self, wanted: Sequence[str]) -> set[str]:
         """The marks of the last level's states."""
+        self.learning.ask_for(wanted)
         asked = list(wanted)
         kept = self.keeper.manifest.marks_of(self.level) if self.keeper else None
         shown = (kept or set()) & {*asked}
@@ -249,6 +222,61 @@ class PackedBackend(Backend):
             if mask >> FAILED_BIT & 1:
                 shown.add(FAILED)
         return shown
+
+    def check_last(self) -> None:
+        for worker in self.all:
+            self.checking.check_latest(worker.expander, self.watch, least_growth=1)
+
+    # -- learning -------------------------------------------------------------------------------
+
+    def learn(self) -> bool:
+        """Learn what workers missed; returns whether they missed anything."""
+        missed = self.take_missed()
+        if not missed:
+            return False
+        if self.learning.learn(missed, self.watch):
+            self.repack(self.level + 1)
+            self.begin_expanding()
+        for worker in self.all:
+            worker.take_again()
+        return True
+
+    def learn_looking_back(self) -> bool:
+        """Learn what was missed while looking back; returns whether anything was."""
+        missed = self.take_missed()
+        if not missed:
+            return False
+        if self.learning.learn(missed):
+            # the last level was not expanded to its end: its other states have new successors
+            self.repack(len(self.all[0].levels))
+            raise Repacked
+        return True
+
+    def take_missed(self) -> list[tuple[Words, Words]]:
+        """The states that workers could not answer."""
+        missed = []
+        for worker in self.all:
+            missed += worker.expander.missed
+            worker.expander.missed = []
+        return missed
+
+    def repack(self, levels: int) -> None:
+        """Give the states of all complete levels more bits; the next level is discarded."""
+        learning, old = self.learning, self.all
+        old_coding, old_layout = self.coding, learning.layout_arrays
+        learning.repack()
+        self.create_workers()
+        for worker, before in zip(self.all, old, strict=True):
+            worker.expander.go_on_from(before.expander)
+        new_layout = learning.layout_arrays
+        for level in range(levels):
+            for worker in self.all:
+                worker.begin_level()
+            move = partial(
+                move_level, level=level, old=old, coding=old_coding,
+                layout=old_layout, to=new_layout, of=self.workers,
+            )  # fmt: skip
+            self.of_all(move)
 
     # -- counterexamples ------------------------------------------------------------------------
 
@@ -304,22 +332,25 @@ class PackedBackend(Backend):
             worker.expander.take_counts()  # looking back must not change the counts
         return min(found, default=None)
 
-    def learn_looking_back(self) -> bool:
-        """Learn what was missed while looking back; returns whether anything was."""
-        return False
-
     def as_trace(self, way: list[tuple[int, ...]], mark: str) -> Trace:
         """A behaviour of the specification from words."""
-        states = [self.state(words) for words in way]
-        steps = [between(self.system, a, b) for a, b in pairwise(states)]
-        return Trace(self.system, tuple(states), tuple(steps), mark)
+        if not self.symmetry:
+            states = [self.learning.state(words) for words in way]
+            steps = [between(self.system, a, b) for a, b in pairwise(states)]
+            return Trace(self.system, tuple(states), tuple(steps), mark)
+        try:
+            trace = behaviour(self.system, self.learning.representative_of, way, mark)
+        except StopIteration:
+            raise self.symmetry.false() from None
+        self.symmetry.check_end(trace)
+        return trace
 
-    def count_orbits(self, represent: Callable[[Words, int], int]) -> int:
+    def stands_for(self) -> int | None:
         """The number of states in all orbits found."""
-        return sum(
-            sum(self.of_all(partial(Worker.count_orbits, level=level, represent=represent)))
-            for level in range(self.level + 1)
-        )
+        if not self.symmetry:
+            return None
+        count = partial(Worker.count_orbits, represent=self.learning.represent)
+        return sum(sum(self.of_all(partial(count, level=level))) for level in range(self.level + 1))
 
     # -- what is kept ---------------------------------------------------------------------------
 
@@ -344,8 +375,85 @@ class PackedBackend(Backend):
         if self.keeper:
             self.keeper.read(self)
 
+    # -- what else is told ----------------------------------------------------------------------
+
+    @property
+    def learned(self) -> int:
+        return self.learning.tables.runs.count
+
     def seconds(self) -> Mapping[str, float]:
-        """The time spent on compiling and on the checkpoint."""
-        if self.keeper:
-            return {**self.spent, "checkpoint": self.keeper.seconds}
-        return self.spent
+        """The time spent on compiling, on the checkpoint and on learning."""
+        kept = {"checkpoint": self.keeper.seconds} if self.keeper else {}
+        return {**self.spent, **kept, "learn": self.learning.book.seconds}
+
+    def statistics(self) -> Mapping[str, Any]:
+        book, tables = self.learning.book, self.learning.tables
+        return {
+            "learned": {
+                "runs": sum(instance.runs for instance in book.instances),
+                "paths": tables.runs.count,
+                "kept_runs": self.kept_runs,
+                "values": len(book.values.kinds),
+                "components": {c.name: len(c.values) for c in book.components},
+                "bits": sum(tables.packing.widths),
+                "bytes": tables.bytes,
+                "checked": self.checking.checked,
+                "plainer": book.plainer,
+                "most_paths": dict(most_paths(book)),
+            }
+        }
+
+
+def most_paths(book: Book) -> list[tuple[str, int]]:
+    """The rules and properties with the most paths."""
+    paths: Counter[str] = Counter()
+    for instance in book.instances:
+        if instance.asked is not None:
+            paths[instance.name] += instance.paths
+    return [(name, count) for name, count in paths.most_common(MOST_PATHS) if count]
+
+
+def move_level(
+    worker: Worker,
+    level: int,
+    old: Sequence[Worker],
+    coding: Coding,
+    layout: tuple[Words, Words, Words],
+    to: tuple[Words, Words, Words],
+    of: int,
+) -> None:
+    """Copy a worker's states of a level from the previous workers."""
+    words: Words = np.empty((len(coding.widths), BATCH), np.int64)
+    moved: Words = np.empty((len(worker.coding.widths), BATCH), np.int64)
+    for other in old:
+        for chunk in other.levels[level]:
+            for begin in range(0, chunk.count, BATCH):
+                count = min(BATCH, chunk.count - begin)
+                decode(chunk.codes, chunk.pieces, begin, count, coding, words)
+                move_to_other_words(words, count, *layout, to[0], to[1], moved)
+                codes, highs = encoded(moved[:, :count].copy(), worker.coding)
+                kept = own(codes, highs, count, worker.index, of)
+                worker.take_in(codes, highs, kept)
+
+
+def warm_up_learning(learning: Learning) -> None:
+    """Compile everything that learning and asking need, or read it from the cache."""
+    coding = coding_for(learning.tables.packing.widths)
+    expander = LearnedExpander(learning, up_to_symmetry=learning.symmetry is not None)
+    worker = Worker(0, 1, expander, coding, Memory(0, None))
+    worker.begin_level()
+    take_states(worker, *encoded(np.zeros((len(coding.widths), 1), np.int64), coding), 1)
+    worker.ask_level(0)
+    worker.mark()
+    worker.ask_level(0)
+    worker.begin_level()
+    worker.round(0, [worker])
+    worker.table.grow()
+    expander.take_counts()
+    outgrown = learning.learn(expander.missed)
+    moved = Worker(0, 1, expander, coding, Memory(0, None))
+    moved.begin_level()
+    layout = learning.layout_arrays
+    move_level(moved, 0, [worker], coding, layout, layout, 1)
+    if outgrown:
+        learning.repack()
