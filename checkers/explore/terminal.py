@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+import attrs
 from rich.text import Text
 
 from kspec.checkers.engine.verdict import fails
@@ -26,21 +27,21 @@ Lines: TypeAlias = Iterator[Text | str]
 HELP = asset(__package__, "help.txt")
 
 
+@attrs.define(eq=False)
 class Terminal:
     """One session, at one of its states."""
 
-    def __init__(
-        self,
-        session: Session,
-        search: Callable[[Seeker], Found] = Seeker.run,
-        write: Callable[[Path, str], object] = lambda path, text: path.write_text(text, "utf-8"),
-    ) -> None:
-        """Start at the initial state. `search` runs a search, and `write` writes a file."""
-        self.session = session
-        self.at = session.first
-        self.search = search
-        self.write = write
-        self.has_ended = False
+    session: Session
+    search: Callable[[Seeker], Found] = Seeker.run
+    """Runs a search."""
+    write: Callable[[Path, str], object] = lambda path, text: path.write_text(text, "utf-8")
+    """Writes a file."""
+    has_ended: bool = False
+    at: Node = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Start at the initial state."""
+        self.at = self.session.first
 
     def begin(self) -> Lines:
         """What is printed first."""

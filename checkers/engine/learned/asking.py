@@ -36,28 +36,23 @@ class Expanded:
     """The words of the successors, a column for each."""
 
 
+@attrs.define(eq=False)
 class LearnedAsking:
     """Asks the tables, which grow."""
 
-    def __init__(
-        self,
-        learning: Learning,
-        held: Callable[[], Words] | None = None,
-        hold: Callable[[Words], None] = lambda words: None,
-        watch: Callable[[], None] = lambda: None,
-    ) -> None:
-        """`held` returns the words of all states that the caller holds, if it holds words.
+    learning: Learning
+    held: Callable[[], Words] | None = None
+    """Returns the words of all states that the caller holds, if it holds words."""
+    hold: Callable[[Words], None] = lambda words: None
+    """Receives the new words of these states where they need more bits; then Repacked is raised."""
+    watch: Callable[[], None] = lambda: None
+    """Called after each run of a rule."""
+    counted: Counts = attrs.field(factory=Counts)
+    """What expanders before this one have counted."""
+    expander: LearnedExpander = attrs.field(init=False)
 
-        Where states need more bits, `hold` is given their new words, and Repacked is raised.
-        `watch` is called after each run of a rule.
-        """
-        self.expander = LearnedExpander(learning)
-        self.learning = learning
-        self.held = held
-        self.hold = hold
-        self.watch = watch
-        self.counted = Counts()
-        """What expanders before this one have counted."""
+    def __attrs_post_init__(self) -> None:
+        self.expander = LearnedExpander(self.learning)
 
     def expand(self, places: Words, columns_at: ColumnsAt) -> Iterator[Expanded]:
         """Expand states; those that were missed come again in a later batch."""

@@ -24,7 +24,13 @@ from kspec.checkers.engine.learned.standins import (
     Unread,
     Untraceable,
 )
-from kspec.checkers.engine.learned.values import Uncompared, Values, is_plain, uncompared
+from kspec.checkers.engine.learned.values import (
+    Numbered,
+    Uncompared,
+    Values,
+    is_plain,
+    uncompared,
+)
 from kspec.spec.core import (
     Always,
     Blocked,
@@ -127,8 +133,8 @@ class Book:
         the leaf."""
         self.taken = 0
         """The number of reads that are in the tables."""
-        self.leaves: list[tuple[int, int, int, int, int]] = [(walk.NOTHING, 0, 0, 0, 0)]
-        self.leaf_numbers: dict[Any, int] = {self.leaves[0]: 0}
+        self.leaves: Numbered[tuple[int, int, int, int, int]]
+        self.leaves = Numbered([(walk.NOTHING, 0, 0, 0, 0)])
         self.lists: list[int] = []
         self.list_numbers: dict[tuple[int, ...], tuple[int, int]] = {}
         self.longest: dict[int, int] = {}
@@ -140,13 +146,12 @@ class Book:
         self.effects: list[list[tuple[int, int]]] = []
         """By effect: the components that receive a constant value, and the value."""
         self.effect_numbers: dict[Any, tuple[int, int, int]] = {}
-        self.recipes: list[tuple[int, int, Any]] = []
+        self.recipes: Numbered[tuple[int, int, Any]] = Numbered()
         """The component that it reads, the component that it writes, and the recipe."""
-        self.recipe_numbers: dict[Any, int] = {}
-        self.guards: list[tuple[str, str]] = []
+        self.guards: Numbered[tuple[str, str]] = Numbered()
         """The counters of `blocked`: a rule, and the guard that blocks it."""
-        self.guard_numbers: dict[tuple[str, str], int] = {}
-        self.rule_numbers: dict[str, int] = {}
+        self.rules: Numbered[str] = Numbered()
+        """The counters of `fired`."""
         self.marks: dict[str, int] = {}
         """The bit of each property."""
         self.by_type: dict[Any, bool] = {}
@@ -427,7 +432,8 @@ class Book:
                 edge = -1
                 if isinstance(answer.guard, Limit):
                     edge = self.instance(BEYOND, asked, instance.choice)
-                return self.leaf((walk.BLOCKED, self.guard(asked.name, answer.guard), edge, 0, 0))
+                guard = self.guards.number((asked.name, answer.guard))
+                return self.leaf((walk.BLOCKED, guard, edge, 0, 0))
             return self.step(asked, trace, state, answer)
         if kind in (RULE_CHOICES, PROPERTY_CHOICES):
             of = RULE if kind == RULE_CHOICES else PROPERTY
@@ -465,7 +471,7 @@ class Book:
             if type(done) is int:
                 constants.append((k, self.id_of(k, done)))
             elif done != ("copy", ()) or base != k:
-                writes.append((k, self.recipe(base, k, done), base))
+                writes.append((k, self.recipes.number((base, k, done)), base))
         key = tuple(constants), tuple(writes)
         numbers = self.effect_numbers.get(key)
         if numbers is None:
@@ -474,8 +480,7 @@ class Book:
             self.widest = max(self.widest, len(writes))
             numbers = self.effect_numbers[key] = len(self.effects), begin, len(self.writes)
             self.effects.append(constants + [(k, -1) for k, _, _ in writes])
-        number = self.rule_numbers.setdefault(rule.name, len(self.rule_numbers))
-        return self.leaf((walk.STEP, *numbers, number))
+        return self.leaf((walk.STEP, *numbers, self.rules.number(rule.name)))
 
     def changes(self, trace: ReadTrace, before: Any, after: Any) -> Iterable[tuple[int, Any]]:
         """The components that a step may change, and the recipe of each."""
@@ -513,19 +518,7 @@ class Book:
 
     def leaf(self, leaf: tuple[int, int, int, int, int]) -> int:
         """The number of a leaf."""
-        found = self.leaf_numbers.get(leaf)
-        if found is None:
-            found = self.leaf_numbers[leaf] = len(self.leaves)
-            self.leaves.append(leaf)
-        return found
-
-    def guard(self, rule: str, guard: str) -> int:
-        """The counter for a rule that is blocked by this guard."""
-        found = self.guard_numbers.get((rule, guard))
-        if found is None:
-            found = self.guard_numbers[rule, guard] = len(self.guards)
-            self.guards.append((rule, guard))
-        return found
+        return self.leaves.number(leaf)
 
     def list_of(self, instances: tuple[int, ...]) -> tuple[int, int]:
         """Where a list of instances stands."""
@@ -534,15 +527,6 @@ class Book:
             begin = len(self.lists)
             self.lists += instances
             found = self.list_numbers[instances] = begin, len(self.lists)
-        return found
-
-    def recipe(self, base: int, to: int, how: Any) -> int:
-        """The number of a recipe."""
-        key = base, to, how
-        found = self.recipe_numbers.get(key)
-        if found is None:
-            found = self.recipe_numbers[key] = len(self.recipes)
-            self.recipes.append(key)
         return found
 
     def apply(self, recipe: int, old: int) -> int:

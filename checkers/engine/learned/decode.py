@@ -8,22 +8,17 @@ the rules and properties.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from kspec.checkers.engine.learned import walk
-from kspec.checkers.engine.learned.book import (
-    Book,
-    Instance,
-    bits_of,
-)
+from kspec.checkers.engine.learned.book import Book, Instance, bits_of
 from kspec.checkers.engine.learned.encode import Array, resolved, without_gaps
 from kspec.checkers.engine.learned.keys import Keys
 from kspec.checkers.engine.learned.standins import Place
 from kspec.checkers.engine.learned.tables import Tables
-from kspec.checkers.engine.learned.values import RECORD, SET, TUPLE
+from kspec.checkers.engine.learned.values import RECORD, SET, TUPLE, Numbered
 
 UNUSED = 10_000
 """A file may have three times as many leaves as its paths use, and this many more; otherwise it
@@ -73,10 +68,9 @@ class Decoder:
         self.take_components()
         self.take_probes()
         self.take_instances()
-        book.marks = numbered(about["marks"])
-        book.rule_numbers = numbered(about["rules"])
-        book.guards = [(str(rule), str(guard)) for rule, guard in about["guards"]]
-        book.guard_numbers = {guard: number for number, guard in enumerate(book.guards)}
+        book.marks = {str(name): number for number, name in enumerate(about["marks"])}
+        book.rules = Numbered(map(str, about["rules"]))
+        book.guards = Numbered((str(rule), str(guard)) for rule, guard in about["guards"])
         self.take_recipes()
         self.take_effects()
         self.take_leaves()
@@ -187,7 +181,7 @@ class Decoder:
     def take_recipes(self) -> None:
         """Recipes."""
         for base, to, encoded in self.about["recipes"]:
-            self.book.recipe(base, to, self.recipe(encoded))
+            self.book.recipes.number((base, to, self.recipe(encoded)))
 
     def recipe(self, encoded: Any) -> Any:
         """A settled recipe from JSON."""
@@ -225,8 +219,7 @@ class Decoder:
         book.lists = self.arrays["lists"].tolist()
         for begin, end in self.arrays["list_places"].tolist():
             book.list_numbers[tuple(book.lists[begin:end])] = begin, end
-        book.leaves = [(k, a, b, c, d) for k, a, b, c, d in self.arrays["leaves"].tolist()]
-        book.leaf_numbers = {leaf: number for number, leaf in enumerate(book.leaves)}
+        book.leaves = Numbered((k, a, b, c, d) for k, a, b, c, d in self.arrays["leaves"].tolist())
 
     def take_runs(self) -> tuple[Array, Array]:
         """Paths of the instances that have not changed."""
@@ -257,8 +250,3 @@ class Decoder:
             recipes.have(recipe, len(self.book.components[base].values))
         recipes.content.array[recipes.at.array[makers] + made[:, 0]] = made[:, 1]
         tables.sync()
-
-
-def numbered(names: Iterable[Any]) -> dict[str, int]:
-    """Names with their indexes in a list."""
-    return {str(name): number for number, name in enumerate(names)}

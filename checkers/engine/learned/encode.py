@@ -129,7 +129,7 @@ class Encoder:
             "keys": keys,
             "marks": list(book.marks),
             "guards": book.guards,
-            "rules": list(book.rule_numbers),
+            "rules": book.rules,
             "recipes": recipes,
             "plainer": book.plainer,
             "classes": self.classes,

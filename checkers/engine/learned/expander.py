@@ -79,8 +79,8 @@ class LearnedExpander:
         if 2 * walk.BLOCK * most_misses > len(self.misses):
             self.misses = np.empty((2 * walk.BLOCK * most_misses, 5), np.int64)
         book = self.learning.book
-        if len(self.fired) < len(book.rule_numbers):
-            self.fired = grown(self.fired, 2 * len(book.rule_numbers))
+        if len(self.fired) < len(book.rules):
+            self.fired = grown(self.fired, 2 * len(book.rules))
         if len(self.blocked) < len(book.guards):
             self.blocked = grown(self.blocked, 2 * len(book.guards))
 
@@ -165,8 +165,7 @@ class LearnedExpander:
         book = self.learning.book
         walk.count_blocks(self.short, int(self.short_used[0]), self.blocked)
         found = Counts()
-        fired = self.fired.tolist()
-        found.fired = {name: fired[n] for name, n in book.rule_numbers.items() if n < len(fired)}
+        found.fired = dict(zip(book.rules, self.fired.tolist(), strict=False))
         for (rule, guard), times in zip(book.guards, self.blocked.tolist(), strict=False):
             if times:
                 found.blocked.setdefault(rule, {})[guard] = times
@@ -179,6 +178,4 @@ class LearnedExpander:
 
 def grown(counts: Words, size: int) -> Words:
     """The counts, with room for more."""
-    larger: Words = np.zeros(size, np.int64)
-    larger[: len(counts)] = counts
-    return larger
+    return np.concatenate([counts, np.zeros(size - len(counts), np.int64)])

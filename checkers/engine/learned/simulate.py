@@ -10,7 +10,7 @@ import numpy as np
 from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.asking import LearnedAsking
 from kspec.checkers.engine.learned.checking import Checking
-from kspec.checkers.engine.learned.expander import LearnedExpander, Repacked
+from kspec.checkers.engine.learned.expander import LearnedExpander, Repacked, grown
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.search import by_learning
@@ -201,8 +201,3 @@ class WalksByLearning(Simulation):
             self.keys = np.zeros(4 * len(keys), np.uint64)
             self.visits = np.zeros(4 * len(keys), np.int64)
             walk.move_visits(keys, visits, self.keys, self.visits)
-
-
-def grown(array: Words, size: int) -> Words:
-    """The array, with zeros at its end."""
-    return np.concatenate([array, np.zeros(size - len(array), np.int64)])

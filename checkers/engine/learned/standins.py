@@ -51,26 +51,21 @@ class Outlived(SpecError):
         super().__init__(KEPT)
 
 
+@attrs.define(eq=False)
 class Place:
     """The position of a value in the state."""
 
-    __slots__ = (
-        "children", "component", "path", "probes", "read_by", "shape_probe", "standin",
-        "standin_by",
-    )  # fmt: skip
-
-    def __init__(self, component: int, path: tuple[int | str, ...]) -> None:
-        self.component = component
-        self.path = path
-        self.children: dict[int | str, Place] = {}
-        self.probes: dict[Any, int] = {}
-        self.shape_probe = -1
-        """The probe of its shape, the most frequent."""
-        self.read_by: ReadTrace | None = None
-        """The last run that read its shape."""
-        self.standin: Any = None
-        self.standin_by: ReadTrace | None = None
-        """The run that the stand-in belongs to."""
+    component: int
+    path: tuple[int | str, ...]
+    children: dict[int | str, Place] = attrs.field(factory=dict)
+    probes: dict[Any, int] = attrs.field(factory=dict)
+    shape_probe: int = -1
+    """The probe of its shape, the most frequent."""
+    read_by: ReadTrace | None = None
+    """The last run that read its shape."""
+    standin: Any = None
+    standin_by: ReadTrace | None = None
+    """The run that the stand-in belongs to."""
 
     def child(self, step: int | str) -> Place:
         """The place of a part."""
@@ -80,38 +75,24 @@ class Place:
         return found
 
 
+@attrs.define(eq=False)
 class ReadTrace:
     """The reads of one run, in order: pairs of the number of a probe and its answer."""
 
-    __slots__ = (
-        "deep", "has_iterated", "has_standins", "is_over", "kinds", "new_probe", "objects", "reads",
-        "seen", "shapes", "values", "whole_state",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        values: Values,
-        new_probe: Callable[[Place, int, int], int],
-        whole_state: Callable[[ReadTrace], Any],
-        *,
-        deep: bool,
-        has_standins: bool,
-    ) -> None:
-        self.values = values
-        self.kinds, self.shapes, self.objects = values.kinds, values.shapes, values.objects
-        self.new_probe = new_probe
-        self.whole_state = whole_state
-        self.deep = deep
-        """Whether parts of components are read by themselves."""
-        self.has_standins = has_standins
-        """Whether the run is on a stand-in, and not on the state itself."""
-        self.has_iterated = False
-        """Whether the run has iterated over a frozenset of several members. It may have made a set
-        of them, whose own order depends on what it was made of: a stand-in, or the frozenset."""
-        self.is_over = False
-        """Whether the run has ended: its stand-ins must not be used any more."""
-        self.reads: list[int] = []
-        self.seen: set[int] = set()
+    values: Values
+    new_probe: Callable[[Place, int, int], int]
+    whole_state: Callable[[ReadTrace], Any]
+    deep: bool = attrs.field(kw_only=True)
+    """Whether parts of components are read by themselves."""
+    has_standins: bool = attrs.field(kw_only=True)
+    """Whether the run is on a stand-in, and not on the state itself."""
+    has_iterated: bool = False
+    """Whether the run has iterated over a frozenset of several members. It may have made a set
+    of them, whose own order depends on what it was made of: a stand-in, or the frozenset."""
+    is_over: bool = False
+    """Whether the run has ended: its stand-ins must not be used any more."""
+    reads: list[int] = attrs.field(factory=list)
+    seen: set[int] = attrs.field(factory=set)
 
     def end(self) -> None:
         """End the run. Stand-ins that somebody keeps need little memory from now on."""
@@ -138,7 +119,7 @@ class ReadTrace:
             raise Outlived
         if not self.deep:
             return self.whole(place, number)
-        shape = self.shapes[number]
+        shape = self.values.shapes[number]
         if place.read_by is not self:
             place.read_by = self
             if place.shape_probe < 0:
@@ -147,8 +128,8 @@ class ReadTrace:
             reads.append(place.shape_probe)
             reads.append(shape)
         if shape >= 0:
-            return self.objects[number]
-        kind = self.kinds[number]
+            return self.values.objects[number]
+        kind = self.values.kinds[number]
         made: Any
         if kind == RECORD:
             values = self.values
@@ -173,14 +154,12 @@ class ReadTrace:
         return self.values.value(number)
 
 
+@attrs.define(eq=False)
 class Unread:
     """A part that is copied and not read."""
 
-    __slots__ = ("number", "place")
-
-    def __init__(self, place: Place, number: int) -> None:
-        self.place = place
-        self.number = number
+    place: Place
+    number: int
 
 
 # -- records --------------------------------------------------------------------------------------
@@ -400,7 +379,22 @@ def untouched(standin: Any) -> tuple[Place | None, int]:
 # -- tuples ---------------------------------------------------------------------------------------
 
 
-class Items:
+class Printed:
+    """What stand-ins for tuples and frozensets have in common: as a key or as text, all is read."""
+
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return hash(settle(self))
+
+    def __repr__(self) -> str:
+        return repr(real(self))
+
+    def __format__(self, how: str) -> str:
+        return format(real(self), how)
+
+
+class Items(Printed):
     """A stand-in for a tuple of known length."""
 
     __slots__ = ("items", "origin", "trace")
@@ -490,8 +484,7 @@ class Items:
             return False
         return all(self.is_at(index, item) for index, item in enumerate(other))
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+    __hash__ = Printed.__hash__
 
     def __lt__(self, other: Any) -> Any:
         return tuple(self) < tuple(other)
@@ -505,15 +498,6 @@ class Items:
     def __ge__(self, other: Any) -> Any:
         return tuple(self) >= tuple(other)
 
-    def __hash__(self) -> int:
-        return hash(settle(self))
-
-    def __repr__(self) -> str:
-        return repr(real(self))
-
-    def __format__(self, how: str) -> str:
-        return format(real(self), how)
-
 
 Sequence.register(Items)
 
@@ -524,7 +508,7 @@ Sequence.register(Items)
 NO_MEMBERS: Mapping[int, int] = {}
 
 
-class Members:
+class Members(Printed):
     """A stand-in for a frozenset: one of the state, with some members more and some less."""
 
     __slots__ = ("less", "more", "origin", "trace", "value")
@@ -654,8 +638,7 @@ class Members:
             return equals(self, other)
         return not self.trace.is_over and bool(real(self) == other)
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+    __hash__ = Printed.__hash__
 
     def __ge__(self, other: Any) -> Any:
         if not isinstance(other, Set):
@@ -676,15 +659,6 @@ class Members:
 
     def __gt__(self, other: Any) -> Any:
         return real(self) > real(other)
-
-    def __hash__(self) -> int:
-        return hash(settle(self))
-
-    def __repr__(self) -> str:
-        return repr(real(self))
-
-    def __format__(self, how: str) -> str:
-        return format(real(self), how)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(real(self), name)

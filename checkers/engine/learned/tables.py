@@ -9,11 +9,7 @@ import attrs
 import numpy as np
 
 from kspec.checkers.engine.learned import walk
-from kspec.checkers.engine.learned.book import (
-    Book,
-    Impure,
-    Plainer,
-)
+from kspec.checkers.engine.learned.book import Book, Impure, Plainer
 from kspec.checkers.engine.packed.codes import CODE_BITS, WORD_BITS
 from kspec.checkers.engine.search import Stopped
 from kspec.impl.compiled import Words
@@ -143,11 +139,8 @@ class Tables:
 
     def __init__(self, book: Book) -> None:
         self.book = book
-        self.kinds, self.shapes, self.same = (
-            Row(kind=np.int8),
-            Row(kind=np.int32),
-            Row(kind=np.int32),
-        )
+        self.kinds = Row(kind=np.int8)
+        self.shapes, self.same = Row(kind=np.int32), Row(kind=np.int32)
         self.part_begin, self.part_count = Row(), Row(kind=np.int32)
         self.parts = Row(kind=np.int32)
         self.fields: Any = np.full((0, 0), -1, np.int32)
@@ -183,7 +176,6 @@ class Tables:
         self.packing = packing_for([len(c.values) for c in book.components])
         self.keep = self.put = np.zeros((0, 0), np.int64)
         self.effects_done = 0
-        self.rebuilds = 0
         self.is_settled = True
         """Whether no learning is in progress: an interrupt may come at any time."""
         self.sync()
@@ -354,7 +346,6 @@ class Tables:
 
     def start_over(self) -> None:
         """Rebuild all trees from their paths."""
-        self.rebuilds += 1
         count = self.root_at.count
         self.tree.array[:] = walk.UNKNOWN
         self.root_at.array[:count] = np.arange(count)

@@ -7,8 +7,9 @@ part is found, and a value with one part changed is made, without building objec
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -30,10 +31,28 @@ class Uncompared(SpecError):
 
 SCALAR, RECORD, TUPLE, SET = range(4)
 
+UNBUILT = object()
+"""In place of an object that was not built yet."""
+
 COMMON = frozenset({int, str, bool, type(None)})
 """Scalars of these classes are looked up by value first."""
 
-Template = tuple[Any, ...]
+T = TypeVar("T", bound=Hashable)
+
+
+class Numbered(list[T]):
+    """Different things, each with a number: its index."""
+
+    def __init__(self, things: Iterable[T] = ()) -> None:
+        super().__init__(things)
+        self.numbers = {thing: number for number, thing in enumerate(self)}
+
+    def number(self, thing: T) -> int:
+        """The number of a thing; a new one gets the next."""
+        found = self.numbers.setdefault(thing, len(self))
+        if found == len(self):
+            self.append(thing)
+        return found
 
 
 def is_plain(cls: Any) -> bool:
@@ -75,7 +94,6 @@ class Shape:
     """The fields of a plain attrs class."""
 
     cls: type
-    number: int
     names: tuple[str, ...]
     """The fields that are compared: the parts of a record."""
     aliases: tuple[str, ...]
@@ -107,7 +125,6 @@ class Values:
         self.numbers: dict[Any, int] = {}
         self.equals: dict[Any, int] = {}
         self.classes: dict[type, Shape] = {}
-        self.by_class: list[Shape] = []
         self.shape_numbers: dict[Any, int] = {}
         self.records: dict[int, Shape] = {}
         """By shape number: the class of records."""
@@ -145,32 +162,28 @@ class Values:
             found = self.add(key, SCALAR, (), len(self.kinds), equal, (), ordered(value))
         return found
 
-    def tuple_of(self, parts: tuple[int, ...], value: Any = None) -> int:
+    def tuple_of(self, parts: tuple[int, ...], value: Any = UNBUILT) -> int:
         """The number of a tuple with these parts."""
         key = TUPLE, parts
         found = self.numbers.get(key)
         if found is None:
             shape = self.shape_number(("tuple", len(parts)))
             equal = TUPLE, tuple([self.same[part] for part in parts])
-            found = self.add(
-                key, TUPLE, parts, shape, equal, (), UNBUILT if value is None else value
-            )
+            found = self.add(key, TUPLE, parts, shape, equal, (), value)
         return found
 
-    def set_of(self, parts: tuple[int, ...], value: Any = None) -> int:
+    def set_of(self, parts: tuple[int, ...], value: Any = UNBUILT) -> int:
         """The number of a frozenset with these parts, in ascending order."""
-        if not is_settled(value):
-            value = None
         key = SET, parts
         found = self.numbers.get(key)
         if found is None:
             equal = SET, frozenset([self.same[part] for part in parts])
             shape = self.shape_number("set")
-            found = self.add(key, SET, parts, shape, equal, (), UNBUILT if value is None else value)
+            found = self.add(key, SET, parts, shape, equal, (), value)
         return found
 
     def record_of(
-        self, shape: Shape, parts: tuple[int, ...], apart: tuple[Any, ...], value: Any = None
+        self, shape: Shape, parts: tuple[int, ...], apart: tuple[Any, ...], value: Any = UNBUILT
     ) -> int:
         """The number of a record with these parts."""
         key = shape.cls, parts
@@ -178,9 +191,7 @@ class Values:
         if found is None:
             equal = shape.cls, tuple([self.same[part] for part in parts])
             number = self.shape_number(shape.cls)
-            found = self.add(
-                key, RECORD, parts, number, equal, apart, UNBUILT if value is None else value
-            )
+            found = self.add(key, RECORD, parts, number, equal, apart, value)
         elif apart != self.apart[found]:
             raise uncompared(shape, apart, self.apart[found])
         return found
@@ -230,7 +241,6 @@ class Values:
             names = tuple(f.name for f in fields if f.eq)
             found = self.classes[cls] = Shape(
                 cls,
-                len(self.by_class),
                 names,
                 tuple(f.alias for f in fields if f.eq),
                 {name: index for index, name in enumerate(names)},
@@ -238,7 +248,6 @@ class Values:
                 tuple(f.alias for f in fields if not f.eq),
                 {f.alias: f.name for f in fields},
             )
-            self.by_class.append(found)
             for name in names:
                 self.field_numbers.setdefault(name, len(self.field_numbers))
         return found
@@ -286,10 +295,3 @@ def uncompared(shape: Shape, one: tuple[Any, ...], other: tuple[Any, ...]) -> Un
 def is_settled(value: Any) -> bool:
     """Whether a value is a frozenset that equals every other one in its order as well."""
     return type(value) is OrderedSet and value._is_settled
-
-
-class Unbuilt:
-    """In place of an object that was not built yet."""
-
-
-UNBUILT = Unbuilt()
