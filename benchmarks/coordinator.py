@@ -10,7 +10,6 @@ create the requests.
 from __future__ import annotations
 
 import gc
-import json
 import statistics
 import time
 import tracemalloc
@@ -21,7 +20,7 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measuring import options_of
+from benchmarks.measuring import options_of, print_json
 from kspec.impl.coordinator import Deadlines, GroupCoordinator, Outcome
 from kspec.spec.messages import (
     Heartbeat,
@@ -178,7 +177,7 @@ def main() -> None:
     options = parser.parse_args()
     figures = measure(options.members, options.rounds)
     if options.json:
-        print(json.dumps([attrs.asdict(figure) for figure in figures], indent=1))
+        print_json(figures)
         return
     table = Table("", "best", "median", "")
     for figure in figures:

@@ -10,7 +10,6 @@ alone. Compiling is listed separately: kspec compiles once for all bounds, rumur
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
@@ -22,10 +21,10 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measuring import options_of
+from benchmarks.measuring import options_of, print_json
 from benchmarks.peers import rumur
 from benchmarks.picture import Line, log_log
-from benchmarks.processes import Ran, check, least, measured
+from benchmarks.processes import Measured, Ran, check, least
 
 Bounds = Mapping[str, int]
 
@@ -56,22 +55,13 @@ def kspec(size: Bounds, workers: int, *options: str, **environment: str) -> tupl
     return check("replication", size, workers, "--engine=learned", *options, **environment)
 
 
-@attrs.frozen
-class Measured:
-    """The best of several runs of one checker on one size."""
+@attrs.frozen(kw_only=True)
+class OfSize(Measured):
+    """A run of one checker on one size."""
 
-    who: str
     size: Bounds
-    states: int
-    explore: float
-    """Seconds of the exploration alone; of rumur, of its verifier."""
-    shell: float
-    """Seconds from the prompt to its return."""
-    cpu: float
-    """Processor seconds, from the prompt to its return."""
     load: float
     """Seconds of reading compiled code, and what was learned before."""
-    peak_bytes: int
     workers: int
 
     @property
@@ -85,51 +75,29 @@ class Measured:
         return self.peak_bytes / self.states
 
 
-def best(runs: Sequence[Measured]) -> Measured:
+def best(runs: Sequence[OfSize]) -> OfSize:
     """The least of each figure."""
-    return least(runs, "explore", "shell", "cpu", "load", "peak_bytes")
+    return least(runs, "load")
 
 
-def run_kspec(size: Bounds, workers: int, *options: str) -> Measured:
+def run_kspec(size: Bounds, workers: int, *options: str) -> OfSize:
     """One run of kspec."""
-    run, answer = kspec(size, workers, *options)
+    ran, answer = kspec(size, workers, *options)
     assert answer["verdict"] == "holds", answer["verdict"]
-    spent = answer["seconds"]
-    return Measured(
-        who=" ".join(["kspec", *options]),
-        size=size,
-        states=answer["distinct"],
-        explore=spent["explore"],
-        load=spent["prepare"],
-        workers=workers,
-        **run.cost,
-    )
-
-
-def run_rumur(size: Bounds, workers: int, verifier: Path) -> Measured:
-    """One run of rumur's verifier, which is already compiled."""
-    run = measured([verifier])
-    found = rumur.states(run.said)
-    return Measured(
-        who="rumur",
-        size=size,
-        states=found,
-        explore=run.seconds,
-        load=0,
-        workers=workers,
-        **run.cost,
-    )
+    who, spent = " ".join(["kspec", *options]), answer["seconds"]
+    about = {"size": size, "load": spent["prepare"], "workers": workers}
+    return OfSize.of(who, answer["distinct"], spent["explore"], ran, **about)
 
 
 @attrs.frozen
 class Size:
     """The measurements of one size."""
 
-    ours: Measured
-    theirs: Measured | None
+    ours: OfSize
+    theirs: OfSize | None
     seconds_to_build: float
     """Seconds in which rumur and the C compiler build the verifier."""
-    reduced: Measured | None = None
+    reduced: OfSize | None = None
     """kspec up to symmetry, if requested."""
 
 
@@ -138,16 +106,16 @@ def measure(size: Bounds, workers: int, repeat: int, folder: Path, *, reduce: bo
     verifier, to_build = None, 0.0
     if rumur.is_here():
         verifier, to_build = rumur.build(size, workers, folder / name_of(size))
-    ours: list[Measured] = []
-    reduced: list[Measured] = []
-    theirs: list[Measured] = []
+    ours: list[OfSize] = []
+    reduced: list[OfSize] = []
+    theirs: list[OfSize] = []
     begun = time.perf_counter()
     while len(ours) < repeat and time.perf_counter() - begun < PATIENCE:
         ours.append(run_kspec(size, workers))
         if reduce:
             reduced.append(run_kspec(size, workers, "--symmetry"))
         if verifier:
-            theirs.append(run_rumur(size, workers, verifier))
+            theirs.append(OfSize.of_rumur(verifier, size=size, load=0, workers=workers))
         print(".", end="", file=sys.stderr, flush=True)
     for run in theirs:
         assert run.states == ours[0].states, "not the same model"
@@ -249,7 +217,7 @@ def main() -> None:
     print(file=sys.stderr)
     if options.json:
         runs = [r for size in sizes for r in (size.ours, size.reduced, size.theirs) if r]
-        print(json.dumps([attrs.asdict(run) for run in runs], indent=1))
+        print_json(runs)
     else:
         show(sizes, seconds_first_run, console)
     if options.picture:

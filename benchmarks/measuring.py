@@ -1,10 +1,13 @@
-"""What the benchmarks have in common: their options, and the best of several turns."""
+"""What the benchmarks have in common: their options, JSON, and the best of several turns."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable
+
+import attrs
 
 
 def options_of(about: str | None) -> argparse.ArgumentParser:
@@ -12,6 +15,11 @@ def options_of(about: str | None) -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(description=about.splitlines()[0] if about else None)
     options.add_argument("--json", action="store_true", help="print JSON in place of tables")
     return options
+
+
+def print_json(found: object) -> None:
+    """Print what was measured as JSON."""
+    print(json.dumps(found, default=attrs.asdict, indent=1))
 
 
 def best(

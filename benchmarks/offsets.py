@@ -11,7 +11,6 @@ objects and arrays took, without the segments, which are mapped.
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 import tracemalloc
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.measuring import best, options_of
+from benchmarks.measuring import best, options_of, print_json
 from kspec.field.disk.folders import find_partitions
 from kspec.field.offsets.partition import OffsetsPartition, read_partition
 from kspec.impl.storage.writer import SegmentWriter, encode_batch
@@ -97,7 +96,7 @@ def main() -> None:
     options = parser.parse_args()
     figure = measure(options.megabytes, options.groups)
     if options.json:
-        print(json.dumps(attrs.asdict(figure)))
+        print_json(figure)
         return
     print(
         f"{figure.megabytes:,.0f} MB, {figure.records:,} records, {figure.live_keys:,} live keys:"

@@ -10,11 +10,13 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import attrs
 
-R = TypeVar("R")
+from benchmarks.peers import rumur
+
+R = TypeVar("R", bound="Measured")
 
 
 @attrs.frozen
@@ -27,17 +29,38 @@ class Ran:
     peak_bytes: int
     said: str
 
-    @property
-    def cost(self) -> dict[str, Any]:
-        """What it took from the prompt to its return."""
-        return {"shell": self.seconds, "cpu": self.cpu, "peak_bytes": self.peak_bytes}
+
+@attrs.frozen(kw_only=True)
+class Measured:
+    """One run of one checker, or the best of several."""
+
+    who: str
+    states: int
+    explore: float
+    """Seconds of the exploration alone; of rumur, of its verifier."""
+    shell: float
+    """Seconds from the prompt to its return."""
+    cpu: float
+    """Processor seconds, from the prompt to its return."""
+    peak_bytes: int
+
+    @classmethod
+    def of(cls, who: str, states: int, explore: float, ran: Ran, **more: Any) -> Self:
+        """What a process measured, and its cost."""
+        cost: dict[str, Any] = {"shell": ran.seconds, "cpu": ran.cpu, "peak_bytes": ran.peak_bytes}
+        return cls(who=who, states=states, explore=explore, **cost, **more)
+
+    @classmethod
+    def of_rumur(cls, verifier: Path, **more: Any) -> Self:
+        """One run of rumur's verifier, which is already compiled."""
+        ran = measured([verifier])
+        return cls.of("rumur", rumur.states(ran.said), ran.seconds, ran, **more)
 
 
 def least(runs: Sequence[R], *figures: str) -> R:
-    """The least of each of these figures; the others are those of the first run."""
-    first: Any = runs[0]
-    found: R = attrs.evolve(first, **{f: min(getattr(r, f) for r in runs) for f in figures})
-    return found
+    """The least of each figure, these included; all else is as in the first run."""
+    names = ("explore", "shell", "cpu", "peak_bytes", *figures)
+    return attrs.evolve(runs[0], **{f: min(getattr(r, f) for r in runs) for f in names})
 
 
 def check(

@@ -30,7 +30,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measuring import options_of
+from benchmarks.measuring import options_of, print_json
 from kspec.impl.wire import decode_response, encode_request
 from tests.impl.broker.scene import batch, message
 from tests.real_broker import KAFKA, real_broker
@@ -281,7 +281,7 @@ def main() -> None:
         except pytest.skip.Exception as missing:
             print(missing, file=sys.stderr)
     if options.json:
-        print(json.dumps({k: [attrs.asdict(f) for f in v] for k, v in results.items()}, indent=1))
+        print_json(results)
         return
     table = Table("", *results, "ratio", *(f"{name}, by processor" for name in results), "")
     for figures in zip(*results.values(), strict=True):

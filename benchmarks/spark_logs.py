@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.measuring import best, options_of
+from benchmarks.measuring import best, options_of, print_json
 from kspec.checkers.cli.main import run
 from kspec.field.disk.folders import with_directories
 from kspec.impl.storage.writer import SegmentWriter, encode_batch
@@ -105,7 +104,7 @@ def main() -> None:
     cores = [int(number) for number in given.cores.split(",")]
     figures = measure(given.gigabytes, given.partitions, cores)
     if given.json:
-        print(json.dumps([attrs.asdict(figure) for figure in figures], indent=2))
+        print_json(figures)
         return
     for figure in figures:
         print(f"{figure.by:20} {figure.seconds:8.1f} s {figure.gigabytes_per_second:8.2f} GB/s")

@@ -21,7 +21,7 @@ from typing import Any
 
 import attrs
 
-from benchmarks.measuring import options_of
+from benchmarks.measuring import options_of, print_json
 from benchmarks.recorded_partitions import BROKERS, recordings
 from kspec.spark_check.session import session
 from kspec.spark_check.validate import files_in, verdicts_of
@@ -103,7 +103,7 @@ def main() -> None:
     cores = [int(number) for number in given.cores.split(",")]
     figures = measure(given.traces, given.events, given.altered, cores)
     if given.json:
-        print(json.dumps([attrs.asdict(figure) for figure in figures], indent=2))
+        print_json(figures)
         return
     print(
         f"{given.traces:,} traces of {given.events:,} events: exactly the {given.altered} altered"

@@ -6,7 +6,6 @@ kspec's learning of the rules, are listed separately. Without rumur, its columns
 
 from __future__ import annotations
 
-import json
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,7 +15,7 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measuring import options_of
+from benchmarks.measuring import options_of, print_json
 from benchmarks.peers import rumur
 from benchmarks.processes import check, measured
 
@@ -117,6 +116,6 @@ def compare(peer: Peer, about: str | None) -> None:
                 f"{theirs.prepare:.1f} s" if theirs else "-",
             )
     if options.json:
-        print(json.dumps(rows, default=attrs.asdict, indent=1))
+        print_json(rows)
     else:
         console.print(table)

@@ -13,7 +13,6 @@ three runs; of Java's time, that for a small segment is subtracted.
 
 from __future__ import annotations
 
-import json
 import resource
 import subprocess
 import tempfile
@@ -23,7 +22,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.measuring import best, options_of
+from benchmarks.measuring import best, options_of, print_json
 from kspec.field.disk.audit import audit
 from kspec.field.disk.folders import find_partitions
 from kspec.impl.storage.segment import Segment
@@ -123,7 +122,7 @@ def main() -> None:
     asked = parser.parse_args()
     figures = measure(asked.megabytes, asked.kafka)
     if asked.json:
-        print(json.dumps([attrs.asdict(figure) for figure in figures], indent=1))
+        print_json(figures)
         return
     for figure in figures:
         rate = f"{figure.gigabytes_per_second:6.3f} GB/s"

@@ -13,7 +13,6 @@ its `shell`. Peers that are not installed are left out.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Sequence
 from functools import partial
@@ -23,78 +22,47 @@ import attrs
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.measuring import options_of
+from benchmarks.measuring import options_of, print_json
 from benchmarks.peers import rumur, stateright
-from benchmarks.processes import check, least, measured
+from benchmarks.processes import Measured, check, least
 
 MODEL = Path(__file__).parents[1] / "examples" / "two_phase_commit.py"
 
 
-@attrs.frozen
-class Measured:
-    """One run of one checker."""
+@attrs.frozen(kw_only=True)
+class Compiled(Measured):
+    """A run of one checker, and what it took to compile."""
 
-    who: str
-    states: int
-    explore: float
-    """Seconds of the exploration alone; of rumur, of its verifier."""
-    shell: float
-    """Seconds from the prompt to its return."""
-    cpu: float
-    """Processor seconds, from the prompt to its return."""
-    peak_bytes: int
     compiling: float = 0
     """Seconds of compiling before the run; of kspec, of preparing compiled code in the run."""
 
 
-def run_kspec(managers: int, threads: int, engine: str) -> Measured:
+def run_kspec(managers: int, threads: int, engine: str) -> Compiled:
     """`kspec check` as at the prompt."""
-    run, answer = check(str(MODEL), {"managers": managers}, threads, f"--engine={engine}")
+    ran, answer = check(str(MODEL), {"managers": managers}, threads, f"--engine={engine}")
     assert answer["verdict"] == "holds", answer["verdict"]
     spent = answer["seconds"]
-    return Measured(
-        who=f"kspec, {answer['engine']} engine",
-        states=answer["distinct"],
-        explore=spent["explore"],
-        compiling=sum(spent.get(name, 0) for name in ("compile", "prepare")),
-        **run.cost,
-    )
+    compiling = sum(spent.get(name, 0) for name in ("compile", "prepare"))
+    who = f"kspec, {answer['engine']} engine"
+    return Compiled.of(who, answer["distinct"], spent["explore"], ran, compiling=compiling)
 
 
-def run_stateright(managers: int, threads: int, release: str, compiling: float) -> Measured:
+def run_stateright(managers: int, threads: int, release: str, compiling: float) -> Compiled:
     """One run of one release, which is already compiled."""
     bounds = {"managers": managers}
     run = stateright.run(stateright.TWO_PHASE_COMMIT, bounds, threads, release)
-    return Measured(
-        who=f"Stateright {release}",
-        states=run.states,
-        explore=run.seconds,
-        compiling=compiling,
-        **run.process.cost,
-    )
+    who = f"Stateright {release}"
+    return Compiled.of(who, run.states, run.seconds, run.process, compiling=compiling)
 
 
-def run_rumur(verifier: Path, compiling: float) -> Measured:
-    """One run of rumur's verifier, which is already compiled."""
-    run = measured([verifier])
-    return Measured(
-        who="rumur",
-        states=rumur.states(run.said),
-        explore=run.seconds,
-        compiling=compiling,
-        **run.cost,
-    )
-
-
-def best(runs: Sequence[Measured]) -> Measured:
+def best(runs: Sequence[Compiled]) -> Compiled:
     """The least of each figure; all of them wait for the longest compilation."""
-    least_of_each = least(runs, "explore", "shell", "cpu", "peak_bytes")
-    return attrs.evolve(least_of_each, compiling=max(run.compiling for run in runs))
+    return attrs.evolve(least(runs), compiling=max(run.compiling for run in runs))
 
 
 def measure(
     managers: int, threads: int, engine: str, repeat: int, folder: Path, console: Console
-) -> list[Measured]:
+) -> list[Compiled]:
     """The best runs of each installed checker, measured alternately, kspec first."""
     checkers = [partial(run_kspec, managers, threads, engine)]
     if stateright.is_here():
@@ -107,8 +75,8 @@ def measure(
         console.print(f"Stateright is left out: needs cargo ({stateright.HOW_TO_GET})")
     if rumur.is_here():
         bounds = {"managers": managers}
-        built = rumur.build(bounds, threads, folder, rumur.TWO_PHASE_COMMIT)
-        checkers.append(partial(run_rumur, *built))
+        verifier, compiling = rumur.build(bounds, threads, folder, rumur.TWO_PHASE_COMMIT)
+        checkers.append(partial(Compiled.of_rumur, verifier, compiling=compiling))
     else:
         console.print(f"rumur is left out: needs {rumur.HOW_TO_GET}")
     turns = [[run() for run in checkers] for _ in range(repeat)]
@@ -118,7 +86,7 @@ def measure(
     return runs
 
 
-def show(runs: Sequence[Measured], console: Console) -> None:
+def show(runs: Sequence[Compiled], console: Console) -> None:
     """The table, with ratios to the first run."""
     ours = runs[0]
     times = ("explore", "ratio", "shell", "ratio", "CPU")
@@ -152,7 +120,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         runs = measure(*asked, Path(folder), console)
     if options.json:
-        print(json.dumps([attrs.asdict(run) for run in runs], indent=1))
+        print_json(runs)
     else:
         show(runs, console)
 

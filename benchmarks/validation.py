@@ -11,13 +11,12 @@ the altered value makes impossible. The same walks without the alteration are ne
 from __future__ import annotations
 
 import copy
-import json
 import random
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarks.measuring import options_of
+from benchmarks.measuring import options_of, print_json
 from kspec.field.recorded import Limits, Validation, from_objects, validate_recordings
 from kspec.field.recorded.models import ModelMapping
 from kspec.spec.core import System
@@ -122,7 +121,7 @@ def main() -> None:
         false = sum(c["false"] for c in row.values())
         print(f"| {degree:.0%} | {' | '.join(cells)} | {false} |", flush=True)
     if options.json:
-        print(json.dumps(found))
+        print_json(found)
     else:
         print(f"{options.walks} walks of each model, {time.perf_counter() - started:.0f} s")
 

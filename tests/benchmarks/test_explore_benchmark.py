@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.explore import SIZES, Measured, best, bounds, measure
+from benchmarks.explore import SIZES, OfSize, best, bounds, measure
 from benchmarks.peers import rumur
+from benchmarks.processes import Ran
 
 
 def test_the_murphi_model_gets_the_bounds() -> None:
@@ -25,8 +26,9 @@ def test_an_error_found_by_rumur_is_not_a_result() -> None:
 
 
 def test_the_best_of_several_runs_is_the_least_of_each_figure() -> None:
-    def run(explore: float, shell: float) -> Measured:
-        return Measured("kspec", SIZES[0], 10, explore, shell, shell, 0.1, 1000, 2)
+    def run(explore: float, shell: float) -> OfSize:
+        ran = Ran(shell, shell, 1000, "")
+        return OfSize.of("kspec", 10, explore, ran, size=SIZES[0], load=0.1, workers=2)
 
     assert best([run(2, 3), run(1, 4)]) == run(1, 3)
     assert best([run(2, 3)]).per_second == 5

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from benchmarks.peers import rumur, stateright
-from benchmarks.two_phase_commit import Measured, best, main, measure
+from benchmarks.processes import Ran
+from benchmarks.two_phase_commit import Compiled, best, main, measure
 from kspec.examples.two_phase_commit import TWO_PHASE_COMMIT, Consistent
 
 STATES = {4: 1_568, 5: 8_832, 6: 50_816}
@@ -55,8 +56,10 @@ def test_output_of_stateright_without_figures_is_an_error() -> None:
 
 
 def test_the_best_of_several_runs_is_the_least_of_each_figure() -> None:
-    runs = [Measured("kspec", 10, 2, 3, 3, 100), Measured("kspec", 10, 1, 4, 4, 90)]
-    assert best(runs) == Measured("kspec", 10, 1, 3, 3, 90)
+    def run(explore: float, shell: float, peak_bytes: int) -> Compiled:
+        return Compiled.of("kspec", 10, explore, Ran(shell, shell, peak_bytes, ""))
+
+    assert best([run(2, 3, 100), run(1, 4, 90)]) == run(1, 3, 90)
 
 
 @pytest.mark.slow
