@@ -23,7 +23,7 @@ from kspec.checkers.engine.search import FAILED, Backend, Counts, Stopped, add
 from kspec.checkers.engine.verdict import DEADLOCK
 from kspec.spark_check import tasks
 from kspec.spark_check.errors import DISK_FULL
-from kspec.spark_check.jobs import Job, Model, Sought, files_beside, this_partition
+from kspec.spark_check.jobs import Job, Sought, files_beside, named, this_partition
 from kspec.spark_check.levels import folder_of, make_here, make_on_spark, parts_of
 from kspec.spark_check.session import session
 from kspec.spec.core import Reachable, System
@@ -58,7 +58,7 @@ class OnSpark(Backend):
         self.worth = worth
         self.max_memory = options.max_memory
         self.one_in = 1 if options.check_learning else ONE_IN
-        self.model = Model.of(system)
+        self.model = named(system)
         self.name = uuid.uuid4().hex[:12]
         self.counts = Counts()
         self.levels: list[Level] = []
@@ -87,7 +87,7 @@ class OnSpark(Backend):
         begun = time.perf_counter()
         app = f"kspec: {self.system.model.name}, {self.system.variant.name}"
         spark = self.stack.enter_context(session(self.master, app, folder=self.folder))
-        for path in files_beside(self.model.place):
+        for path in files_beside(self.model.model):
             spark.sparkContext.addPyFile(str(path))
         self.spent["start"] = time.perf_counter() - begun
         return spark

@@ -22,6 +22,7 @@ from kspec.checkers.engine.learned.checking import ONE_IN
 from kspec.checkers.engine.packed.blocks import SCHEMA
 from kspec.checkers.engine.packed.checkpoint import Part
 from kspec.checkers.models.find import find_model, registered_models
+from kspec.checkers.models.named import Named
 from kspec.spec.core import SpecError, System
 
 SENT = pa.schema(
@@ -30,30 +31,9 @@ SENT = pa.schema(
 WRITTEN = SCHEMA.append(pa.field("note", pa.binary()))
 
 
-@attrs.frozen
-class Model:
-    """A system by name, so that another process can find it."""
-
-    place: str
-    """The model, as `find_model` accepts it."""
-    variant: str
-    bounds: tuple[tuple[str, int], ...]
-    properties: tuple[str, ...]
-
-    @classmethod
-    def of(cls, system: System[Any]) -> Model:
-        """The description of a system."""
-        return cls(
-            place_of(system.model),
-            system.variant.name,
-            tuple(attrs.asdict(system.bounds).items()),
-            tuple(p.name for p in system.properties),
-        )
-
-    def system(self) -> System[Any]:
-        """The system."""
-        system = find_model(self.place).system(self.variant, dict(self.bounds))
-        return system.with_properties(self.properties)
+def named(system: System[Any]) -> Named:
+    """A system by name, so that Spark's workers can find it."""
+    return Named.of(place_of(system.model), system)
 
 
 def place_of(model: Any) -> str:
@@ -94,7 +74,7 @@ class Job:
 
     run: str
     """A unique name of this run of the engine."""
-    model: Model
+    model: Named
     folder: Path
     owners: int
     levels: tuple[tuple[Part, ...], ...]

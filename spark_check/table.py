@@ -27,7 +27,7 @@ from kspec.checkers.engine.learned.levels import run_of
 from kspec.checkers.engine.learned.plain import Codec
 from kspec.checkers.engine.packed import checkpoint
 from kspec.checkers.engine.packed.codes import SHARDS
-from kspec.spark_check.jobs import Job, Model, this_partition
+from kspec.spark_check.jobs import Job, named, this_partition
 from kspec.spark_check.session import session
 from kspec.spark_check.tasks import read_level
 from kspec.spec.core import SpecError, System
@@ -51,7 +51,7 @@ def states_table(spark: SparkSession, system: System[Any], folder: Path) -> Data
     files = [
         (depth, (part,)) for depth, level in enumerate(manifest.levels) for part in level.parts
     ]
-    job = Job("", Model.of(system), folder.resolve(), 1, tuple(part for _, part in files), None)
+    job = Job("", named(system), folder.resolve(), 1, tuple(part for _, part in files), None)
     columns = [f"`{name}` string" for name in columns_of(system)]
     numbers = spark.range(len(files), numPartitions=len(files))
     task = partial(rows_of_file, job, [depth for depth, _ in files])

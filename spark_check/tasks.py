@@ -32,12 +32,12 @@ from kspec.checkers.engine.packed.checkpoint import Part
 from kspec.checkers.engine.packed.codes import SHARDS, shards_of
 from kspec.checkers.engine.search import FAILED
 from kspec.checkers.engine.verdict import DEADLOCK
+from kspec.checkers.models.named import Named
 from kspec.impl.compiled import Words
 from kspec.spark_check.jobs import (
     SENT,
     WRITTEN,
     Job,
-    Model,
     Sought,
     keep_what_is_loaded,
     note_row,
@@ -52,19 +52,19 @@ BYTES_TOGETHER = 1 << 28
 
 
 @cache
-def learned_of(model: Model) -> LearnedModel:
+def learned_of(model: Named) -> LearnedModel:
     """What is learned of the model, created once per process."""
     learned = LearnedModel(model.system())
     keep_what_is_loaded()
     return learned
 
 
-def pack(model: Model, state: Any) -> tuple[int, ...]:
+def pack(model: Named, state: Any) -> tuple[int, ...]:
     """The bytes of a state."""
     return tuple(learned_of(model).codec.encode_state(state))
 
 
-def write_initial(model: Model, folder: Path, name: str) -> tuple[Part, ...]:
+def write_initial(model: Named, folder: Path, name: str) -> tuple[Part, ...]:
     """Write the initial states as a level, which may be empty."""
     learned = learned_of(model)
     states = [learned.codec.encode_state(state) for state in learned.system.initial()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +21,7 @@ from kspec.checkers.cli.options import (
     repeated,
 )
 from kspec.checkers.cli.output import say, say_json, say_wrapped
+from kspec.checkers.engine.options import cores
 from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
 from kspec.checkers.models.find import find_model
 from kspec.spec.core import look_up
@@ -68,7 +69,7 @@ def mutate(
             chosen,
             bounds,
             rules=rules,
-            workers=workers or len(os.sched_getaffinity(0)),
+            workers=workers or cores(),
             on_progress=on_progress,
         )
     if as_json:

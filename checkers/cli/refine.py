@@ -7,9 +7,7 @@ under `spark-submit` or with `--master`, to Spark.
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -26,6 +24,7 @@ from kspec.checkers.cli.options import (
 )
 from kspec.checkers.cli.output import progress_line, say, say_json, say_trace
 from kspec.checkers.cli.report import TraceFiles, story_options, title
+from kspec.checkers.engine.interrupt import processes
 from kspec.checkers.engine.options import cores
 from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
 from kspec.checkers.lockstep.refine import (
@@ -49,19 +48,12 @@ from kspec.traces.trace import settings as bounds_of
 @contextmanager
 def on_processes(workers: int) -> Iterator[Spread]:
     """Blocks go to processes of this machine."""
-    fork = multiprocessing.get_context("fork")
-    with fork.Pool(workers, initializer=_leave_signals_to_the_parent) as pool:
+    with processes(workers) as pool:
 
         def spread(work: Work, blocks: Sequence[Sequence[Any]]) -> Iterator[Compared]:
             return one_by_one(work, blocks) if is_small(blocks) else pool.imap(work, blocks)
 
         yield spread
-
-
-def _leave_signals_to_the_parent() -> None:
-    """Ctrl-C reaches every process; the parent handles it and ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def spread_over(

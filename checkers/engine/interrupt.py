@@ -1,11 +1,13 @@
-"""Handle Ctrl-C by returning what was found so far."""
+"""Handle Ctrl-C by returning what was found so far, in one process or several."""
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing.pool import Pool
 from types import FrameType
 
 PATIENCE = 60.0
@@ -58,3 +60,19 @@ def noted(patience: float = PATIENCE) -> Iterator[Callable[[], bool]]:
         give_back()
         if in_main and pressed and signal.getsignal(signal.SIGALRM) is signal.default_int_handler:
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[Pool]:
+    """Processes forked from this one: rules are functions, and cannot be sent.
+
+    Ctrl-C reaches every process; this one handles it and ends the others.
+    """
+    fork = multiprocessing.get_context("fork")
+    with fork.Pool(workers, initializer=_leave_signals_to_the_parent) as pool:
+        yield pool
+
+
+def _leave_signals_to_the_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -10,8 +10,6 @@ fails. All mutants share what is learned of the rules: each differs from the oth
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -19,6 +17,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from kspec.checkers.engine.interrupt import processes
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.learned.standins import differing, is_standin, kind_of
@@ -373,10 +372,9 @@ class Run:
         if workers < 2:
             yield from map(self.judge, self.mutants)
             return
-        fork = multiprocessing.get_context("fork")  # rules are functions, and cannot be sent
         global _run  # noqa: PLW0603 (what is forked finds it there)
         _run = self
-        with fork.Pool(workers, initializer=_leave_interrupts_to_the_parent) as pool:
+        with processes(workers) as pool:
             yield from pool.imap(_judge, range(len(self.mutants)))
 
     def judge(self, mutant: Mutant) -> Outcome:
@@ -422,12 +420,6 @@ class Run:
 
 
 _run: Run
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C reaches every process; the parent handles it and ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _judge(index: int) -> Outcome:

@@ -21,7 +21,7 @@ from kspec.checkers.engine.verdict import Verdict
 from kspec.checkers.models.find import find_model, registered_models
 from kspec.examples import COUNTER, DIE_HARD, TWO_PHASE_LOCK
 from kspec.spark_check.explore import assert_can, backend_for
-from kspec.spark_check.jobs import Job, Model
+from kspec.spark_check.jobs import Job, named
 from kspec.spark_check.learned import LearnedModel
 from kspec.spark_check.table import columns_of, rows_of_file
 from kspec.spec.core import SpecError, System
@@ -256,7 +256,7 @@ def test_levels_are_a_table_with_a_column_for_each_field(
     verdict = by_tasks(system, limits, tmp_path / "run")
     manifest = read_manifest(tmp_path / "run", levels.run_of(system))
     parts = tuple(level.parts for level in manifest.levels)
-    job = Job("", Model.of(system), tmp_path / "run", 1, parts, None)
+    job = Job("", named(system), tmp_path / "run", 1, parts, None)
     names = columns_of(system)
     rows: set[tuple[Any, ...]] = set()
     for level in range(len(parts)):
@@ -271,4 +271,4 @@ def test_levels_are_a_table_with_a_column_for_each_field(
 @pytest.mark.parametrize("name", registered_models())
 def test_another_process_finds_every_model_of_kspec(name: str) -> None:
     system = find_model(name).system()
-    assert Model.of(system).system().model is system.model
+    assert named(system).system().model is system.model
