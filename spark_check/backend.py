@@ -244,7 +244,7 @@ class OnSpark(Backend):
         """The words of a shortest behaviour's states, found backwards through the levels."""
         sought, way = Sought(mark=mark), []
         for before in reversed(range(level + 1)):
-            task = partial(sought_by, sought)
+            task = partial(tasks.least, sought)
             found = [tuple(one) for one in self.ask(f"search for {mark}", before, task) if one]
             assert found, "a state that was found has a predecessor"
             way.append(min(found))
@@ -295,11 +295,6 @@ def stops_if_full() -> Iterator[None]:
         yield
     except OSError as error:
         raise Stopped(cannot_keep(error)) from error
-
-
-def sought_by(sought: Sought, job: Job, level: int, owner: int) -> Any:
-    """The least of an owner's states that is sought."""
-    return tasks.least(job, level, sought, owner)
 
 
 def answers(

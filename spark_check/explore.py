@@ -11,7 +11,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,12 +77,7 @@ def with_checkpoint(options: Options) -> Iterator[Options]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def main(arguments: Sequence[str]) -> None:
-    """`kspec check` on Spark, as a script: `spark-submit spark_check/explore.py MODEL …`."""
-    from kspec.checkers.cli.main import main as kspec
-
-    kspec(["check", *arguments, "--engine", "spark"])
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    from kspec.checkers.cli.main import main
+
+    main(["check", *sys.argv[1:], "--engine", "spark"])

@@ -12,15 +12,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kspec.checkers.engine.learned.asking import Expanded, LearnedAsking
-from kspec.checkers.engine.learned.backend import warm_up_learning
 from kspec.checkers.engine.learned.book import Unfit
 from kspec.checkers.engine.learned.checking import Checking
 from kspec.checkers.engine.learned.expander import LearnedExpander
 from kspec.checkers.engine.learned.frames import Frames
 from kspec.checkers.engine.learned.learnable import Learnable
-from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.plain import Codec
-from kspec.impl.compiled import Words, made_ready
+from kspec.checkers.engine.learned.search import by_learning
+from kspec.impl.compiled import Words
 from kspec.spec.core import System
 
 T = TypeVar("T")
@@ -37,8 +36,7 @@ class LearnedModel:
 
     def begin(self) -> None:
         """Start with nothing learned."""
-        with made_ready("learned", None):
-            self.learning = self.learned()
+        self.learning = by_learning(self.system, self.learnable, lambda learning: learning, None)
         self.book, self.tables = self.learning.book, self.learning.tables
         self.asking = LearnedAsking(self.learning)
         self.checking = Checking(self.learning, everything=False)
@@ -48,17 +46,6 @@ class LearnedModel:
             np.zeros((0, len(self.book.components)), np.int64),
         )
         """The states that were converted to rows last; the next task asks for them again."""
-
-    def learned(self) -> Learning:
-        """New tables, with components that fit the initial states."""
-        while True:
-            try:
-                learning = self.learnable.of(self.system)
-                warm_up_learning(learning)
-            except Unfit as unfit:
-                self.learnable.take_apart(unfit.field)
-            else:
-                return learning
 
     def answer(self, ask: Callable[[], T]) -> T:
         """The result of a function; it runs again if components turn out not to fit."""

@@ -337,15 +337,9 @@ def out_place(out: str) -> str:
     return path.resolve().as_uri()
 
 
-def main() -> None:
-    """Run the command as a script."""
-    from kspec.checkers.cli.main import main as run_command
-
-    run_command(None, logs, "kspec.spark_check.logs")
-
-
 if __name__ == "__main__":
     # Workers import what they receive from a module; they do not have the script.
-    from kspec.spark_check.logs import main as main_of_module
+    from kspec.checkers.cli.main import main
+    from kspec.spark_check.logs import logs as command
 
-    main_of_module()
+    main(None, command, "kspec.spark_check.logs")

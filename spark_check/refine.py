@@ -36,15 +36,8 @@ def on_spark(master: str | None, app: str) -> Iterator[Spread]:
         yield spread
 
 
-def main() -> None:
-    """Run `kspec refine` as a script."""
-    from kspec.checkers.cli.main import main as run_command
-
-    run_command(["refine", *sys.argv[1:]])
-
-
 if __name__ == "__main__":
-    # Workers import what they receive from a module; they do not have the script.
-    from kspec.spark_check.refine import main as main_of_module
+    # The command imports this module: workers receive what has its name, and not the script's.
+    from kspec.checkers.cli.main import main
 
-    main_of_module()
+    main(["refine", *sys.argv[1:]])

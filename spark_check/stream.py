@@ -237,15 +237,9 @@ def read_verdicts(spark: SparkSession, place: str) -> DataFrame:
     return spark.read.schema(schema).parquet(f"{place}/verdicts.parquet")
 
 
-def main() -> None:
-    """Run the command as a script."""
-    from kspec.checkers.cli.main import main as run_command
-
-    run_command(None, stream, "kspec.spark_check.stream")
-
-
 if __name__ == "__main__":
     # Workers import what they receive from a module; they do not have the script.
-    from kspec.spark_check.stream import main as main_of_module
+    from kspec.checkers.cli.main import main
+    from kspec.spark_check.stream import stream as command
 
-    main_of_module()
+    main(None, command, "kspec.spark_check.stream")

@@ -252,7 +252,7 @@ def marked(job: Job, states: Sequence[bytes]) -> list[str]:
 # -- looking back ---------------------------------------------------------------------------------
 
 
-def least(job: Job, level: int, sought: Sought, owner: int) -> tuple[int, ...] | None:
+def least(sought: Sought, job: Job, level: int, owner: int) -> tuple[int, ...] | None:
     """The state with the least bytes among an owner's states of a level that are sought."""
     learned = learned_of(job.model)
     states = list(read_level(job, level, shards_of(owner, job.owners)))

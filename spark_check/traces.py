@@ -145,15 +145,8 @@ def write_on_spark(
             text.coalesce(1).write.text(f"{folder}/about.json")
 
 
-def main() -> None:
-    """Run `kspec traces` as a script."""
-    from kspec.checkers.cli.main import main as run_command
-
-    run_command(["traces", *sys.argv[1:]])
-
-
 if __name__ == "__main__":
-    # Workers import what they receive from a module; they do not have the script.
-    from kspec.spark_check.traces import main as main_of_module
+    # The command imports this module: workers receive what has its name, and not the script's.
+    from kspec.checkers.cli.main import main
 
-    main_of_module()
+    main(["traces", *sys.argv[1:]])

@@ -232,15 +232,9 @@ def exit_code(summary: dict[str, Any]) -> int:
     return EXIT_OK
 
 
-def main() -> None:
-    """Run the command as a script."""
-    from kspec.checkers.cli.main import main as run_command
-
-    run_command(None, validate, "kspec.spark_check.validate")
-
-
 if __name__ == "__main__":
     # Workers import what they receive from a module; they do not have the script.
-    from kspec.spark_check.validate import main as main_of_module
+    from kspec.checkers.cli.main import main
+    from kspec.spark_check.validate import validate as command
 
-    main_of_module()
+    main(None, command, "kspec.spark_check.validate")

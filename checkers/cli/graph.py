@@ -26,7 +26,6 @@ from kspec.checkers.graph.drawing import MOST_BOXES, svg
 from kspec.checkers.graph.formats import dot, graphml
 from kspec.checkers.graph.graph import MAX_STATES, Graph, graph_of, states_of
 from kspec.checkers.graph.passages import Passages, passages
-from kspec.checkers.models.named import Named
 from kspec.spec.core import Always, Liveness, Reachable, SpecError, System
 from kspec.traces.trace import settings as bounds_of
 
@@ -87,7 +86,7 @@ def graph(
         raise click.UsageError(f"--out takes {', '.join(FORMATS)}, not {out.suffix or out}")
     parts = [field.strip() for field in fields.split(",")] if fields else []
     file = OutputFile(out) if out else None
-    system = Named.of(asked.model, asked.system()).system()
+    system = asked.system()
     explained = [
         able(prop) for prop in system.with_all_properties().with_properties(names).properties
     ]

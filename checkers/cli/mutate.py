@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

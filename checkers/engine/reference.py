@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.search import FAILED, Backend, Counts, RuleFailed, Search
+from kspec.checkers.engine.search import FAILED, Backend, Counts, RuleFailed, Search, shows
 from kspec.checkers.engine.symmetry import Checks, Symmetry
 from kspec.checkers.engine.verdict import DEADLOCK, Verdict
 from kspec.spec.core import Always, Blocked, Reachable, System, ordered
@@ -86,10 +86,7 @@ class Reference(Backend):
                 self.watch()
             for prop in left:
                 try:
-                    if isinstance(prop, Always):
-                        found = prop.failure(state) is not None
-                    else:
-                        found = bool(prop.body(state))
+                    found = shows(prop, state)
                 except Exception:
                     self.shown[FAILED] = state
                     return {FAILED}

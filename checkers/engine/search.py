@@ -107,6 +107,11 @@ def add(to: dict[str, Number], more: Mapping[str, Number]) -> None:
         to[name] = to.get(name, 0) + times
 
 
+def shows(prop: Always[Any] | Reachable[Any], state: Any) -> bool:
+    """Whether a state violates an invariant, or is a witness."""
+    return prop.failure(state) is not None if isinstance(prop, Always) else bool(prop.body(state))
+
+
 class Stopped(Exception):
     """A limit or an interruption ends the run; what was found so far is reported."""
 

@@ -25,6 +25,7 @@ import attrs
 
 from kspec.checkers.engine.interrupt import noted
 from kspec.checkers.engine.memory import resident_bytes
+from kspec.checkers.engine.numbered import Numbered
 from kspec.checkers.engine.options import INTERRUPTED, Options, Progress
 from kspec.checkers.engine.search import FAILED, Stopped, failure_at
 from kspec.checkers.engine.verdict import (
@@ -404,8 +405,7 @@ class WalksByRules(Simulation):
         """Start with no walks; more expanded states than `limit` raise TooManyStates."""
         super().__init__(system, sampling, options)
         self.limit = limit
-        self.labels: dict[Act, int] = {}
-        self.acts: list[Act] = []
+        self.acts: Numbered[Act] = Numbered()
         self.ranks: list[int] = []
         self.times: list[list[int]] = []
         """By label: how often it was taken, and how often that led to a new state."""
@@ -470,9 +470,8 @@ class WalksByRules(Simulation):
 
     def label(self, act: Act) -> int:
         """The label of a rule with its choices."""
-        label = self.labels.setdefault(act, len(self.acts))
-        if label == len(self.acts):
-            self.acts.append(act)
+        label = self.acts.number(act)
+        if label == len(self.ranks):
             self.ranks.append(rank(act))
             self.times.append([0, 0])
         return label

@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeAlias
 
 import numpy as np
 
+from kspec.checkers.engine.numbered import Numbered
 from kspec.spec.core import Choice, Liveness, Rule, System, Taken
 from kspec.spec.core.errors import code_of
 from kspec.spec.core.rules import S
@@ -38,9 +39,8 @@ class Source(ABC, Generic[S]):
 
     def __init__(self, system: System[S]) -> None:
         self.system = system
-        self.acts: list[Act] = []
+        self.acts: Numbered[Act] = Numbered()
         """By label: the rule and its choices."""
-        self.labels: dict[Act, int] = {}
         self.keys: list[Key] = []
         """By state: its key."""
         self.numbers: dict[Key, int] = {}
@@ -71,13 +71,6 @@ class Source(ABC, Generic[S]):
     @abstractmethod
     def steps(self, begin: int, end: int) -> tuple[Numbers, Sequence[Key], Numbers]:
         """The steps out of a range of states, as `expand` has them, but with keys."""
-
-    def label(self, act: Act) -> int:
-        """The label of a rule with its choices."""
-        label = self.labels.setdefault(act, len(self.acts))
-        if label == len(self.acts):
-            self.acts.append(act)
-        return label
 
     @abstractmethod
     def as_state(self, key: Any) -> S:
@@ -134,7 +127,7 @@ class StepsByRules(Source[S]):
             for rule, choice, state in self.system.steps(self.state(number)):
                 origins.append(number)
                 after.append(state)
-                labels.append(self.label((rule, choice)))
+                labels.append(self.acts.number((rule, choice)))
         return np.array(origins, np.int64), after, np.array(labels, np.int64)
 
     def as_state(self, key: Any) -> S:

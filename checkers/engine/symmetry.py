@@ -30,6 +30,7 @@ from typing import Any, NewType, TypeAlias
 
 import attrs
 
+from kspec.checkers.engine.search import shows
 from kspec.spec.core import Always, Blocked, OrderedSet, Reachable, SpecError, System
 from kspec.spec.core.schema import (
     Items,
@@ -304,7 +305,7 @@ class Symmetry:
     def check_end(self, trace: Trace) -> None:
         """Raise NotSymmetric if the last state of a trace does not have its mark."""
         prop = next((p for p in self.system.properties if p.name == trace.property), None)
-        if prop is not None and not shows(prop, trace.states[-1]):
+        if isinstance(prop, Always | Reachable) and not shows(prop, trace.states[-1]):
             raise NotSymmetric(
                 f"property {prop.name} is not symmetric as {self.system.model.name} declares: it "
                 "differs for a renamed state"
@@ -411,13 +412,6 @@ def successors(rule: Any, state: Any) -> list[Any]:
         return [s for s in after if not isinstance(s, Blocked)]
     except Exception:
         return [RAISES]
-
-
-def shows(prop: Any, state: Any) -> bool:
-    """Whether a state violates an invariant, or is a witness."""
-    if isinstance(prop, Always):
-        return prop.failure(state) is not None
-    return bool(prop.body(state))
 
 
 def answer_of(ask: Any, *given: Any) -> Any:

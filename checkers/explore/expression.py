@@ -20,6 +20,7 @@ from typing import Any
 
 import attrs
 
+from kspec.checkers.engine.symmetry import options_of
 from kspec.checkers.explore.evaluation import evaluate
 from kspec.checkers.explore.parser import BadExpression, Parser, Tree
 from kspec.spec.core import Always, Property, Reachable, SpecError, look_up
@@ -146,13 +147,6 @@ def of_items(of: Type) -> Type:
         elif isinstance(option, Anything):
             return UNKNOWN
     return OneOf(tuple(found)) if found else UNKNOWN
-
-
-def options_of(of: Type) -> list[Type]:
-    """The types that a value may have."""
-    if isinstance(of, OneOf):
-        return [each for option in of.options for each in options_of(option)]
-    return [of]
 
 
 def fields_by_name(of: Type) -> dict[str, Type] | None:

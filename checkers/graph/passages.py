@@ -17,6 +17,7 @@ import attrs
 import numpy as np
 
 from kspec.checkers.engine.options import OnProgress
+from kspec.checkers.engine.search import shows
 from kspec.checkers.graph.diagram import values_of
 from kspec.checkers.graph.graph import Graph, graph_up_to, source_of
 from kspec.spec.core import Always, Reachable, System
@@ -75,17 +76,12 @@ def passages(
     """What the shortest paths have in common; None if no state within the bounds ends one."""
     graph, targets = graph_up_to(
         source_of(system),
-        lambda state: ends(prop, state),
+        lambda state: shows(prop, state),
         max_states=max_states,
         too_many=f"{prop.name} is decided in none of the first {{:,}} states",
         on_progress=on_progress,
     )
     return common(graph, targets) if targets else None
-
-
-def ends(prop: Always[Any] | Reachable[Any], state: Any) -> bool:
-    """Whether a counterexample or a witness may end in this state."""
-    return prop.failure(state) is not None if isinstance(prop, Always) else bool(prop.body(state))
 
 
 def common(graph: Graph[Any], targets: Sequence[int]) -> Passages:

@@ -24,13 +24,8 @@ from kspec.checkers.engine.learned.standins import (
     Unread,
     Untraceable,
 )
-from kspec.checkers.engine.learned.values import (
-    Numbered,
-    Uncompared,
-    Values,
-    is_plain,
-    uncompared,
-)
+from kspec.checkers.engine.learned.values import Uncompared, Values, is_plain, uncompared
+from kspec.checkers.engine.numbered import Numbered
 from kspec.spec.core import (
     Always,
     Blocked,

@@ -19,7 +19,7 @@ from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.walk import DEADLOCK_BIT, FAILED_BIT, LABEL_BITS
 from kspec.checkers.engine.learned.worker import Worker
 from kspec.checkers.engine.packed.codes import decode
-from kspec.checkers.engine.search import Counts, add
+from kspec.checkers.engine.search import Counts, add, shows
 from kspec.checkers.engine.symmetry import FIRST, Checks
 from kspec.impl.compiled import Words
 from kspec.spec.core import Always, Blocked, Reachable, SpecError, System
@@ -72,13 +72,8 @@ def steps_by_rules(system: System[Any], state: Any) -> Steps:
 
 def marks_by_properties(system: System[Any], state: Any, names: Collection[str]) -> set[str]:
     """Those of these properties that a state violates or witnesses."""
-    marks = set()
-    for prop in system.properties:
-        if prop.name in names:
-            violated = isinstance(prop, Always) and prop.failure(state) is not None
-            if violated or (isinstance(prop, Reachable) and prop.body(state)):
-                marks.add(prop.name)
-    return marks
+    asked = [p for p in system.properties if p.name in names and isinstance(p, Always | Reachable)]
+    return {prop.name for prop in asked if shows(prop, state)}
 
 
 class Checking:

@@ -18,7 +18,8 @@ from kspec.checkers.engine.learned.encode import Array, resolved, without_gaps
 from kspec.checkers.engine.learned.keys import Keys
 from kspec.checkers.engine.learned.standins import Place
 from kspec.checkers.engine.learned.tables import Tables
-from kspec.checkers.engine.learned.values import RECORD, SET, TUPLE, Numbered
+from kspec.checkers.engine.learned.values import RECORD, SET, TUPLE
+from kspec.checkers.engine.numbered import Numbered
 
 UNUSED = 10_000
 """A file may have three times as many leaves as its paths use, and this many more; otherwise it

@@ -27,18 +27,15 @@ def components_in(recipe: Recipe, found: set[int]) -> None:
     if type(recipe) is int:
         return
     what = recipe[0]
-    if what == "copy" or what == "set":
+    parts: list[Recipe] = []
+    if what in ("copy", "set", "evolve"):
         found.add(recipe[1].component)
-    elif what == "evolve":
-        found.add(recipe[1].component)
-        for _, part in recipe[3]:
-            components_in(part, found)
-    elif what == "record":
-        for part in recipe[3]:
-            components_in(part, found)
-    else:
-        for part in recipe[1]:
-            components_in(part, found)
+    if what == "evolve":
+        parts = [part for _, part in recipe[3]]
+    elif what in ("record", "tuple"):
+        parts = [*recipe[-1]]
+    for part in parts:
+        components_in(part, found)
 
 
 def settled(trace: ReadTrace, recipe: Recipe, base: int | None) -> Recipe:

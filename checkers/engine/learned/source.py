@@ -212,7 +212,7 @@ class Sources:
             if isinstance(value, PLACES):
                 continue
             label.append(f"has {name}")
-            if not (isinstance(value, types.FunctionType) and is_generated(value)):
+            if not is_generated(value):
                 children.append(value)
         return "\n".join(label), children, True
 
@@ -303,11 +303,12 @@ def CACHED() -> None:
     """A function whose results are cached."""
 
 
-def is_generated(method: types.FunctionType) -> bool:
-    """Whether attrs or namedtuple generated a method."""
-    if method.__code__.co_filename.startswith("<attrs generated"):
-        return True
-    return str(method.__globals__.get("__name__")).startswith("namedtuple_")
+def is_generated(method: Any) -> bool:
+    """Whether a method is a function that attrs or namedtuple generated."""
+    if not isinstance(method, types.FunctionType):
+        return False
+    by_attrs = method.__code__.co_filename.startswith("<attrs generated")
+    return by_attrs or str(method.__globals__.get("__name__")).startswith("namedtuple_")
 
 
 # -- libraries ------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class StepsByLearning(Source[Any]):
         named = np.empty(len(found), np.int64)
         for place in np.argsort(first).tolist():
             instance = self.learning.book.instances[found[place]]
-            named[place] = self.label((instance.asked, instance.choice))
+            named[place] = self.acts.number((instance.asked, instance.choice))
         return named[places]
 
     # -- learning -------------------------------------------------------------------------------

@@ -7,13 +7,13 @@ part is found, and a value with one part changed is made, without building objec
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 
 from kspec.checkers.engine.learned.plainly import asks_for_types
+from kspec.checkers.engine.learned.source import is_generated
 from kspec.spec.core import OrderedSet, SpecError, ordered
 
 
@@ -37,23 +37,6 @@ UNBUILT = object()
 COMMON = frozenset({int, str, bool, type(None)})
 """Scalars of these classes are looked up by value first."""
 
-T = TypeVar("T", bound=Hashable)
-
-
-class Numbered(list[T]):
-    """Different things, each with a number: its index."""
-
-    def __init__(self, things: Iterable[T] = ()) -> None:
-        super().__init__(things)
-        self.numbers = {thing: number for number, thing in enumerate(self)}
-
-    def number(self, thing: T) -> int:
-        """The number of a thing; a new one gets the next."""
-        found = self.numbers.setdefault(thing, len(self))
-        if found == len(self):
-            self.append(thing)
-        return found
-
 
 def is_plain(cls: Any) -> bool:
     """Whether instances consist of their fields alone: the class is an attrs class without its own
@@ -75,18 +58,12 @@ def is_plain_class(cls: Any) -> bool:
     if cls.__setattr__ is object.__setattr__ or cls.__hash__ is None:
         return False
     made = (cls.__init__, cls.__eq__, cls.__hash__)
-    if not all(is_generated(method) for method in made) or asks_for_types([cls]):
+    if not all(map(is_generated, made)) or asks_for_types([cls]):
         return False
     return all(
         f.init and f.converter is None and f.validator is None and f.eq_key is None
         for f in attrs.fields(cls)
     )
-
-
-def is_generated(method: Any) -> bool:
-    """Whether attrs generated a method."""
-    code = getattr(method, "__code__", None)
-    return code is not None and code.co_filename.startswith("<attrs generated")
 
 
 @attrs.frozen(eq=False)

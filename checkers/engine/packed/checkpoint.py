@@ -264,13 +264,7 @@ def as_manifest(record: Mapping[str, Any]) -> Manifest:
     return Manifest(
         dict(record["run"]),
         [
-            Level(
-                states=level["states"],
-                generated=level["generated"],
-                rules=level["rules"],
-                parts=tuple(Part(**part) for part in level["parts"]),
-                edge_of_bounds=level["edge_of_bounds"],
-            )
+            Level(**level | {"parts": tuple(Part(**part) for part in level["parts"])})
             for level in record["levels"]
         ],
         [Counterexample(**one) for one in record["violations"]],
