@@ -36,13 +36,11 @@ from kspec.checkers.cli.report import (
     TraceFiles,
     print_coverage,
     print_effort_in_detail,
-    print_failure,
     print_report,
     story_options,
 )
 from kspec.checkers.engine.memory import parse_size
 from kspec.checkers.engine.run import ENGINES
-from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 from kspec.checkers.models.find import find_model, registered_models
 from kspec.spec.core import Always, Liveness, SpecError, System
 
@@ -124,7 +122,6 @@ def check(
     """
     from kspec.checkers.engine.options import NOT_WRITTEN, Options
     from kspec.checkers.engine.run import run
-    from kspec.checkers.engine.search import RuleFailed
 
     if checkpoint and resume:
         raise click.UsageError("--resume saves new levels in its own folder: omit --checkpoint")
@@ -148,12 +145,8 @@ def check(
         system = without_liveness(system, by)
     make_checkpoint_folder(checkpoint)
     what = f"{system.model.name}, {system.variant.name}"
-    try:
-        with progress_line(what) as on_progress:
-            verdict = run(system, attrs.evolve(options, on_progress=on_progress))
-    except RuleFailed as error:
-        print_failure(error, written, drawn=not as_json)
-        return EXIT_BAD_INPUT
+    with progress_line(what) as on_progress:
+        verdict = run(system, attrs.evolve(options, on_progress=on_progress))
     seconds = time.perf_counter() - started
     if options.workers not in (None, verdict.workers):
         unused = f"--workers {options.workers} was not used"

@@ -19,7 +19,15 @@ from kspec.checkers.cli.output import (
     say_trace,
 )
 from kspec.checkers.engine.options import INTERRUPTED, NOT_WRITTEN
-from kspec.checkers.engine.verdict import BOUNDS, DEADLOCK, HOLDS, INCONCLUSIVE, SAMPLED, Verdict
+from kspec.checkers.engine.verdict import (
+    BOUNDS,
+    DEADLOCK,
+    EXIT_BAD_INPUT,
+    HOLDS,
+    INCONCLUSIVE,
+    SAMPLED,
+    Verdict,
+)
 from kspec.spec.core import Blocked, Liveness, SpecError, System
 from kspec.traces.text import counted
 from kspec.traces.trace import settings
@@ -232,11 +240,21 @@ def print_failure(error: RuleFailed, files: TraceFiles, *, drawn: bool) -> None:
 
 
 def story_options(command: Callable[..., int]) -> Callable[..., int]:
-    """`--out-itf` and `--html`. The command receives them together, as `TraceFiles`."""
+    """`--out-itf` and `--html`. The command receives them together, as `TraceFiles`.
+
+    Where the model's own code raises in a state, the trace to it is printed and written.
+    """
 
     @functools.wraps(command)
     def run(out_itf: Path | None, html: Path | None, **rest: Any) -> int:
-        return command(**rest, written=TraceFiles(out_itf, html))
+        from kspec.checkers.engine.search import RuleFailed
+
+        files = TraceFiles(out_itf, html)
+        try:
+            return command(**rest, written=files)
+        except RuleFailed as error:
+            print_failure(error, files, drawn=not rest["as_json"])
+            return EXIT_BAD_INPUT
 
     page = writes("--html", "Write the counterexample as an HTML page to step through.")
     itf = "Write the counterexample as an ITF file, for `kspec show` and other tools."

@@ -20,11 +20,9 @@ from kspec.checkers.cli.output import print_compiling, progress_line, say_json
 from kspec.checkers.cli.report import (
     TraceFiles,
     print_coverage,
-    print_failure,
     print_report,
     story_options,
 )
-from kspec.checkers.engine.verdict import EXIT_BAD_INPUT
 
 
 @click.command()
@@ -55,18 +53,13 @@ def simulate(
     """
     from kspec.checkers.engine.options import Options
     from kspec.checkers.engine.run import simulate as walk
-    from kspec.checkers.engine.search import RuleFailed
     from kspec.checkers.engine.simulate import Sampling
 
     started = time.perf_counter()
     system = asked.system()
-    try:
-        with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
-            options = Options(use_cache=True, on_progress=on_progress, on_compiling=print_compiling)
-            verdict = walk(system, Sampling(**sampling), options)
-    except RuleFailed as error:
-        print_failure(error, written, drawn=not as_json)
-        return EXIT_BAD_INPUT
+    with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
+        options = Options(use_cache=True, on_progress=on_progress, on_compiling=print_compiling)
+        verdict = walk(system, Sampling(**sampling), options)
     written.write(verdict)
     if as_json:
         say_json(verdict.to_json(time.perf_counter() - started))

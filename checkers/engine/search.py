@@ -194,35 +194,61 @@ class Backend(ABC):
         return {}
 
 
-class Search:
+class Run:
+    """What searches and simulations have in common: what ends them, and when they report."""
+
+    def __init__(self, system: System[Any], options: Options) -> None:
+        """Start now, with no results."""
+        self.system = system
+        self.options = options
+        self.always, self.reachable, self.liveness = kinds(system)
+        self.witnesses: dict[str, Trace] = {}
+        self.stopped_by = ""
+        self.started = self.reported = self.memory_asked = time.perf_counter()
+        self.interrupted: Callable[[], bool] = lambda: False
+        """Whether a signal has arrived."""
+
+    def is_time_to_report(self) -> bool:
+        """Whether progress is to be reported now."""
+        now = time.perf_counter()
+        if not self.options.on_progress or now - self.reported <= PROGRESS_INTERVAL:
+            return False
+        self.reported = now
+        return True
+
+    def watch(self) -> None:
+        """Raise Stopped if the run must not go on, at any moment."""
+        now = time.perf_counter()
+        if now - self.memory_asked >= MEMORY_INTERVAL:
+            self.memory_asked = now
+            most = self.options.max_memory * (MARGIN if self.stopped_by else 1)
+            if resident_bytes() > most:
+                raise Stopped(self.options.limit("max_memory"))
+        if self.interrupted():
+            raise Stopped(INTERRUPTED)
+
+
+class Search(Run):
     """One run. Its results are consistent at every moment."""
 
     def __init__(self, system: System[Any], backend: Backend, options: Options) -> None:
         """Start with nothing explored."""
-        self.system = system
+        super().__init__(system, options)
         self.backend = backend
-        self.options = options
-        self.always, self.reachable, self.liveness = kinds(system)
         self.judged: list[LivenessCount] = []
         self.levels: list[int] = []
         self.violations: dict[str, Violation] = {}
-        self.witnesses: dict[str, Trace] = {}
-        self.stopped_by = ""
         self.complete = False
-        self.started = time.perf_counter()
-        self.reported = self.started
         self.learned = 0
         self.queue = 0
         """The number of states found but not expanded, as last reported."""
-        self.memory_asked = self.started
         backend.watch = self.watch
 
     def run(self) -> Verdict:
         """Explore level by level until there are no new states or a limit is reached."""
         memory = peak_resident_bytes()
         try:
-            with noted() as interrupted:
-                self.interrupted = interrupted
+            with noted() as self.interrupted:
                 self.explore()
             if not self.stopped_by and not self.has_ended:
                 self.judge_whole_graph()
@@ -307,10 +333,7 @@ class Search:
     def raise_failure(self) -> None:
         """Raise the exception of a rule or a property in a state of the last level."""
         trace = self.backend.trace_to(len(self.levels) - 1, FAILED)
-        raise failure_at(trace, {*self.violations, *self.witnesses}) or SpecError(
-            "a rule or a property raised an exception once and not again: it is not a "
-            "function of the state"
-        )
+        raise failure_at(trace, {*self.violations, *self.witnesses})
 
     def is_stopped(self) -> bool:
         """Whether a limit ends the run after a complete level."""
@@ -334,18 +357,9 @@ class Search:
 
     def watch(self) -> None:
         """Report progress, and raise Stopped if the run must not go on, at any moment."""
-        now = time.perf_counter()
-        options = self.options
-        if options.on_progress and now - self.reported > PROGRESS_INTERVAL:
-            self.reported = now
-            options.on_progress(self.progress(self.queue, now - self.started))
-        if now - self.memory_asked >= MEMORY_INTERVAL:
-            self.memory_asked = now
-            most = options.max_memory * (MARGIN if self.stopped_by else 1)
-            if resident_bytes() > most:
-                raise Stopped(options.limit("max_memory"))
-        if self.interrupted():
-            raise Stopped(INTERRUPTED)
+        if self.is_time_to_report() and self.options.on_progress:
+            self.options.on_progress(self.progress(self.queue, self.reported - self.started))
+        super().watch()
 
     def progress(self, queue: int, seconds: float) -> Progress:
         """The current progress, with the number of paths if it has grown."""
@@ -412,7 +426,7 @@ class Search:
         )
 
 
-def failure_at(trace: Trace, answered: Collection[str] = ()) -> SpecError | None:
+def failure_at(trace: Trace, answered: Collection[str] = ()) -> SpecError:
     """The exception of a rule or an unanswered property in a behaviour's last state."""
     system, state = trace.system, trace.states[-1]
     what = ""
@@ -441,4 +455,7 @@ def failure_at(trace: Trace, answered: Collection[str] = ()) -> SpecError | None
         return error
     except Exception as error:
         return RuleFailed(what, error, Trace(system, trace.states, trace.steps, what))
-    return None
+    return SpecError(
+        "a rule or a property raised an exception once and not again: it is not a function of the "
+        "state"
+    )

@@ -24,10 +24,9 @@ from typing import Any, TypeAlias
 import attrs
 
 from kspec.checkers.engine.interrupt import noted
-from kspec.checkers.engine.memory import resident_bytes
 from kspec.checkers.engine.numbered import Numbered
 from kspec.checkers.engine.options import INTERRUPTED, Options, Progress
-from kspec.checkers.engine.search import FAILED, Stopped, failure_at
+from kspec.checkers.engine.search import FAILED, Run, Stopped, failure_at
 from kspec.checkers.engine.verdict import (
     DEADLOCK,
     DEADLOCK_SAYS,
@@ -39,7 +38,6 @@ from kspec.checkers.engine.verdict import (
     Violation,
     conclude,
     fails,
-    kinds,
 )
 from kspec.checkers.shrink import shrink
 from kspec.spec.core import Blocked, Choice, Rule, SpecError, System
@@ -56,9 +54,6 @@ FAILED."""
 TOGETHER = 1024
 """The number of walks that advance together."""
 
-MEMORY_INTERVAL = 0.2
-"""Minimum seconds between memory checks."""
-
 BITS = (1 << 64) - 1
 
 
@@ -72,15 +67,13 @@ class Sampling:
     seed: int = 0
 
 
-class Simulation(ABC):
+class Simulation(Run, ABC):
     """One run of walks, of which `TOGETHER` advance together."""
 
     def __init__(self, system: System[Any], sampling: Sampling, options: Options) -> None:
         """Start with no walks."""
-        self.system = system
+        super().__init__(system, options)
         self.sampling = sampling
-        self.options = options
-        self.always, self.reachable, _ = kinds(system)
         self.random = random.Random(sampling.seed)
         self.initial = list(dict.fromkeys(system.initial()))
         self.first = 0
@@ -93,11 +86,7 @@ class Simulation(ABC):
         self.unfinished = 0
         """The number of walks that were cut short."""
         self.generated = 0
-        self.witnesses: dict[str, Trace] = {}
         self.violation: Violation | None = None
-        self.stopped_by = ""
-        self.started = time.perf_counter()
-        self.reported = self.memory_asked = self.started
 
     # -- where the states come from -------------------------------------------------------------
 
@@ -142,13 +131,12 @@ class Simulation(ABC):
     def run(self) -> Verdict:
         """Run the walks until all are done or the run ends."""
         try:
-            with noted() as interrupted:
-                self.interrupted = interrupted
+            with noted() as self.interrupted:
                 try:
                     while not self.has_ended and len(self.lengths) < self.sampling.walks:
                         self.walk(min(TOGETHER, self.sampling.walks - len(self.lengths)))
                 except TooManyStates:
-                    if not interrupted():
+                    if not self.interrupted():
                         raise
                     self.stopped_by = INTERRUPTED  # not lost on the way to the learned rules
                 except Stopped as stopped:
@@ -194,10 +182,7 @@ class Simulation(ABC):
         for walk, name in marks:
             trace = self.trace(walk, name)
             if name == FAILED:
-                raise failure_at(trace, self.witnesses) or SpecError(
-                    "a rule or a property raised an exception once and not again: it is not a "
-                    "function of the state"
-                )
+                raise failure_at(trace, self.witnesses)
             if name not in (p.name for p in self.reachable):
                 self.find_shortest(trace, name)
                 return
@@ -301,21 +286,9 @@ class Simulation(ABC):
             self.watch()
         except Stopped as stopped:
             self.stopped_by = self.stopped_by or str(stopped)
-        now = time.perf_counter()
-        if self.options.on_progress and now - self.reported > 0.2:
-            self.reported = now
-            left = self.sampling.walks - len(self.lengths)
-            self.options.on_progress(Progress(depth, self.distinct, left, now - self.started))
-
-    def watch(self) -> None:
-        """Raise Stopped on Ctrl-C or at the memory limit."""
-        if self.interrupted():
-            raise Stopped(INTERRUPTED)
-        now = time.perf_counter()
-        if now - self.memory_asked >= MEMORY_INTERVAL:
-            self.memory_asked = now
-            if resident_bytes() > self.options.max_memory:
-                raise Stopped(self.options.limit("max_memory"))
+        if self.is_time_to_report() and self.options.on_progress:
+            left, seconds = self.sampling.walks - len(self.lengths), self.reported - self.started
+            self.options.on_progress(Progress(depth, self.distinct, left, seconds))
 
     def verdict(self) -> Verdict:
         """The verdict: a violation is proof, its absence is not."""

@@ -119,7 +119,7 @@ class Symmetry:
     def check_declaration(self, first: Sequence[Any]) -> None:
         """Reject a declaration that is ambiguous, unused, or contradicted by the initial states."""
         name = self.system.model.name
-        used = all_types(OneOf(tuple(self.type_of(state) for state in first)))
+        used = all_types(OneOf(tuple(type_of_class(type(state)) for state in first)))
         kinds = {t.name for t in used if isinstance(t, Scalar)}
         kinds |= {t.by for t in used if isinstance(t, Items)}
         for sort in self.sorts:
@@ -130,10 +130,6 @@ class Symmetry:
         for renaming in self.exchanges:
             if {self.renamed(state, renaming) for state in first} != set(first):
                 raise self.fault("the set of initial states", renaming)
-
-    def type_of(self, state: Any) -> Type:
-        """The type of a state."""
-        return type_of_class(type(state))
 
     # -- renamings ------------------------------------------------------------------------------
 
@@ -156,7 +152,7 @@ class Symmetry:
 
     def renamed(self, state: Any, renaming: Renaming) -> Any:
         """A state with its values renamed."""
-        return self.value_renamed(state, self.type_of(state), renaming)
+        return self.value_renamed(state, type_of_class(type(state)), renaming)
 
     def orbit(self, state: Any) -> set[Any]:
         """The images of a state under all renamings."""

@@ -17,14 +17,13 @@ from llvmlite.binding import get_host_cpu_name
 from numba import njit
 from numba.core.errors import TypingError
 
-from kspec.checkers.engine.packed.pointer import pointer_to
-from kspec.checkers.engine.packed.prefetch import prefetch
+from kspec.checkers.engine.packed.intrinsics import pointer_to, prefetch
 from kspec.impl import compiled
 
 
 @njit
 def first_by_pointer(array):  # type: ignore[no-untyped-def]
-    return pointer_to(array)[0]
+    return pointer_to(array)[0]  # type: ignore[call-arg]
 
 
 @njit

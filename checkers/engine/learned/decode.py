@@ -14,8 +14,9 @@ import numpy as np
 
 from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.book import Book, Instance, bits_of
-from kspec.checkers.engine.learned.encode import Array, resolved, without_gaps
+from kspec.checkers.engine.learned.encode import Array, without_gaps
 from kspec.checkers.engine.learned.keys import Keys
+from kspec.checkers.engine.learned.source import resolved
 from kspec.checkers.engine.learned.standins import Place
 from kspec.checkers.engine.learned.tables import Tables
 from kspec.checkers.engine.learned.values import RECORD, SET, TUPLE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.keys import Keys
+from kspec.checkers.engine.learned.source import resolved
 from kspec.checkers.engine.learned.tables import Tables
 from kspec.checkers.engine.learned.values import SCALAR, Values
 
@@ -202,11 +202,3 @@ def without_gaps(runs: Array, reads: Array) -> tuple[Array, Array]:
     moved = runs.copy()
     moved[:, 1:3] = place[runs[:, 1:3]]
     return moved, reads[used]
-
-
-def resolved(module: str, qualname: str) -> Any:
-    """A class by name, in a module that is already imported."""
-    found: Any = sys.modules.get(module)
-    for name in qualname.split("."):
-        found = getattr(found, name, None)
-    return found

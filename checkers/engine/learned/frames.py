@@ -14,8 +14,8 @@ import numpy as np
 from kspec.checkers.engine.learned.book import STATE, Book, Unfit
 from kspec.checkers.engine.learned.plain import COUNT, Codec
 from kspec.checkers.engine.learned.tables import Row
-from kspec.checkers.engine.packed.bytewise import SLACK, Bytes, are_equal, copy, hash_of
 from kspec.checkers.engine.packed.codes import SHARD_BITS
+from kspec.checkers.engine.packed.intrinsics import SLACK, Bytes, are_equal, copy, hash_of
 from kspec.impl.compiled import Words, compiled
 from kspec.spec.core import SpecError
 

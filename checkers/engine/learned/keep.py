@@ -16,7 +16,6 @@ import gc
 import hashlib
 import os
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, flock
@@ -48,7 +47,6 @@ class Keeping:
         folder = cache_folder("learned")
         self.path = folder / f"{self.keys.file}.npz" if folder and self.keys.file else None
         """The file, or None if nothing can be saved."""
-        self.seconds = 0.0
         self.loaded = 0
         """The number of paths that came from the file."""
 
@@ -58,7 +56,6 @@ class Keeping:
         """Load the tables if they fit; each field in `apart` must be one component."""
         if self.path is None:
             return None
-        begun = time.perf_counter()
         collects = gc.isenabled()
         gc.disable()  # all objects made here stay alive
         try:
@@ -76,7 +73,6 @@ class Keeping:
         finally:
             if collects:
                 gc.enable()
-            self.seconds += time.perf_counter() - begun
         return tables
 
     def discard(self) -> None:
@@ -95,7 +91,6 @@ class Keeping:
         worth_it = learned and book.seconds >= LEAST_SECONDS
         if self.path is None or not worth_it or not tables.is_settled:
             return
-        begun = time.perf_counter()
         try:
             arrays = Encoder(self.keys, tables).arrays()
             arrays["digest"] = np.frombuffer(digest_of(arrays), np.uint8)
@@ -103,8 +98,6 @@ class Keeping:
                 self.write(self.path, arrays)
         except Exception:  # the verdict stands, and the next run learns again
             return
-        finally:
-            self.seconds += time.perf_counter() - begun
 
     def write(self, path: Path, arrays: dict[str, Array]) -> None:
         """Replace the file atomically, and delete the least recently used files."""

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -86,28 +85,6 @@ def run_of(system: System[Any]) -> dict[str, Any]:
         "layout": AS_BYTES,
         "rules": rules_fingerprint(system),
     }
-
-
-class LearnedLevels:
-    """The checkpoint of a learned run, which may take several attempts."""
-
-    def __init__(self, folder: Path, manifest: Manifest) -> None:
-        self.folder = folder
-        self.manifest = manifest
-        self.trusted = len(manifest.levels)
-        """The number of levels that an earlier process made."""
-
-    @contextmanager
-    def keeping(self, learning: Learning) -> Iterator[Keeper]:
-        """The keeper for one attempt, which has the levels of the attempts before."""
-        with ThreadPoolExecutor(1) as writer:
-            yield Keeper(self.folder, self.manifest, learning, writer)
-
-    def begin_anew(self) -> None:
-        """Drop the levels that this process made from wrong answers."""
-        del self.manifest.levels[self.trusted :]
-        ways = self.manifest.violations
-        self.manifest.violations = [v for v in ways if v.level < self.trusted]
 
 
 class Keeper:

@@ -11,12 +11,12 @@ name in modules that are already imported.
 from __future__ import annotations
 
 import struct
-import sys
 from enum import Enum
 from typing import Any
 
 import attrs
 
+from kspec.checkers.engine.learned.source import resolved
 from kspec.checkers.engine.learned.values import is_plain
 from kspec.spec.core import OrderedSet, SpecError, System
 from kspec.spec.core.schema import names_of
@@ -35,9 +35,7 @@ def class_name(kind: type) -> str:
 def class_of(name: str) -> type:
     """The class of this name in an imported module, if states can contain it."""
     module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
-    for step in path.split("."):
-        found = getattr(found, step, None)
+    found = resolved(module, path)
     if isinstance(found, type) and (
         attrs.has(found) or issubclass(found, Enum) or hasattr(found, "_fields")
     ):

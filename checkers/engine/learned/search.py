@@ -6,8 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from kspec.checkers.engine.learned.backend import LearnedBackend, warm_up_learning
 from kspec.checkers.engine.learned.book import Unfit
@@ -15,16 +16,13 @@ from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.memory import resident_bytes
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.packed.checkpoint import CheckpointError, opened
+from kspec.checkers.engine.packed.checkpoint import CheckpointError, Manifest, opened
 from kspec.checkers.engine.search import RuleFailed, Search, Stopped
 from kspec.checkers.engine.symmetry import Symmetry
 from kspec.checkers.engine.verdict import INCONCLUSIVE, RuleCount, Verdict
 from kspec.checkers.needs import needs
 from kspec.impl.compiled import made_ready
 from kspec.spec.core import System
-
-if TYPE_CHECKING:
-    from kspec.checkers.engine.learned.levels import LearnedLevels
 
 T = TypeVar("T")
 
@@ -37,15 +35,16 @@ def explore_by_learning(
     learned = learned or Learnable(use_cache=options.use_cache)
     begun = time.perf_counter()
     symmetry = Symmetry(system) if options.symmetry else None
-    with kept_levels(system, options) as levels:
+    with kept_levels(system, options) as manifest:
+        trusted = len(manifest.levels) if manifest else 0  # by an earlier process
 
         def explore(learning: Learning) -> Verdict:
-            with backend_for(learning, options, levels) as backend:
+            with backend_for(learning, options, manifest) as backend:
                 backend.kept_runs = learned.kept_runs
                 backend.spent["prepare"] = time.perf_counter() - begun
                 return Search(system, backend, options).run()
 
-        again = levels.begin_anew if levels else None
+        again = partial(manifest.forget, trusted) if manifest else None
         try:
             return by_learning(
                 system, learned, explore, options.on_compiling, symmetry, again,
@@ -109,26 +108,27 @@ def by_learning(
 
 @contextmanager
 def backend_for(
-    learning: Learning, options: Options, levels: LearnedLevels | None
+    learning: Learning, options: Options, manifest: Manifest | None
 ) -> Iterator[LearnedBackend]:
-    """The backend of a system with what is known of it."""
-    with ThreadPoolExecutor(options.cores) as pool:
+    """The backend of a system with what is known of it, and with its checkpoint, if any."""
+    with ThreadPoolExecutor(options.cores) as pool, ThreadPoolExecutor(1) as writer:
         backend = LearnedBackend(learning, options, pool)
-        if levels is None:
-            yield backend
-            return
-        with levels.keeping(learning) as backend.keeper:
-            yield backend
+        if manifest is not None:
+            from kspec.checkers.engine.learned.levels import Keeper  # it imports pyarrow
+
+            assert options.checkpoint, "the manifest is in this folder"
+            backend.keeper = Keeper(options.checkpoint, manifest, learning, writer)
+        yield backend
 
 
 @contextmanager
-def kept_levels(system: System[Any], options: Options) -> Iterator[LearnedLevels | None]:
+def kept_levels(system: System[Any], options: Options) -> Iterator[Manifest | None]:
     """The checkpoint of a learned run, if there is one."""
     if options.checkpoint is None:
         yield None
         return
     needs("a checkpoint", "checkpoint", "pyarrow")
-    from kspec.checkers.engine.learned.levels import LearnedLevels, run_of
+    from kspec.checkers.engine.learned.levels import run_of
 
     with opened(options, run_of(system)) as manifest:
-        yield LearnedLevels(options.checkpoint, manifest)
+        yield manifest

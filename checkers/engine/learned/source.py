@@ -19,7 +19,7 @@ import sys
 import sysconfig
 import types
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
 from inspect import getattr_static
@@ -303,6 +303,14 @@ def CACHED() -> None:
     """A function whose results are cached."""
 
 
+def resolved(module: str, qualname: str) -> Any:
+    """A class by name, in a module that is already imported."""
+    found: Any = sys.modules.get(module)
+    for name in qualname.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
 def is_generated(method: Any) -> bool:
     """Whether a method is a function that attrs or namedtuple generated."""
     if not isinstance(method, types.FunctionType):
@@ -396,8 +404,3 @@ def code_of_core() -> Iterator[Path]:
     """The files whose whole text counts."""
     for folder in CORE:
         yield from sorted((HOME.parent / folder.replace(".", "/")).glob("*.py"))
-
-
-def fingerprint_of(thing: Callable[..., Any] | type) -> str | None:
-    """The fingerprint of a function or class, or None if it refers to something without one."""
-    return Sources().fingerprint_of(thing)

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kspec.checkers.engine.packed.pointer import pointer_to
-from kspec.checkers.engine.packed.prefetch import prefetch
+from kspec.checkers.engine.packed.intrinsics import pointer_to, prefetch
 from kspec.impl import compiled as kept
 from kspec.impl.compiled import Words
 

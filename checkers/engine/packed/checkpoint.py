@@ -189,6 +189,11 @@ class Manifest:
         ways = self.violations_in(level)
         return set(ways) if ways or level + 1 < len(self.levels) else None
 
+    def forget(self, level: int) -> None:
+        """Drop the levels from this one on."""
+        del self.levels[level:]
+        self.violations = [v for v in self.violations if v.level < level]
+
     def add_violations(self, found: Sequence[Counterexample]) -> bool:
         """Add those in complete levels, each in place of one of its name; whether any is new."""
         depth = sum(level.states > 0 for level in self.levels)

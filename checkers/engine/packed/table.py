@@ -20,7 +20,7 @@ import mmap
 import numpy as np
 
 from kspec.checkers.engine.packed.codes import PIECE_BITS, PIECES, Pieces, high_rows, shifted
-from kspec.checkers.engine.packed.prefetch import prefetch_element
+from kspec.checkers.engine.packed.intrinsics import prefetch_element
 from kspec.impl.compiled import Words, compiled, look, lowest
 from kspec.spec.core import SpecError
 

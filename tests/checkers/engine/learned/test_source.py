@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kspec.checkers.engine.learned.source import Sources, environment, fingerprint_of
+from kspec.checkers.engine.learned.source import Sources, environment
 from kspec.checkers.models.find import find_model, from_file, load_code, registered_models
 from kspec.spec.core import Always, Reachable
 
@@ -143,6 +143,11 @@ def _modules() -> Iterator[None]:
     yield
     for name in ("fp_model", "fp_helpers"):
         sys.modules.pop(name, None)
+
+
+def fingerprint_of(thing: Any) -> str | None:
+    """The fingerprint of a function or class, found anew."""
+    return Sources().fingerprint_of(thing)
 
 
 def module(*edits: tuple[str, str]) -> Any:

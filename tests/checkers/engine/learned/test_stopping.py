@@ -182,7 +182,7 @@ def test_memory_is_watched_while_initial_states_are_numbered(
 
 
 def test_a_simulation_that_learns_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kspec.checkers.engine.simulate.resident_bytes", lambda: 1 << 40)
-    monkeypatch.setattr("kspec.checkers.engine.simulate.MEMORY_INTERVAL", 0.0)
+    monkeypatch.setattr("kspec.checkers.engine.search.resident_bytes", lambda: 1 << 40)
+    monkeypatch.setattr("kspec.checkers.engine.search.MEMORY_INTERVAL", 0.0)
     found = simulate_by_learning(system_of(), Sampling(walks=50), Options(max_memory=1 << 30))
     assert (found.verdict, found.stopped_by) == (INCONCLUSIVE, "max-memory 1G")

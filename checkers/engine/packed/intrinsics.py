@@ -1,4 +1,6 @@
-"""Operations on bytes in compiled code, eight bytes at a time."""
+"""What compiled code does by instructions of LLVM: bare pointers, prefetching, and operations on
+bytes, eight at a time.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +10,68 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from kspec.impl.compiled import compiled
+from kspec.impl.compiled import Words, compiled
+
+TO_WRITE, KEEP_NEAR, DATA = 1, 3, 1
+SLACK = 8
+"""The number of padding bytes that an array needs after its content to be copied to or from."""
 
 Bytes = Any
 """An array of bytes."""
 
+# -- pointers and prefetching ---------------------------------------------------------------------
+
+
+@intrinsic
+def pointer_to(context: Any, array: Any) -> Any:
+    """A pointer to the first element of a contiguous array; used like the array.
+
+    Compiled code counts references to an array at every call that receives it, and tests whether
+    an index is negative. With a pointer to the elements it does neither, in functions that are
+    called millions of times a second. The caller must keep the array alive meanwhile.
+    """
+    if not isinstance(array, types.Array) or array.layout != "C":
+        raise TypingError("a pointer requires a contiguous array")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return context.make_array(signature.args[0])(context, builder, args[0]).data
+
+    return types.CPointer(array.dtype)(array), generate
+
 
 def address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
-    """The address of a byte of an array."""
+    """The address of an element of an array."""
     return builder.gep(context.make_array(kind)(context, builder, array).data, [index])
+
+
+@intrinsic
+def prefetch(context: Any, array: Any, index: Any) -> Any:
+    """The processor's prefetch instruction."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        place = address(context, builder, signature.args[0], *args)
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        declare = cgutils.get_or_insert_function
+        function = declare(builder.module, kind, "llvm.prefetch.p0")
+        pointer = builder.bitcast(place, byte)
+        builder.call(function, [pointer, number(TO_WRITE), number(KEEP_NEAR), number(DATA)])
+        return context.get_dummy_value()
+
+    return types.void(array, index), generate
+
+
+@compiled
+def prefetch_element(array: Words, index: int) -> None:
+    """Prefetch the cache line of an element without waiting for it."""
+    prefetch(array, index)
+
+
+# -- bytes ----------------------------------------------------------------------------------------
 
 
 @intrinsic
@@ -45,10 +98,6 @@ def copy_eight(context: Any, to: Any, at: Any, source: Any, begin: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(to, at, source, begin), generate
-
-
-SLACK = 8
-"""The number of padding bytes that an array needs after its content to be copied to or from."""
 
 
 @compiled
