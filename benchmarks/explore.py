@@ -29,14 +29,9 @@ from benchmarks.processes import Measured, Ran, check, least
 Bounds = Mapping[str, int]
 
 
-def bounds(brokers: int, log_size: int, max_records: int, max_epoch: int) -> Bounds:
+def bounds(*values: int) -> Bounds:
     """All bounds, in the order in which the tables name them."""
-    return {
-        "brokers": brokers,
-        "log_size": log_size,
-        "max_records": max_records,
-        "max_epoch": max_epoch,
-    }
+    return dict(zip(("brokers", "log_size", "max_records", "max_epoch"), values, strict=True))
 
 
 SIZES = (bounds(3, 2, 2, 1), bounds(3, 2, 2, 2), bounds(3, 3, 3, 2))

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import attrs
@@ -22,8 +21,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.measuring import options_of
-from kspec.checkers.engine.learned.backend import LearnedBackend, warm_up_learning
+from kspec.checkers.engine.learned.backend import warm_up_learning
 from kspec.checkers.engine.learned.learnable import Learnable
+from kspec.checkers.engine.learned.search import backend_for
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import explore
 from kspec.checkers.engine.search import Search
@@ -73,9 +73,9 @@ def explored(system: System[Any], learned: Learnable, workers: int) -> Verdict:
     """Explore to the end, with what is already learned."""
     learning = learned.of(system)
     warm_up_learning(learning)
-    with ThreadPoolExecutor(workers) as pool:
-        options = Options(keep_going=True, workers=workers)
-        return Search(system, LearnedBackend(learning, options, pool), options).run()
+    options = Options(keep_going=True, workers=workers)
+    with backend_for(learning, options, None) as backend:
+        return Search(system, backend, options).run()
 
 
 def measure(model: str, variant: str | None, bounds: Mapping[str, int], states: int) -> Row:

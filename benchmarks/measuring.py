@@ -17,6 +17,11 @@ def options_of(about: str | None) -> argparse.ArgumentParser:
     return options
 
 
+def numbers(text: str) -> list[int]:
+    """Whole numbers, separated by commas."""
+    return [int(number) for number in text.split(",")]
+
+
 def print_json(found: object) -> None:
     """Print what was measured as JSON."""
     print(json.dumps(found, default=attrs.asdict, indent=1))

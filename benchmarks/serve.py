@@ -150,20 +150,19 @@ def fetch(connection: Connection) -> Any:
     return message("fetch", 11, session_epoch=-1, replica_id=-1, topics=topics, **limits)
 
 
+def answered(connection: Connection, request: Any) -> Any:
+    """The first response without an error: the coordinator may be loading."""
+    while (found := connection.ask(request)).error_code.name != "none":
+        time.sleep(0.1)
+    return found
+
+
 def join(connection: Connection, group: str) -> str:
     """The member id of the only member of a stable group."""
-    while True:
-        found = connection.ask(message("find_coordinator", 0, key=group))
-        if found.error_code.name == "none":
-            break
-        time.sleep(0.1)
+    answered(connection, message("find_coordinator", 0, key=group))
     values = {"group_id": group, "protocol_type": "consumer", "protocols": [{"name": "range"}]}
     request = message("join_group", 3, session_timeout=300_000, rebalance_timeout=300_000, **values)
-    while True:
-        joined = connection.ask(request)
-        if joined.error_code.name == "none":
-            break
-        time.sleep(0.1)  # the coordinator is loading
+    joined = answered(connection, request)
     request = message(
         "sync_group", 2, group_id=group, member_id=joined.member_id,
         generation_id=joined.generation_id,

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.measuring import best, options_of, print_json
+from benchmarks.measuring import best, numbers, options_of, print_json
 from kspec.checkers.cli.main import run
 from kspec.field.disk.folders import with_directories
 from kspec.impl.storage.writer import SegmentWriter, encode_batch
@@ -99,10 +99,9 @@ def main() -> None:
     parser = options_of(__doc__)
     parser.add_argument("--gigabytes", type=float, default=4)
     parser.add_argument("--partitions", type=int, default=32)
-    parser.add_argument("--cores", default="1,2")
+    parser.add_argument("--cores", type=numbers, default="1,2", metavar="N,N…")
     given = parser.parse_args()
-    cores = [int(number) for number in given.cores.split(",")]
-    figures = measure(given.gigabytes, given.partitions, cores)
+    figures = measure(given.gigabytes, given.partitions, given.cores)
     if given.json:
         print_json(figures)
         return

@@ -21,7 +21,7 @@ from typing import Any
 
 import attrs
 
-from benchmarks.measuring import options_of, print_json
+from benchmarks.measuring import numbers, options_of, print_json
 from benchmarks.recorded_partitions import BROKERS, recordings
 from kspec.spark_check.session import session
 from kspec.spark_check.validate import files_in, verdicts_of
@@ -98,10 +98,9 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=1000)
     parser.add_argument("--events", type=int, default=1000)
     parser.add_argument("--altered", type=int, default=50)
-    parser.add_argument("--cores", default="1,2")
+    parser.add_argument("--cores", type=numbers, default="1,2", metavar="N,N…")
     given = parser.parse_args()
-    cores = [int(number) for number in given.cores.split(",")]
-    figures = measure(given.traces, given.events, given.altered, cores)
+    figures = measure(given.traces, given.events, given.altered, given.cores)
     if given.json:
         print_json(figures)
         return

@@ -192,16 +192,14 @@ class OnSpark(Backend):
         shown: set[str] = set()
         for note in notes:
             add(self.spent, note["seconds"])
-            if "fired" in note:
+            if "counts" in note:
                 shown |= {*note["shown"]}
-                self.counts.add(counts_in(note))
+                self.counts.add(Counts(**note["counts"]))
         if FAILED in shown:
             return shown
         made = {note["owner"]: note for note in notes if "states" in note}
-        counts = {owner: note["states"] for owner, note in made.items()}
-        rows = {owner: note["rows"] for owner, note in made.items()}
-        self.next = self.made = self.level_of(parts_of(self.folder, name, counts, rows))
-        self.owned = tuple(counts[owner] for owner in range(len(counts)))
+        self.next = self.made = self.level_of(parts_of(self.folder, name, made))
+        self.owned = tuple(made[owner]["states"] for owner in range(len(made)))
         self.shown = {mark for note in made.values() for mark in note["marks"]}
         self.bytes = max(self.bytes, sum(note["bytes"] for note in made.values()))
         is_local = (self.master or "local").startswith("local")
@@ -278,14 +276,6 @@ class OnSpark(Backend):
 
     def statistics(self) -> Mapping[str, Any]:
         return {"spark": {"bytes": self.bytes}}
-
-
-def counts_in(note: Mapping[str, Any]) -> Counts:
-    """The counts in a task's note."""
-    counts = Counts()
-    counts.fired, counts.blocked = note["fired"], note["blocked"]
-    counts.edge_of_bounds = note["edge_of_bounds"]
-    return counts
 
 
 @contextmanager

@@ -8,6 +8,21 @@ from contextlib import contextmanager
 
 from kspec.spec.core import SpecError
 
+CAUSES = {
+    r"SpecError: (.+)": "{}",
+    r"different version: (\S+) than that in driver: ([\d.]+)": (
+        "the workers have Python {}, and the driver {}: set PYSPARK_PYTHON to the same version on "
+        "all machines"
+    ),
+    r'Cannot run program "(.+?)"': (
+        "the workers have no {}: set PYSPARK_PYTHON to one that all have"
+    ),
+    r"ModuleNotFoundError: No module named '([\w.]+)'": (
+        "the workers' Python has no module {}: install the extra spark there, or ship it (kspec "
+        "bundle --with-dependencies)"
+    ),
+}
+"""What to say where a page of Spark's contains this; the first one counts."""
 DISK_FULL = ("No space left on device", "Disk quota exceeded")
 
 
@@ -24,24 +39,9 @@ def one_line_errors() -> Iterator[None]:
 
 def one_line(text: str) -> str:
     """The cause in a page of Java and Python output."""
-    ours = re.search(r"SpecError: (.+)", text)
-    if ours:
-        return ours[1].strip()
-    mismatch = re.search(r"different version: (\S+) than that in driver: ([\d.]+)", text)
-    if mismatch:
-        return (
-            f"the workers have Python {mismatch[1]}, and the driver {mismatch[2]}: set "
-            "PYSPARK_PYTHON to the same version on all machines"
-        )
-    missing = re.search(r'Cannot run program "(.+?)"', text)
-    if missing:
-        return f"the workers have no {missing[1]}: set PYSPARK_PYTHON to one that all have"
-    module = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
-    if module:
-        return (
-            f"the workers' Python has no module {module[1]}: install the extra spark there, or "
-            "ship it (kspec bundle --with-dependencies)"
-        )
+    for pattern, cause in CAUSES.items():
+        if found := re.search(pattern, text):
+            return cause.format(*(part.strip() for part in found.groups()))
     if any(said in text for said in DISK_FULL):
         return "no space left on the disk"
     causes = re.findall(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", text, re.MULTILINE)

@@ -37,10 +37,8 @@ def folder_of(level: int, run: str) -> str:
     return f"level-{level:05}-{run}"
 
 
-def parts_of(
-    folder: Path, name: str, states: Mapping[int, int], rows: Mapping[int, int]
-) -> tuple[Part, ...]:
-    """The files of a level, from each task's number of states and rows.
+def parts_of(folder: Path, name: str, made: Mapping[int, Mapping[str, int]]) -> tuple[Part, ...]:
+    """The files of a level, from the note of each task: how many states and rows it wrote.
 
     They are on the disk by then. Their readers compare the checksums.
     """
@@ -48,13 +46,14 @@ def parts_of(
     for path in sorted((folder / name).glob("part-*.parquet")):
         match = PART.match(path.name)
         owner = int(match[1]) if match else -1
-        if states.get(owner):
+        if owner in made and made[owner]["states"]:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
                 size = os.fstat(file.fileno()).st_size
-            parts.append(Part(f"{name}/{path.name}", states[owner], rows[owner], size, digest))
-    if sum(part.states for part in parts) != sum(states.values()):
+            states, rows = made[owner]["states"], made[owner]["rows"]
+            parts.append(Part(f"{name}/{path.name}", states, rows, size, digest))
+    if sum(part.states for part in parts) != sum(note["states"] for note in made.values()):
         raise SpecError(
             f"{folder} is not shared by the workers and the driver: the workers' files are "
             "missing; name a shared folder with --checkpoint"

@@ -15,6 +15,7 @@ from pathlib import Path
 from time import process_time as clock
 from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 
@@ -173,9 +174,7 @@ def expand(job: Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBat
     }
     note = {
         "shown": [name for name, bit in MARKS.items() if mask >> bit & 1],
-        "fired": counted.fired,
-        "blocked": counted.blocked,
-        "edge_of_bounds": counted.edge_of_bounds,
+        "counts": attrs.asdict(counted),
         "sent": len(found),
         "seconds": seconds,
     }

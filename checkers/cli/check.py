@@ -143,7 +143,8 @@ def check(
     if not asked.properties and (options.engine == "spark" or options.symmetry):
         by = "the spark engine" if options.engine == "spark" else "--symmetry"
         system = without_liveness(system, by)
-    make_checkpoint_folder(checkpoint)
+    if checkpoint:
+        make_checkpoint_folder(checkpoint)
     what = f"{system.model.name}, {system.variant.name}"
     with progress_line(what) as on_progress:
         verdict = run(system, attrs.evolve(options, on_progress=on_progress))
@@ -180,10 +181,8 @@ def without_liveness(system: System[Any], what: str) -> System[Any]:
     return attrs.evolve(system, properties=kept)
 
 
-def make_checkpoint_folder(checkpoint: Path | None) -> None:
+def make_checkpoint_folder(checkpoint: Path) -> None:
     """Make the folder now, so that a run that ends early can be resumed."""
-    if checkpoint is None:
-        return
     try:
         checkpoint.mkdir(parents=True, exist_ok=True)
     except OSError as error:

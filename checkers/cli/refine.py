@@ -26,7 +26,7 @@ from kspec.checkers.cli.output import progress_line, say, say_json, say_trace
 from kspec.checkers.cli.report import TraceFiles, story_options, title
 from kspec.checkers.engine.interrupt import processes
 from kspec.checkers.engine.options import cores
-from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK
+from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_INCONCLUSIVE, EXIT_OK, steps_to_json
 from kspec.checkers.lockstep.refine import (
     FEW,
     LEARNED,
@@ -41,7 +41,6 @@ from kspec.checkers.lockstep.refine import refine as compare
 from kspec.checkers.lockstep.step import Compared, step_text
 from kspec.checkers.models.named import Named
 from kspec.checkers.registered import SPARK, load
-from kspec.traces.story import choice_text
 from kspec.traces.trace import settings as bounds_of
 
 
@@ -173,10 +172,7 @@ def as_record(found: Refinement) -> dict[str, Any]:
             {
                 "says": list(difference.says),
                 "blocked_by": difference.blocked_by or None,
-                "steps": [
-                    {"rule": s.rule, "choices": {n: choice_text(v) for n, v in s.choices.items()}}
-                    for s in difference.steps
-                ],
+                "steps": steps_to_json(difference.steps),
             }
             for difference in found.compared.differences
         ],

@@ -197,7 +197,7 @@ def as_record(document: Document, trace: Trace | None) -> dict[str, object]:
     return {
         **{name: document.about.get(name) for name in ("model", "variant", "bounds", "property")},
         "states": len(document.states),
-        "steps": steps_to_json(trace),
+        "steps": steps_to_json(trace.steps if trace else ()),
         "loop": document.loop,
         "replayed": trace is not None,
     }

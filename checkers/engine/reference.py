@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kspec.checkers.engine.options import Options
-from kspec.checkers.engine.search import FAILED, Backend, Counts, RuleFailed, Search, shows
+from kspec.checkers.engine.search import FAILED, Backend, Counts, Search, shows
 from kspec.checkers.engine.symmetry import Checks, Symmetry
 from kspec.checkers.engine.verdict import DEADLOCK, Verdict
 from kspec.spec.core import Always, Blocked, Reachable, System, ordered
@@ -21,8 +21,6 @@ from kspec.traces.trace import Trace, between
 
 if TYPE_CHECKING:
     from kspec.checkers.engine.steps import Source
-
-__all__ = ["Reference", "RuleFailed", "explore"]
 
 
 def explore(system: System[Any], options: Options | None = None) -> Verdict:
@@ -48,10 +46,8 @@ class Reference(Backend):
         self.next: list[Any] = []
         self.shown: dict[str, Any] = {}
         """By mark, the first state of the last level that has it."""
-        self.counts = Counts()
-        self.counts.blocked = {rule.name: Counter() for rule in system.rules}
-        self.counts.fired = Counter()
-        self.counts.new = Counter()
+        blocked: dict[str, dict[str, int]] = {rule.name: Counter() for rule in system.rules}
+        self.counts = Counts(Counter(), blocked, new=Counter())
         self.properties = {
             p.name: p for p in system.properties if isinstance(p, Always | Reachable)
         }

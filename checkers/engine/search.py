@@ -18,6 +18,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import attrs
+
 from kspec.checkers.engine.interrupt import noted
 from kspec.checkers.engine.memory import peak_resident_bytes, resident_bytes
 from kspec.checkers.engine.options import INTERRUPTED, Options, Progress
@@ -74,19 +76,18 @@ class RuleFailed(SpecError):
         self.trace = trace
 
 
+@attrs.define(eq=False)
 class Counts:
     """The counts that expanding produces."""
 
-    def __init__(self) -> None:
-        """Start at zero."""
-        self.fired: dict[str, int] = {}
-        """By rule: enabled instances."""
-        self.new: dict[str, int] | None = None
-        """By rule: states that it was the first to reach, if counted."""
-        self.blocked: dict[str, dict[str, int]] = {}
-        """By rule and guard: how often that guard was the first to fail."""
-        self.edge_of_bounds = 0
-        """States in which every rule is blocked by limits alone."""
+    fired: dict[str, int] = attrs.field(factory=dict)
+    """By rule: enabled instances."""
+    blocked: dict[str, dict[str, int]] = attrs.field(factory=dict)
+    """By rule and guard: how often that guard was the first to fail."""
+    edge_of_bounds: int = 0
+    """States in which every rule is blocked by limits alone."""
+    new: dict[str, int] | None = None
+    """By rule: states that it was the first to reach, if counted."""
 
     def add(self, other: Counts) -> None:
         """Add other counts to these."""

@@ -41,17 +41,14 @@ class Source(ABC, Generic[S]):
         self.system = system
         self.acts: Numbered[Act] = Numbered()
         """By label: the rule and its choices."""
-        self.keys: list[Key] = []
+        self.keys: Numbered[Key] = Numbered()
         """By state: its key."""
-        self.numbers: dict[Key, int] = {}
-        """By key: the number of the state."""
         self.parents: list[int] = []
         """By state: the one that it was found from; -1 for an initial state."""
 
     def begin(self, keys: Iterable[Key]) -> None:
         """Take the initial states."""
-        self.keys = list(dict.fromkeys(keys))
-        self.numbers = {key: number for number, key in enumerate(self.keys)}
+        self.keys = Numbered(dict.fromkeys(keys))
         self.parents = [-1] * len(self.keys)
 
     def expand(self, begin: int, end: int) -> tuple[Numbers, Numbers, Numbers]:
@@ -60,11 +57,10 @@ class Source(ABC, Generic[S]):
         Steps are in the order of states, rules and choices. New states get the next numbers.
         """
         origins, after, labels = self.steps(begin, end)
-        numbers, known = self.numbers, len(self.keys)
-        to = np.fromiter((numbers.setdefault(key, len(numbers)) for key in after), np.int64)
+        known = len(self.keys)
+        to = np.fromiter(map(self.keys.number, after), np.int64)
         new = np.flatnonzero(to >= known)
         places = new[np.unique(to[new], return_index=True)[1]]
-        self.keys += [after[place] for place in places.tolist()]
         self.parents += origins[places].tolist()
         return origins, to, labels
 
@@ -86,7 +82,7 @@ class Source(ABC, Generic[S]):
 
     def way_to(self, state: S) -> list[S]:
         """A shortest way to a state that was found, from an initial state."""
-        numbers = [self.numbers[self.as_key(state)]]
+        numbers = [self.keys.numbers[self.as_key(state)]]
         while (before := self.parents[numbers[-1]]) >= 0:
             numbers.append(before)
         return [self.state(number) for number in reversed(numbers)]
@@ -119,7 +115,7 @@ class StepsByRules(Source[S]):
         self.is_complete = came_from is not None
         if came_from is not None:
             before = came_from.values()
-            self.parents = [-1 if state is None else self.numbers[state] for state in before]
+            self.parents = [-1 if state is None else self.keys.numbers[state] for state in before]
 
     def steps(self, begin: int, end: int) -> tuple[Numbers, Sequence[Key], Numbers]:
         origins, after, labels = [], [], []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from kspec.spec.core import Always, Liveness, Reachable, System, Violated
+from kspec.spec.core import Always, Liveness, Reachable, System, Taken, Violated
 from kspec.traces.trace import Trace, settings
 
 HOLDS, VIOLATED, SAMPLED, INCONCLUSIVE = "holds", "violated", "sampled", "inconclusive"
@@ -178,7 +178,7 @@ class Verdict:
                     "property": v.name,
                     "states": v.states,
                     "says": v.says,
-                    "steps": steps_to_json(v.trace),
+                    "steps": steps_to_json(v.trace.steps if v.trace else ()),
                     "loop": v.trace.loop if v.trace else None,
                 }
                 for v in self.violations
@@ -206,14 +206,11 @@ class Verdict:
         }
 
 
-def steps_to_json(trace: Trace | None) -> list[dict[str, Any]]:
-    """The rules of a trace's steps, with their choices."""
-    from kspec.traces.story import choice_text
+def steps_to_json(steps: Iterable[Taken]) -> list[dict[str, Any]]:
+    """The rules of some steps, with their choices."""
+    from kspec.traces.story import choice_texts
 
-    return [
-        {"rule": s.rule, "choices": {k: choice_text(v) for k, v in s.choices.items()}}
-        for s in (trace.steps if trace else ())
-    ]
+    return [{"rule": step.rule, "choices": choice_texts(step.choices)} for step in steps]
 
 
 def conclude(

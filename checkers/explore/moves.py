@@ -10,7 +10,7 @@ import attrs
 
 from kspec.spec.core import Blocked, Choice, Limit, Rule, SpecError, System, Taken
 from kspec.spec.core.errors import code_of
-from kspec.traces.story import choice_text
+from kspec.traces.story import choice_texts
 
 MOST = 500
 """Instances of a rule that are listed; no model of kspec has as many."""
@@ -42,7 +42,7 @@ class Move:
     @property
     def choices(self) -> dict[str, str]:
         """Its choices, as texts."""
-        return {name: choice_text(value) for name, value in self.taken.choices.items()}
+        return choice_texts(self.taken.choices)
 
 
 def moves_of(rule: Rule[Any], state: Any) -> list[Move]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from kspec.spec.core import SpecError
@@ -89,18 +90,20 @@ class Parser:
         self.depth += 1
         if self.depth > DEEPEST:
             raise BadExpression(f"a condition may be nested at most {DEEPEST} levels deep")
-        tree = self.both()
-        while self.accept("or"):
-            tree = ("or", tree, self.both())
+        tree = self.joined(self.both, "or")
         self.depth -= 1
+        return tree
+
+    def joined(self, part: Callable[[], Tree], *signs: str) -> Tree:
+        """Expressions of one kind with these signs between them, from left to right."""
+        tree = part()
+        while sign := self.accept(*signs):
+            tree = (sign, tree, part())
         return tree
 
     def both(self) -> Tree:
         """`a and b`."""
-        tree = self.negated()
-        while self.accept("and"):
-            tree = ("and", tree, self.negated())
-        return tree
+        return self.joined(self.negated, "and")
 
     def negated(self) -> Tree:
         """`not a`; `any x in a: b`; a comparison."""
@@ -135,10 +138,7 @@ class Parser:
 
     def sum(self) -> Tree:
         """`a + b`, `a - b`."""
-        tree = self.value()
-        while sign := self.accept("+", "-"):
-            tree = (sign, tree, self.value())
-        return tree
+        return self.joined(self.value, "+", "-")
 
     def value(self) -> Tree:
         """A constant, a set, `len(a)`, an expression in brackets, or a path into the state."""

@@ -107,19 +107,13 @@ class Net:
             if reached > found[state]:
                 continue
             here = reached + before[state]
-            for step in self.leaving(state):
-                after = to[step]
-                further = here + 1 - before[after]
+            ways = [(1, to[step]) for step in self.leaving(state)]
+            ways += [(-1, origins[step]) for step in self.arriving(state) if repeats[step]]
+            for cost, after in ways:
+                further = here + cost - before[after]
                 if further < found[after]:
                     found[after] = further
                     heapq.heappush(queue, (further, after))
-            for step in self.arriving(state):
-                if repeats[step]:
-                    after = origins[step]
-                    further = here - 1 - before[after]
-                    if further < found[after]:
-                        found[after] = further
-                        heapq.heappush(queue, (further, after))
         return [reached + known for reached, known in zip(found, before, strict=True)]
 
     def shortest_into(self, state: int, far: Sequence[int]) -> Iterator[tuple[int, int, int]]:

@@ -86,18 +86,10 @@ class Diagram:
 
 def whole(graph: Graph[Any], title: str, fails: Mapping[int, str]) -> Diagram:
     """Every state and every step. `fails` has, by state, a property that fails there."""
-    states = [graph.state(number) for number in range(len(graph.keys))]
-    levels: list[int] = graph.levels.tolist()
-    boxes = [
-        Box(
-            levels[number],
-            1,
-            {name: text(value) for name, value in variables(state).items()},
-            levels[number] == 0,
-            fails.get(number, ""),
-        )
-        for number, state in enumerate(states)
-    ]
+    boxes = []
+    for number in range(len(graph.keys)):
+        values = {name: text(value) for name, value in variables(graph.state(number)).items()}
+        boxes.append(box_of(graph, [number], values, fails))
     between = ((origin, to, in_words(graph, step)) for step, origin, to in steps_of(graph))
     return Diagram(title, (), tuple(boxes), arrows_of(between))
 
@@ -112,24 +104,26 @@ def folded(
     members: dict[tuple[str, ...], list[int]] = {}
     for number in range(len(graph.keys)):
         members.setdefault(values_of(graph.state(number), fields), []).append(number)
-    box_of = {number: box for box, some in enumerate(members.values()) for number in some}
-    levels: list[int] = graph.levels.tolist()
+    places = {number: place for place, some in enumerate(members.values()) for number in some}
     boxes = [
-        Box(
-            levels[some[0]],  # states are numbered level by level
-            len(some),
-            dict(zip(fields, values, strict=True)),
-            levels[some[0]] == 0,
-            next((fails[number] for number in some if number in fails), ""),
-        )
+        box_of(graph, some, dict(zip(fields, values, strict=True)), fails)
         for values, some in members.items()
     ]
     between = (
-        (box_of[origin], box_of[to], graph.taken(step).rule)
+        (places[origin], places[to], graph.taken(step).rule)
         for step, origin, to in steps_of(graph)
-        if box_of[origin] != box_of[to]
+        if places[origin] != places[to]
     )
     return Diagram(title, tuple(fields), tuple(boxes), arrows_of(between))
+
+
+def box_of(
+    graph: Graph[Any], states: Sequence[int], values: Mapping[str, str], fails: Mapping[int, str]
+) -> Box:
+    """The box of some states."""
+    level = int(graph.levels[states[0]])  # states are numbered level by level
+    failing = next((fails[number] for number in states if number in fails), "")
+    return Box(level, len(states), values, level == 0, failing)
 
 
 def steps_of(graph: Graph[Any]) -> Iterator[tuple[int, int, int]]:

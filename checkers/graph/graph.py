@@ -100,35 +100,20 @@ def graph_of(
 ) -> Graph[S]:
     """All states within the bounds, and the steps between them."""
     source = source_of(system, by_rules=by_rules)
-    return graph_from(source, max_states=max_states, on_progress=on_progress)
-
-
-def graph_from(
-    source: Source[S],
-    *,
-    max_states: int | None = None,
-    on_progress: OnProgress | None = None,
-) -> Graph[S]:
-    """All states that a new source finds, and the steps between them."""
-    graph, _ = graph_up_to(
-        source,
-        None,
-        max_states=max_states,
-        too_many="the graph has more than {:,} states",
-        on_progress=on_progress,
-    )
-    return graph
+    return graph_up_to(source, max_states=max_states, on_progress=on_progress)[0]
 
 
 def graph_up_to(
     source: Source[S],
-    ends: Callable[[S], bool] | None,
+    ends: Callable[[S], bool] | None = None,
     *,
-    max_states: int | None,
-    too_many: str,
-    on_progress: OnProgress | None,
+    max_states: int | None = None,
+    too_many: str = "the graph has more than {:,} states",
+    on_progress: OnProgress | None = None,
 ) -> tuple[Graph[S], list[int]]:
     """The graph up to the first level in which the search ends, and the states where it does.
+
+    Without `ends`, it has all states that a new source finds, and the steps between them.
 
     `too_many` says that there are more than so many states.
     """

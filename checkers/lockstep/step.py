@@ -146,15 +146,16 @@ def differing(expected: Any, found: Any, place: str) -> Iterator[str]:
     if expected == found and kind_of(expected) is kind_of(found):
         return
     inside, other = parts(expected), parts(found)
-    if kind_of(expected) is not kind_of(found) or inside is None or other is None:
-        yield f"{place}: {shown(expected)} by the specification, {shown(found)} here"
-        return
-    any_shown = False
-    for key in [*inside, *(k for k in other if k not in inside)]:
-        for line in differing(inside.get(key, NOTHING), other.get(key, NOTHING), place + key):
-            any_shown = True
-            yield line
-    if not any_shown and expected != found:
+    if kind_of(expected) is kind_of(found) and inside is not None and other is not None:
+        lines = [
+            line
+            for key in {**inside, **other}
+            for line in differing(inside.get(key, NOTHING), other.get(key, NOTHING), place + key)
+        ]
+        yield from lines
+    else:
+        lines = []
+    if not lines:
         yield f"{place}: {shown(expected)} by the specification, {shown(found)} here"
 
 

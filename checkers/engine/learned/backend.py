@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import partial, reduce
 from itertools import pairwise
 from operator import or_
@@ -294,10 +295,8 @@ class LearnedBackend(Backend):
         """The words of that behaviour's states."""
         self.read_kept()
         while True:
-            try:
+            with suppress(Repacked):
                 return self.find_way_to(level, mark)
-            except Repacked:
-                continue
 
     def find_way_to(self, level: int, mark: str) -> list[tuple[int, ...]]:
         """The same; Repacked if states got other words on the way."""

@@ -164,8 +164,7 @@ class LearnedExpander:
         """The counts since the last call."""
         book = self.learning.book
         walk.count_blocks(self.short, int(self.short_used[0]), self.blocked)
-        found = Counts()
-        found.fired = dict(zip(book.rules, self.fired.tolist(), strict=False))
+        found = Counts(dict(zip(book.rules, self.fired.tolist(), strict=False)))
         for (rule, guard), times in zip(book.guards, self.blocked.tolist(), strict=False):
             if times:
                 found.blocked.setdefault(rule, {})[guard] = times

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import zlib
 
+import attrs
 import numpy as np
 
 from kspec.checkers.engine.learned.book import STATE, Book, Unfit
@@ -273,10 +274,9 @@ class Frames:
         self.catch_up()
         lengths = list(map(len, self.written))
         flat = [piece for pieces in self.written for piece in pieces]
-        return Written(
-            np.cumsum([0, *lengths[:-1]], dtype=np.int64), np.array(flat, np.int64),
-            self.pieces.array, self.content.array, self.behind,
-        )  # fmt: skip
+        first = np.cumsum([0, *lengths[:-1]], dtype=np.int64)
+        known = first, np.array(flat, np.int64), self.pieces.array
+        return Written(known, self.content.array, self.behind)
 
     # -- reading --------------------------------------------------------------------------------
 
@@ -326,15 +326,14 @@ class Frames:
             self.add(component, number, piece)
 
 
+@attrs.frozen(eq=False)
 class Written:
     """The bytes of values at one moment; used by another thread."""
 
-    def __init__(
-        self, first: Words, written: Words, pieces: Words, content: Bytes, behind: Words
-    ) -> None:
-        self.known = first, written, pieces
-        self.content = content
-        self.behind = behind
+    known: tuple[Words, Words, Words]
+    """By component, where its values begin; their pieces; and all pieces."""
+    content: Bytes
+    behind: Words
 
     def by_shard(self, rows: Words) -> tuple[Words, Words, Bytes]:
         """The shards of states in ascending order, with their lengths and bytes."""

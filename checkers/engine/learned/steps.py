@@ -15,6 +15,7 @@ from kspec.checkers.engine.learned.book import RULE, Unfit, bits_of
 from kspec.checkers.engine.learned.expander import Repacked
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.walk import FAILED_BIT
+from kspec.checkers.engine.numbered import Numbered
 from kspec.checkers.engine.steps import Key, Numbers, Source
 from kspec.impl.compiled import Words
 from kspec.spec.core import Liveness, Reachable, Rule, System
@@ -135,8 +136,7 @@ class StepsByLearning(Source[Any]):
     def renumber(self, columns: Words) -> None:
         """Compute the keys of all states, given the words of each."""
         self.width = len(columns)
-        self.keys = self.keys_of(columns)
-        self.numbers = {key: number for number, key in enumerate(self.keys)}
+        self.keys = Numbered(self.keys_of(columns))
 
     # -- the order of steps ---------------------------------------------------------------------
 

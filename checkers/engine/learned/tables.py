@@ -392,9 +392,7 @@ class Tables:
     def repack(self) -> None:
         """Choose a packing with bits for all values."""
         self.packing = packing_for([len(c.values) for c in self.book.components])
-        self.effects_done = 0
-        self.keep = np.full((64, len(self.packing.widths)), -1, np.int64)
-        self.put = np.zeros_like(self.keep)
+        self.keep = self.put = np.zeros((0, 0), np.int64)
         self.take_effects()
 
     def most(self, roots: Sequence[int]) -> int:

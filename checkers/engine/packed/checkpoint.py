@@ -147,11 +147,9 @@ class Level:
     @property
     def counts(self) -> Counts:
         """The counts of all earlier levels."""
-        counts = Counts()
-        counts.fired = {name: of["fired"] for name, of in self.rules.items()}
-        counts.blocked = {name: dict(of.get("blocked", {})) for name, of in self.rules.items()}
-        counts.edge_of_bounds = self.edge_of_bounds
-        return counts
+        fired = {name: of["fired"] for name, of in self.rules.items()}
+        blocked = {name: dict(of.get("blocked", {})) for name, of in self.rules.items()}
+        return Counts(fired, blocked, self.edge_of_bounds)
 
 
 @attrs.frozen

@@ -10,7 +10,8 @@ import pytest
 
 from kspec import examples
 from kspec.checkers.engine.options import Options, Progress
-from kspec.checkers.engine.reference import Reference, RuleFailed, explore
+from kspec.checkers.engine.reference import Reference, explore
+from kspec.checkers.engine.search import RuleFailed
 from kspec.checkers.engine.verdict import EXIT_ALWAYS, EXIT_DEADLOCK, EXIT_INCONCLUSIVE, EXIT_OK
 from kspec.examples.counter import Counter, CounterBounds
 from kspec.spec.core import Blocked, Model, Rule, SpecError, Step, Variant, always, reachable, rule

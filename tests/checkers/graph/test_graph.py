@@ -18,7 +18,7 @@ from kspec.checkers.engine.liveness.judge import judge
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.steps import StepsByRules, level_by_level
-from kspec.checkers.graph.graph import Graph, graph_from, graph_of, source_of, states_of
+from kspec.checkers.graph.graph import Graph, graph_of, graph_up_to, source_of, states_of
 from kspec.checkers.graph.trace_sets import over_every_step
 from kspec.checkers.models.find import find_model
 from kspec.checkers.models.named import Named
@@ -57,8 +57,8 @@ def assert_same(one: Graph[Any], two: Graph[Any]) -> None:
 
 def both(system: System[Any]) -> Graph[Any]:
     """The graph by learned rules, which is that by the rules."""
-    learned = graph_from(StepsByLearning(system))
-    assert_same(graph_from(StepsByRules(system)), learned)
+    learned = graph_up_to(StepsByLearning(system))[0]
+    assert_same(graph_up_to(StepsByRules(system))[0], learned)
     return learned
 
 
@@ -177,7 +177,7 @@ def test_an_exception_in_a_rule_is_raised(make: Callable[[System[Any]], Any]) ->
         raise ZeroDivisionError("late")
 
     with pytest.raises(ZeroDivisionError, match="late"):
-        graph_from(make(model(Log(), tick, fail)))
+        graph_up_to(make(model(Log(), tick, fail)))
 
 
 # -- states, nearest first -------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_both_graphs_judge_group_settles_alike(variant: str, bounds: dict[str, i
     assert isinstance(prop, LeadsTo)
     assert judge(system, prop, StepsByLearning) == judge(system, prop, StepsByRules)
     learned, by_rules = StepsByLearning(system), StepsByRules(system)
-    assert len(graph_from(learned).keys) == len(graph_from(by_rules).keys)
+    assert len(graph_up_to(learned)[0].keys) == len(graph_up_to(by_rules)[0].keys)
     for one, two in zip(learned.judged(prop), by_rules.judged(prop), strict=True):
         assert np.array_equal(one, two)
 
