@@ -145,8 +145,7 @@ def check(
         system = without_liveness(system, by)
     if checkpoint:
         make_checkpoint_folder(checkpoint)
-    what = f"{system.model.name}, {system.variant.name}"
-    with progress_line(what) as on_progress:
+    with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
         verdict = run(system, attrs.evolve(options, on_progress=on_progress))
     seconds = time.perf_counter() - started
     if options.workers not in (None, verdict.workers):

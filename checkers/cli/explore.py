@@ -133,7 +133,8 @@ def in_terminal(session: Session, document: Document | None) -> int:
     show(explorer.begin())
     with_prompt = is_terminal() and sys.stdin is not None and sys.stdin.isatty()
     if with_prompt:
-        import_line_editing()
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401 - `input` then edits lines and remembers them
     while not explorer.has_ended:
         line = next_line(with_prompt)
         if line is None:
@@ -143,12 +144,6 @@ def in_terminal(session: Session, document: Document | None) -> int:
         except SpecError as error:
             complain(str(error))
     return 0
-
-
-def import_line_editing() -> None:
-    """Let `input` edit lines and remember them, where Python can."""
-    with contextlib.suppress(ImportError):
-        import readline  # noqa: F401
 
 
 def next_line(with_prompt: bool) -> str | None:

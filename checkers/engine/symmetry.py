@@ -133,18 +133,14 @@ class Symmetry:
 
     # -- renamings ------------------------------------------------------------------------------
 
-    @property
-    def unchanged(self) -> Renaming:
-        """The identity renaming."""
-        return tuple(tuple(range(sort.size)) for sort in self.sorts)
-
     def find_exchanges(self) -> Iterator[Renaming]:
         """The renamings that exchange two neighbours; they generate all others."""
+        unchanged = [tuple(range(sort.size)) for sort in self.sorts]
         for number, sort in enumerate(self.sorts):
             for place in range(sort.size - 1):
                 to = [*range(sort.size)]
                 to[place], to[place + 1] = place + 1, place
-                yield *self.unchanged[:number], tuple(to), *self.unchanged[number + 1 :]
+                yield *unchanged[:number], tuple(to), *unchanged[number + 1 :]
 
     def renamings(self) -> Iterator[Renaming]:
         """All renamings."""

@@ -361,10 +361,10 @@ class Book:
                 raise Plainer(number) from None
             except Exception as error:
                 if instance.follow == WHOLE_STATE:
-                    return trace.reads, self.leaf((walk.MARK, walk.FAILED_BIT, 0, 0, 0))
+                    return trace.reads, self.leaves.number((walk.MARK, walk.FAILED_BIT, 0, 0, 0))
                 if type(error) is not Untraceable and self.raises_anyway(instance):
                     # with what it has read so far it raises, whatever the rest is
-                    return trace.reads, self.leaf((walk.MARK, walk.FAILED_BIT, 0, 0, 0))
+                    return trace.reads, self.leaves.number((walk.MARK, walk.FAILED_BIT, 0, 0, 0))
                 self.plainer[instance.name] = f"{type(error).__name__}: {error}"
                 instance.follow += 1
                 raise Plainer(number) from None
@@ -428,7 +428,7 @@ class Book:
                 if isinstance(answer.guard, Limit):
                     edge = self.instance(BEYOND, asked, instance.choice)
                 guard = self.guards.number((asked.name, answer.guard))
-                return self.leaf((walk.BLOCKED, guard, edge, 0, 0))
+                return self.leaves.number((walk.BLOCKED, guard, edge, 0, 0))
             return self.step(asked, trace, state, answer)
         if kind in (RULE_CHOICES, PROPERTY_CHOICES):
             of = RULE if kind == RULE_CHOICES else PROPERTY
@@ -442,14 +442,14 @@ class Book:
             me = self.instance(kind, asked)
             self.longest[me] = max(self.longest.get(me, 0), len(chosen))
             begin, end = self.list_of(tuple(chosen))
-            return self.leaf((walk.CHOICES, begin, end, 0, 0))
+            return self.leaves.number((walk.CHOICES, begin, end, 0, 0))
         if kind == BEYOND:
-            return self.leaf((walk.NOTHING if answer else walk.MARK, 0, 0, 0, 0))
+            return self.leaves.number((walk.NOTHING if answer else walk.MARK, 0, 0, 0, 0))
         if kind == FINAL:
             mark = (walk.MARK, walk.FINAL_BIT, 0, 0, 0)
-            return self.leaf(mark) if answer else 0
+            return self.leaves.number(mark) if answer else 0
         shown = not answer if isinstance(asked, Always) else answer
-        return self.leaf((walk.MARK, self.bit(asked.name), 0, 0, 0)) if shown else 0
+        return self.leaves.number((walk.MARK, self.bit(asked.name), 0, 0, 0)) if shown else 0
 
     def step(self, rule: Rule[Any], trace: ReadTrace, before: Any, after: Any) -> int:
         """The leaf of a successor."""
@@ -475,7 +475,7 @@ class Book:
             self.widest = max(self.widest, len(writes))
             numbers = self.effect_numbers[key] = len(self.effects), begin, len(self.writes)
             self.effects.append(constants + [(k, -1) for k, _, _ in writes])
-        return self.leaf((walk.STEP, *numbers, self.rules.number(rule.name)))
+        return self.leaves.number((walk.STEP, *numbers, self.rules.number(rule.name)))
 
     def changes(self, trace: ReadTrace, before: Any, after: Any) -> Iterable[tuple[int, Any]]:
         """The components that a step may change, and the recipe of each."""
@@ -510,10 +510,6 @@ class Book:
                 for k, item in zip(place, items, strict=True):
                     if type(item) is not Unread or item.place is not own[k]:
                         yield k, standins.recipe_of(trace, item)
-
-    def leaf(self, leaf: tuple[int, int, int, int, int]) -> int:
-        """The number of a leaf."""
-        return self.leaves.number(leaf)
 
     def list_of(self, instances: tuple[int, ...]) -> tuple[int, int]:
         """Where a list of instances stands."""
