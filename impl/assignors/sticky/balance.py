@@ -14,8 +14,9 @@ from heapq import heapify, heappop, heappush
 from itertools import chain
 
 from kspec.impl.assignors.sticky.board import Board
-from kspec.impl.assignors.sticky.plainly import Moving, Parts, PlainBalancing
-from kspec.spec.vocabulary import TopicPartition
+from kspec.impl.assignors.sticky.movements import Movements
+from kspec.impl.assignors.sticky.plainly import Parts, PlainBalancing
+from kspec.spec.vocabulary import KafkaRaises, TopicPartition
 
 
 def balance(
@@ -56,12 +57,15 @@ def imbalance(counts: Iterable[int]) -> int:
     return (total + 2**31) % 2**32 - 2**31
 
 
-class Balancing(Moving):
+class Balancing:
     """The state of the balancing."""
 
     def __init__(self, board: Board, aside: set[int]) -> None:
-        super().__init__(board, aside)
+        self._board = board
+        self._aside = aside
+        self.count = [len(numbers) for numbers in board.lists]
         self._owner = board.owner
+        self._movements = Movements()
         self._held: list[dict[int, None]] | None = None
         """The partitions of each member from the first move on, in order and quick to remove."""
         loads = [load for member, load in enumerate(self.count) if member not in aside]
@@ -78,6 +82,13 @@ class Balancing(Moving):
         if self._held is None:
             return self._board.lists
         return [list(numbers) for numbers in self._held]
+
+    def move_while_it_helps(self, parts: Parts) -> bool:
+        """Visit the partitions topic by topic until none moves; returns whether any moved."""
+        rounds = 0
+        while self._one_round(parts):
+            rounds += 1
+        return rounds > 0
 
     def _one_round(self, parts: Parts) -> bool:
         moved = False
@@ -114,7 +125,7 @@ class Balancing(Moving):
             load = count[owner[number]]
             least, member = divmod(waiting[0], members)
             before = earlier.get(number)
-            if before is not None and load > self._load(before) + 1:
+            if before is not None and load > self._count(before) + 1:
                 destination = before
             elif load > least + 1:
                 destination = member
@@ -129,13 +140,25 @@ class Balancing(Moving):
                 heappop(waiting)
         return moved
 
+    def _count(self, member: int) -> int:
+        """The load of an earlier owner, which Kafka may have set aside."""
+        if member in self._aside:
+            name = self._board.names[member]
+            raise KafkaRaises("NullPointerException", f"{name} takes no part in balancing")
+        return self.count[member]
+
     def _move(self, number: int, topic: int, destination: int) -> int:
         """Move a partition, or the one to move in its place; returns the source."""
         if self._held is None:
             self._held = [dict.fromkeys(numbers) for numbers in self._board.lists]
-        number, source = self._moves(number, topic, destination)
+        owner, name = self._owner, self._board.topics[topic]
+        number = self._movements.stands_for(number, name, owner[number], destination)
+        source = owner[number]
+        index = number - self._board.begin[topic]
+        self._movements.record(number, name, index, source, destination)
         del self._held[source][number]
         self._held[destination][number] = None
+        owner[number] = destination
         self._recount(source, -1)
         self._recount(destination, 1)
         return source

@@ -7,7 +7,6 @@ result depends on every step, so every step is taken here.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from kspec.impl.assignors.sticky.board import Board
@@ -18,58 +17,30 @@ Parts = Sequence[tuple[int, Sequence[int]]]
 """Topics, and the partitions of each that may move."""
 
 
-class Moving(ABC):
-    """What both ways of balancing have in common."""
+class PlainBalancing:
+    """The state of the balancing, in which a partition may have two members."""
 
     def __init__(self, board: Board, aside: set[int]) -> None:
         self._board = board
         self._aside = aside
-        self._movements = Movements()
-        self.count = [len(numbers) for numbers in board.lists]
-        """How many partitions each member has."""
-
-    def move_while_it_helps(self, parts: Parts) -> bool:
-        """Visit the partitions topic by topic until none moves; returns whether any moved."""
-        rounds = 0
-        while self._one_round(parts):
-            rounds += 1
-        return rounds > 0
-
-    @abstractmethod
-    def lists(self) -> list[list[int]]:
-        """The partitions of each member, in order."""
-
-    @abstractmethod
-    def _one_round(self, parts: Parts) -> bool:
-        """Visit each partition once; returns whether any moved."""
-
-    def _load(self, member: int) -> int:
-        """The load of a member, which Kafka may have set aside."""
-        if member in self._aside:
-            name = self._board.names[member]
-            raise KafkaRaises("NullPointerException", f"{name} takes no part in balancing")
-        return self.count[member]
-
-    def _moves(self, number: int, topic: int, destination: int) -> tuple[int, int]:
-        """Record a move, of a partition or of the one to move in its place; and its source."""
-        board, name = self._board, self._board.topics[topic]
-        number = self._movements.stands_for(number, name, board.owner[number], destination)
-        source = board.owner[number]
-        self._movements.record(number, name, number - board.begin[topic], source, destination)
-        board.owner[number] = destination
-        return number, source
-
-
-class PlainBalancing(Moving):
-    """The state of the balancing, in which a partition may have two members."""
-
-    def __init__(self, board: Board, aside: set[int]) -> None:
-        super().__init__(board, aside)
         self._held = [list(numbers) for numbers in board.lists]
+        self._movements = Movements()
+
+    @property
+    def count(self) -> list[int]:
+        """How many partitions each member has."""
+        return [len(numbers) for numbers in self._held]
 
     def lists(self) -> list[list[int]]:
         """The partitions of each member, in order."""
         return self._held
+
+    def move_while_it_helps(self, parts: Parts) -> bool:
+        """Visit the partitions until none moves; returns whether any moved."""
+        rounds = 0
+        while self._one_round(parts):
+            rounds += 1
+        return rounds > 0
 
     def _one_round(self, parts: Parts) -> bool:
         board = self._board
@@ -98,21 +69,32 @@ class PlainBalancing(Moving):
             self._board.in_member_order(topic), key=lambda member: member not in same_rack
         )
 
+    def _load(self, member: int) -> int:
+        """The load of a member, which Kafka may have set aside."""
+        if member in self._aside:
+            name = self._board.names[member]
+            raise KafkaRaises("NullPointerException", f"{name} takes no part in balancing")
+        return len(self._held[member])
+
     def _by_load(self, member: int) -> tuple[int, int]:
-        return self.count[member], member
+        return len(self._held[member]), member
 
     def _move(self, number: int, topic: int, destination: int) -> None:
-        number, source = self._moves(number, topic, destination)
+        board = self._board
+        name = board.topics[topic]
+        number = self._movements.stands_for(number, name, board.owner[number], destination)
+        source = board.owner[number]
+        index = number - board.begin[topic]
+        self._movements.record(number, name, index, source, destination)
         self._held[source].remove(number)
         self._held[destination].append(number)
-        self.count[source] -= 1
-        self.count[destination] += 1
+        board.owner[number] = destination
 
     def _is_balanced(self) -> bool:
         """Whether no single move would improve the balance of the lists."""
         board = self._board
         taking_part = [member for member in board.joined if member not in self._aside]
-        loads = [self.count[member] for member in taking_part]
+        loads = [len(self._held[member]) for member in taking_part]
         if max(loads) - min(loads) <= 1:
             return True
         holder = {number: member for member in taking_part for number in self._held[member]}
@@ -124,6 +106,6 @@ class PlainBalancing(Moving):
                 if member not in board.candidates(topic):
                     continue
                 for number in range(board.begin[topic], board.begin[topic + 1]):
-                    if number not in has and self.count[holder[number]] > load + 1:
+                    if number not in has and len(self._held[holder[number]]) > load + 1:
                         return False
         return True
