@@ -71,24 +71,8 @@ def told(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-LARGE = {"partition", "offsets-topic"}
-"""Models of which the fast suite compares the default variant alone."""
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "variant"),
-    [
-        pytest.param(
-            model,
-            variant,
-            marks=pytest.mark.slow
-            if model in LARGE and variant != find_model(model).system().variant.name
-            else (),
-        )
-        for model, variant in variants()
-    ],
-)
+@pytest.mark.parametrize(("model", "variant"), [*variants()])
 def test_every_variant_agrees_with_the_reference_engine(model: str, variant: str) -> None:
     system = judged_by_state(find_model(model).system(variant, SMALL.get(model)))
     for keep_going in (False, True):
