@@ -17,4 +17,4 @@ def needs(what: str, extra: str, *modules: str) -> None:
 def missing(what: str, extra: str, module: str) -> SpecError:
     """The error that says what to install."""
     package = module.replace("_", "-")
-    return SpecError(f"{what} needs {package}: pip install -e '.[{extra}]' in kspec's folder")
+    return SpecError(f"{what} needs {package}: pip install -e '.[{extra}]' in a clone of kspec")

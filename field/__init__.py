@@ -1,1 +1,1 @@
-"""An executable, checked specification of Apache Kafka."""
+"""Tools for real systems: settings, brokers, clients, logs, disks, recorded traces, the oracle."""

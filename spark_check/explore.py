@@ -46,7 +46,7 @@ def assert_can(system: System[Any]) -> None:
     """Reject liveness properties, which need the whole graph, and mutants."""
     for prop in system.properties:
         if not isinstance(prop, Always | Reachable):
-            raise SpecError(f"the spark engine cannot check {prop.name}; use --engine reference")
+            raise SpecError(f"the spark engine cannot check {prop.name}; use --engine learned")
     if system.rules != system.variant.rules:
         raise SpecError("the spark engine cannot explore mutants")
 

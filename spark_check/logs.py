@@ -309,7 +309,7 @@ def logs(folders: tuple[Path, ...], out: str, master: str | None, as_json: bool)
     name. Replicas of a partition are compared below the high watermark.
 
     \b
-    python -m spark_check.logs /backups/cluster --out audit.parquet --master 'local[4]'
+    python -m kspec.spark_check.logs /backups/cluster --out audit.parquet --master 'local[4]'
     spark-submit --master spark://HOST:7077 spark_check/logs.py /backups/cluster --out audit.parquet
 
     Exit codes: 0 if there is no problem, 3 if there is a problem, 151 if a folder cannot be read.

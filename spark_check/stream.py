@@ -184,7 +184,7 @@ def stream(
     that is not rejected gets its verdict when it was idle; without, it may always go on.
 
     \b
-    python -m spark_check.stream replica /logs --by topic --by partition --out verdicts
+    python -m kspec.spark_check.stream replica /logs --by topic --by partition --out verdicts
 
     Exit codes: 0 no trace was rejected, 3 a trace was rejected, 151 bad input.
     """

@@ -162,7 +162,7 @@ def validate(
     events of many traces; rejected traces are written as files for kspec validate.
 
     \b
-    python -m spark_check.validate replica /logs --by topic --by partition --out verdicts
+    python -m kspec.spark_check.validate replica /logs --by topic --by partition --out verdicts
     spark-submit --master spark://HOST:7077 spark_check/validate.py group /traces --out verdicts
 
     Exit codes: 0 all accepted, 3 a trace was rejected, 4 inconclusive, 151 bad input.

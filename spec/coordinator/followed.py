@@ -2,7 +2,7 @@
 
 `Followed` has what the coordinator holds between two steps. A step is a request, a write to the
 offsets topic that completes, a timer that expires, or a failover: each gives an `Outcome`, which
-`after` makes take effect. A follower adds when timers expire, and where responses go.
+`after` applies. The caller decides when timers expire, and where responses go.
 
 Kafka leaves some things open: which member leads once the leader is gone, and which of two
 protocols with equally many votes is selected. `possible_outcomes` and `possible_answers` give the

@@ -1,4 +1,4 @@
-"""Baseline: what is known of a model's mutants before any of them is explored."""
+"""Baseline: what mutation needs of a model besides its properties."""
 
 from __future__ import annotations
 

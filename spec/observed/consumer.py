@@ -2,8 +2,8 @@
 
 These facts hold of every consumer, and even if events are missing:
 
-- Two consumers are never assigned a partition in the same generation, except a static member and
-  its replacement.
+- Two consumers are never assigned the same partition in one generation, except a static member
+  and its replacement.
 - The generation of a member does not decrease.
 - A commit that begins after another consumer was assigned partitions in a later generation is
   rejected by the coordinator.

@@ -1,8 +1,8 @@
 """What the log of a group coordinator may say about a group, line after line.
 
-A group as its coordinator logs it: a rebalance begins (`preparing`), ends with the next generation
-(`stabilized`, or `emptied` without members), and gets an assignment (`assigned`). Members join and
-leave at any time.
+A group as its coordinator logs it: a rebalance begins (`preparing`) and ends with the next
+generation (`stabilized`, or `emptied` without members), which then gets an assignment
+(`assigned`). Members join and leave at any time.
 
 Kafka: `GroupMetadataManager` of the Java coordinator, `GroupCoordinator.scala` of the Scala one.
 Simplification: members are counted from line to line of a generation and not followed by name,

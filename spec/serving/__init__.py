@@ -14,9 +14,9 @@
     >>> print(readable(log, 1, FetchIsolation.HIGH_WATERMARK))
     OFFSET_OUT_OF_RANGE
 
-The functions are about one partition. A request for several is answered at once if one of them
-has an error, and otherwise when their bytes together reach its minimum. Kafka: `Partition`,
-`ReplicaManager`, `DelayedFetch` and `DelayedProduce` (4.0.0).
+The functions are about one partition. A Fetch for several is answered at once if one of them has
+an error, and otherwise when their bytes together reach its minimum, or its wait ends. Kafka:
+`Partition`, `ReplicaManager`, `DelayedFetch` and `DelayedProduce` (4.0.0).
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def test_a_missing_pyarrow_is_reported_in_one_line(
     for option in ("--checkpoint", "--resume"):
         ran = kspec(*SMALL, option, "run")
         assert ran.code == 151
-        install = "pip install -e '.[checkpoint]' in kspec's folder"
+        install = "pip install -e '.[checkpoint]' in a clone of kspec"
         assert ran.err == f"kspec: a checkpoint needs pyarrow: {install}\n"
 
 

@@ -152,7 +152,7 @@ def test_a_missing_z3_is_reported_in_one_line(
     monkeypatch.delitem(sys.modules, "kspec.checkers.proofs.prove", raising=False)
     ran = kspec("prove", "ranges_cover_all_partitions")
     assert (ran.code, ran.out) == (151, "")
-    assert ran.err == "kspec: proving needs z3: pip install -e '.[prove]' in kspec's folder\n"
+    assert ran.err == "kspec: proving needs z3: pip install -e '.[prove]' in a clone of kspec\n"
     assert kspec("prove", "--list").code == 0
 
 

@@ -72,7 +72,7 @@ def test_a_missing_pyspark_is_reported_with_the_package_to_install(
     out = ("--out", "there") if command == "traces" else ()
     code, _, err = at_prompt(command, *SMALL, *out, "--master", "local[1]")
     assert code == 151
-    assert err == "kspec: Spark needs pyspark: pip install -e '.[spark]' in kspec's folder\n"
+    assert err == "kspec: Spark needs pyspark: pip install -e '.[spark]' in a clone of kspec\n"
     assert not Path("there").exists()
 
 
