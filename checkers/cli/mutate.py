@@ -118,8 +118,9 @@ def print_report(report: Report, *, everything: bool) -> None:
         say_wrapped(f"    {remark(o)}")
     for name in report.stale:
         say(f"STALE: {name}")
-        say(
-            "    The baseline lists this mutant as equivalent, but it was killed or does not exist."
+        say_wrapped(
+            "    The baseline lists this mutant as equivalent, but it was killed, or the rule has "
+            "no such guard or effect any more."
         )
     say()
     if report.stopped_by:

@@ -61,6 +61,9 @@ class ProduceResponse:
 def produce(partition: Partition, request: Produce, number: int = 0) -> Handler[ProduceResponse]:
     """Append a batch; `number` is that of the request, and the id of its records.
 
+    The request has no leader epoch, so none can be old: a leader that does not know yet that it is
+    deposed appends the batch, and one that knows answers as `append_error` says.
+
     An idempotent producer's batch has to follow its last one (`spec.producer.sequences`); one of
     its last five batches is not appended again.
 

@@ -28,6 +28,10 @@ PINNED = {
 }
 
 
+def test_the_counts_of_every_variant_are_pinned() -> None:
+    assert PINNED.keys() == {variant.name for variant in REPLICATION.variants}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", PINNED)
 def test_every_variant_is_explored_to_the_end(variant: str) -> None:
