@@ -223,11 +223,13 @@ def replacement_stored(
     Only now does the member receive the current generation, unless it was answered or fenced
     meanwhile. If it leads, it must not assign. A client that does not understand this is answered
     that its old id leads, so that it does not assign either (KIP-814). If the write failed, the
-    member gets its old id again.
+    member gets its old id again, and a SyncGroup that it has sent meanwhile under the new one is
+    fenced.
 
     Kafka: the append future of `updateStaticMemberThenRebalanceOrCompleteJoin`. If the member
     leads and a rebalance has begun meanwhile, `currentClassicGroupMembers` throws, so that the
-    JoinGroup stays parked until the next generation begins.
+    JoinGroup stays parked until the next generation begins. `ClassicGroup.replaceStaticMember`
+    fences the SyncGroup.
     """
     member = group.member(replacement.member)
     if member is None:
@@ -235,7 +237,11 @@ def replacement_stored(
     parked, leads = member.awaiting_join, member.id == group.leader
     if error is not Error.NONE:
         restored = evolve(
-            replacement.old, is_new=False, awaiting_join=None, assignment=member.assignment
+            replacement.old,
+            is_new=False,
+            awaiting_join=None,
+            awaiting_sync=None,
+            assignment=member.assignment,
         )
         reverted = renamed(group, member, restored)
         refused = evolve(
@@ -245,7 +251,12 @@ def replacement_stored(
             members=(),
             leader=replacement.leader or NO_MEMBER_ID,
         )
-        return Outcome(reverted, () if parked is None else ((parked, refused),))
+        responses: tuple[tuple[Caller, Response], ...] = ()
+        if parked is not None:
+            responses = ((parked, refused),)
+        if member.awaiting_sync is not None:
+            responses += ((member.awaiting_sync, SyncGroupResponse(Error.FENCED_INSTANCE_ID)),)
+        return Outcome(reverted, responses)
     skips = replacement.skips_assignment
     unreadable = skips and leads and group.state is GroupState.PREPARING_REBALANCE
     if parked is None or unreadable:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -59,15 +60,15 @@ def replicated(log: Log, rules: BrokerRules) -> TransactionLog:
     return replica.advance_high_watermark(log.end)
 
 
-def logs_reached() -> Iterator[tuple[Application, int]]:
+@cache
+def logs_reached() -> Collection[tuple[Application, int]]:
     """A state for each log that a partition of the model ever has."""
-    known = set()
+    known = {}
     for variant, bounds in product(("kafka-4.2", "kip-447"), TRANSACTIONS.baseline.bounds):
         for state in states_of(TRANSACTIONS.system(variant, bounds)):
             for partition, log in enumerate(state.logs):
-                if (log, partition) not in known:
-                    known.add((log, partition))
-                    yield state, partition
+                known.setdefault((log, partition), (state, partition))
+    return known.values()
 
 
 def accepts(replica: TransactionLog, batch: Batch) -> bool:

@@ -42,7 +42,7 @@ def refined(
     [
         ("replication", SMALL),
         ("die-hard", ()),
-        ("group", ("consumers=1",)),
+        ("group", ("consumers=1", "crashes=0")),
         pytest.param("partition", ("brokers=1",), marks=pytest.mark.slow),
     ],
 )

@@ -159,7 +159,8 @@ class Chooser(RandomRequests):
         if group.state is GroupState.PREPARING_REBALANCE:
             missing = [m for m in group.members if m.awaiting_join is None]
             if group.pending and self.chance(0.5):
-                return self.handle(self.join(member=min(group.pending), instance=None))
+                pending = min(group.pending)
+                return self.handle(self.join(member=pending, instance=self.instance(0.2)))
             if missing:
                 return self.handle(self.rejoin(self.random.choice(missing)))
         if group.state is GroupState.COMPLETING_REBALANCE:
@@ -214,6 +215,10 @@ class Chooser(RandomRequests):
         """A LeaveGroup of some members, static ones with or without their ids."""
         if self.chance(0.1):
             return LeaveGroup((MemberIdentity(self.member()),), version=2)
+        if self.group.pending and self.chance(0.3):
+            return LeaveGroup((MemberIdentity(min(self.group.pending)),))
+        if self.chance(0.1):
+            return LeaveGroup((MemberIdentity(self.member(), self.instance(1)),))
         return super().leave()
 
     def commit(self) -> OffsetCommit:

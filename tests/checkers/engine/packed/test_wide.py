@@ -23,7 +23,7 @@ from tests.checkers.engine.packed.test_bounds import answers
 from tests.checkers.engine.packed.test_native import assert_real, fired, lengths
 from tests.checkers.engine.packed.test_symmetry import explore_orbits
 
-WIDE = {"dials": 60}
+WIDE = {"dials": 44}
 
 
 def stopped(verdict: Verdict) -> dict[str, dict[str, int]]:
@@ -64,7 +64,7 @@ def test_tables_grow(workers: int) -> None:
     found = explore_by_learning(system, Options(workers=workers, max_depth=4))
     expected = ways_to_turn(system.bounds)[:4]
     assert list(found.levels) == expected
-    assert found.generated == 1 + 60 * sum(expected[:3])
+    assert found.generated == 1 + WIDE["dials"] * sum(expected[:3])
 
 
 def test_a_counterexample_is_found_backwards() -> None:
