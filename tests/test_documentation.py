@@ -200,6 +200,7 @@ def with_sessions(*, slow: bool) -> list[Any]:
     return [pytest.param(page, id=page.name) for page in pages]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", with_sessions(slow=False))
 def test_pages_run_as_documented(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:

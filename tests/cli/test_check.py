@@ -375,6 +375,11 @@ def test_symmetry_reports_the_number_of_states_represented(kspec: Kspec) -> None
     ran = kspec("check", "replication", "--symmetry")
     assert ran.code == 0
     assert "6,713 distinct states up to symmetry, for 39,619" in ran.out
+    told = json.loads(
+        kspec("check", "replication", "--set", "brokers=2", "--symmetry", "--json").out
+    )
+    assert told["symmetry"]
+    assert told["distinct"] < told["stands_for"] == 957
 
 
 def test_symmetry_is_refused_for_a_model_that_declares_none(kspec: Kspec) -> None:

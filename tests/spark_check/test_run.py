@@ -88,7 +88,7 @@ def test_witnesses_are_found_in_levels_made_by_tasks(tmp_path: Path) -> None:
     assert told(by_tasks(system, Options(), tmp_path / "run")) == native
 
 
-@pytest.mark.parametrize("keep_going", [False, True])
+@pytest.mark.parametrize("keep_going", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "system",
     [

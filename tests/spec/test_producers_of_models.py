@@ -150,7 +150,9 @@ def leader_of(s: Exchange) -> TransactionLog:
     return leader
 
 
-@pytest.mark.parametrize("variant", ["kafka-2.5", "kafka-4.5"])
+@pytest.mark.parametrize(
+    "variant", [pytest.param("kafka-2.5", marks=pytest.mark.slow), "kafka-4.5"]
+)
 def test_a_leader_of_idempotence_answers_as_a_log_with_producer_state(variant: str) -> None:
     rules = {rule.name: rule for rule in IDEMPOTENCE.variant(variant).rules}
     appends = next(r for name, r in rules.items() if name.startswith("leader_appends"))

@@ -124,6 +124,7 @@ def test_without_a_fair_rule_liveness_fails(missing: str, name: str) -> None:
     assert [violation.name for violation in verdict.violations] == [name]
 
 
+@pytest.mark.slow
 def test_the_first_try_fails_to_fence_with_one_more_epoch() -> None:
     (bounds,) = {
         tuple(v.bounds.items()) for v in REPLICATION.variant("kip-320-first-try").violates.values()

@@ -58,8 +58,8 @@ def pairs(*rules: Any, properties: tuple[Always[Pair], ...] = ()) -> System[Pair
     ("system", "options", "engine"),
     [
         (REPLICATION.system(), Options(), "learned"),
-        (REPLICATION.system(), Options("native"), "learned"),
-        (REPLICATION.system(), Options("kernel"), "learned"),
+        (REPLICATION.system(bounds={"brokers": 2}), Options("native"), "learned"),
+        (REPLICATION.system(bounds={"brokers": 2}), Options("kernel"), "learned"),
         (REPLICATION.system(bounds={"brokers": 2}), Options("learned"), "learned"),
         (examples.DIE_HARD.system(), Options(), "reference"),
         (examples.DIE_HARD.system(), Options("native"), "learned"),

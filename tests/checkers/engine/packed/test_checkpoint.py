@@ -149,6 +149,7 @@ def test_witnesses_are_found_in_saved_levels(tmp_path: Path) -> None:
         assert result(again) == result(whole)
 
 
+@pytest.mark.slow
 def test_a_run_killed_within_a_level_resumes_from_the_last_complete_one(
     copy: Path, tmp_path: Path
 ) -> None:

@@ -88,7 +88,9 @@ def test_the_edge_of_bounds_agrees_with_the_reference_engine(
     assert verdict.edge_of_bounds == expected.edge_of_bounds
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize(
+    "variant", [v if v == "kip-320" else pytest.param(v, marks=pytest.mark.slow) for v in VARIANTS]
+)
 def test_it_agrees_with_an_independent_checker(variant: str) -> None:
     system = REPLICATION.system(variant)
     verdict = explore_by_learning(system, Options(keep_going=True))
@@ -98,6 +100,7 @@ def test_it_agrees_with_an_independent_checker(variant: str) -> None:
     assert_real(verdict)
 
 
+@pytest.mark.slow
 def test_four_brokers_have_the_counts_of_rumur() -> None:
     bounds = {"brokers": 4, "log_size": 1, "max_records": 1}
     verdict = explore_by_learning(REPLICATION.system("kip-320", bounds))
@@ -110,7 +113,7 @@ def test_tables_grow() -> None:
     assert (verdict.distinct, verdict.depth, verdict.generated) == (737_794, 26, 1_929_154)
 
 
-@pytest.mark.parametrize("keep_going", [True, False])
+@pytest.mark.parametrize("keep_going", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_results_do_not_depend_on_the_number_of_workers(keep_going: bool) -> None:
     system = REPLICATION.system("truncate-to-hw")
     limits = Options(keep_going=keep_going)

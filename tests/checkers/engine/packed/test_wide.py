@@ -42,9 +42,11 @@ def test_these_states_take_three_words_or_more() -> None:
         ({}, Options()),
         ({"alarm": 6}, Options()),
         ({"alarm": 6}, Options(keep_going=True)),
-        (WIDE, Options(max_depth=3)),
         (WIDE | {"alarm": 2}, Options(max_depth=3)),
-        (WIDE | {"alarm": 1}, Options(max_depth=3, keep_going=True)),
+        pytest.param(WIDE, Options(max_depth=3), marks=pytest.mark.slow),
+        pytest.param(
+            WIDE | {"alarm": 1}, Options(max_depth=3, keep_going=True), marks=pytest.mark.slow
+        ),
     ],
     ids=str,
 )
@@ -75,6 +77,7 @@ def test_a_counterexample_is_found_backwards() -> None:
     assert results[0].violations == results[1].violations
 
 
+@pytest.mark.slow
 def test_orbit_sizes_of_five_brokers_add_up() -> None:
     bounds = {"brokers": 5, "log_size": 4, "max_records": 4, "max_epoch": 5}
     system = REPLICATION.system(bounds=bounds)
@@ -111,7 +114,10 @@ def test_a_limit_on_memory_ends_a_run() -> None:
         for alarm in (0, 3, 4)
         for limits in (Options(), Options(keep_going=True), Options(max_depth=9))
     ]
-    + [(WIDE | {"stuck": 2, "alarm": alarm}, Options()) for alarm in (0, 1, 2)],
+    + [
+        pytest.param(WIDE | {"stuck": 2, "alarm": alarm}, Options(), marks=pytest.mark.slow)
+        for alarm in (0, 1, 2)
+    ],
     ids=str,
 )
 def test_deadlocks_agree_with_the_reference_engine(bounds: dict[str, int], limits: Options) -> None:
@@ -160,7 +166,13 @@ def result(found: Verdict) -> object:
 
 
 @pytest.mark.parametrize(
-    "bounds", [{}, {"alarm": 8}, {"stuck": 5}, WIDE | {"stuck": 2}, WIDE | {"alarm": 2}], ids=str
+    "bounds",
+    [
+        *({}, {"alarm": 8}, {"stuck": 5}),
+        WIDE | {"alarm": 2},
+        pytest.param(WIDE | {"stuck": 2}, marks=pytest.mark.slow),
+    ],
+    ids=str,
 )
 def test_an_interrupted_run_equals_an_uninterrupted_one(
     bounds: dict[str, int], tmp_path: Path
