@@ -116,10 +116,8 @@ def test_every_version_is_explored_at_the_default_bounds(variant: str) -> None:
 @pytest.mark.parametrize(
     ("variant", "name"),
     [
-        pytest.param(
-            variant, name, marks=() if is_quick(variant, name, expected) else pytest.mark.slow
-        )
-        for variant, name, expected in EXPECTED
+        pytest.param(*expected[:2], marks=() if is_quick(*expected) else pytest.mark.slow)
+        for expected in EXPECTED
     ],
 )
 def test_every_variant_violates_what_it_declares(variant: str, name: str) -> None:

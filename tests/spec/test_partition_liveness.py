@@ -51,7 +51,11 @@ def test_followers_catch_up_in_every_variant(variant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "variant", ["kafka-0.10", "kafka-0.11", "kafka-2.0", "kafka-2.1", "kafka-2.7"]
+    "variant",
+    [
+        *("kafka-0.10", "kafka-2.7"),
+        *(pytest.param(f"kafka-{v}", marks=pytest.mark.slow) for v in ("0.11", "2.0", "2.1")),
+    ],
 )
 def test_a_follower_that_is_removed_delays_no_record(variant: str) -> None:
     """Proposals are never refused in these versions, and 2.7 has the repair of KAFKA-13091."""

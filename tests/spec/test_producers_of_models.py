@@ -63,7 +63,7 @@ def replicated(log: Log, rules: BrokerRules) -> TransactionLog:
 @cache
 def logs_reached() -> Collection[tuple[Application, int]]:
     """A state for each log that a partition of the model ever has."""
-    known = {}
+    known: dict[Any, tuple[Application, int]] = {}
     for variant, bounds in product(("kafka-4.2", "kip-447"), TRANSACTIONS.baseline.bounds):
         for state in states_of(TRANSACTIONS.system(variant, bounds)):
             for partition, log in enumerate(state.logs):
