@@ -149,7 +149,7 @@ BREAKS: list[tuple[str, CoordinatorVariant, Property]] = [
 """Each difference, the coordinator that breaks a property by it, and the property."""
 
 SETTINGS = Settings(max_size=3, max_metadata=8, new_member_mark_lasts=False)
-WALKS, STEPS = 200, 60
+WALKS, STEPS = 600, 60
 
 
 def walk(variant: CoordinatorVariant, seed: int) -> Iterator[Moment]:

@@ -215,10 +215,13 @@ class Chooser(RandomRequests):
         """A LeaveGroup of some members, static ones with or without their ids."""
         if self.chance(0.1):
             return LeaveGroup((MemberIdentity(self.member()),), version=2)
-        if self.group.pending and self.chance(0.3):
+        if self.group.pending and self.chance(0.2):
             return LeaveGroup((MemberIdentity(min(self.group.pending)),))
         if self.chance(0.1):
             return LeaveGroup((MemberIdentity(self.member(), self.instance(1)),))
+        if self.group.members and self.chance(0.2):  # as an administrator removes them
+            everybody = [MemberIdentity(m.id, m.instance) for m in self.group.members]
+            return LeaveGroup(tuple(self.random.sample(everybody, len(everybody))))
         return super().leave()
 
     def commit(self) -> OffsetCommit:
