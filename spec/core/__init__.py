@@ -41,6 +41,7 @@ from kspec.spec.core.liveness import (
     leads_to,
     together,
 )
+from kspec.spec.core.matching import Each, count, distinct, each, highest, matching
 from kspec.spec.core.models import Model, System, Taken, Variant, Violated
 from kspec.spec.core.properties import (
     Always,
@@ -78,6 +79,7 @@ __all__ = [
     "Choice",
     "Claims",
     "Decision",
+    "Each",
     "EventuallyAlways",
     "Guarded",
     "InfinitelyOften",
@@ -102,13 +104,18 @@ __all__ = [
     "bound",
     "budget",
     "constant",
+    "count",
     "decide",
+    "distinct",
+    "each",
     "eventually_always",
     "evolve",
+    "highest",
     "infinitely_often",
     "leads_to",
     "limit",
     "look_up",
+    "matching",
     "ordered",
     "present",
     "reachable",

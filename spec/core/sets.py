@@ -66,6 +66,17 @@ class OrderedSet(frozenset[T]):
         return OrderedSet, (tuple(self),)
 
 
+def subset(members: Iterable[Any], kept: list[Any]) -> OrderedSet[Any]:
+    """The ordered set of some members of a collection, given in the collection's order."""
+    if type(members) is not OrderedSet:
+        return OrderedSet(kept)
+    made: OrderedSet[Any] = frozenset.__new__(
+        OrderedSet, kept
+    )  # as OrderedSet(kept): kept is ordered
+    made._in_order, made._is_settled = tuple(kept), True
+    return made
+
+
 def with_order(name: str) -> Callable[..., Any]:
     """A method of frozenset whose result is an ordered set that is sorted on first use."""
     plain, new = getattr(frozenset, name), frozenset.__new__
