@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kspec.checkers.engine.learned.book import Book
+from kspec.checkers.engine.learned.divided import Divide, Unfit
 from kspec.checkers.engine.learned.keep import Keeping
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.tables import Tables
@@ -16,9 +17,18 @@ from kspec.spec.core import System
 class Learnable:
     """What is learned of systems with the same states: mutants differ in one rule each."""
 
-    def __init__(self, tables: Tables | None = None, *, use_cache: bool = False) -> None:
+    def __init__(
+        self,
+        tables: Tables | None = None,
+        *,
+        use_cache: bool = False,
+        is_divisible: bool = True,
+    ) -> None:
         self.tables = tables
         self.apart = set(tables.book.whole_fields) if tables else set()
+        self.divided = set(tables.book.divided_fields) if tables else set()
+        self.is_divisible = is_divisible
+        """Whether sets with many values are divided into elements."""
         self.use_cache = use_cache
         """Whether to use the cache folder."""
         self.keeping: Keeping | None = None
@@ -33,7 +43,9 @@ class Learnable:
         if self.tables is None and self.use_cache:
             self.tables = self.load(system)
         if self.tables is None:
-            self.tables = Tables(Book(system, self.apart))
+            is_divisible = self.is_divisible and symmetry is None
+            book = Book(system, self.apart, self.divided, is_divisible=is_divisible)
+            self.tables = Tables(book)
         return Learning(system, self.tables, symmetry, watch)
 
     def load(self, system: System[Any]) -> Tables | None:
@@ -43,6 +55,7 @@ class Learnable:
         tables = self.keeping.load(self.apart)
         if tables is not None:
             self.apart |= tables.book.whole_fields
+            self.divided |= tables.book.divided_fields
         return tables
 
     @property
@@ -63,7 +76,11 @@ class Learnable:
         self.tables = None
         return True
 
-    def take_apart(self, field: str) -> None:
-        """Start again with a field of varying length as one component."""
-        self.apart.add(field)
+    def lay_out_anew(self, unfit: Unfit) -> None:
+        """Start again with a field divided, or, if its length varies, as one component."""
+        if isinstance(unfit, Divide):
+            self.divided.add(unfit.field)
+        else:
+            self.divided.discard(unfit.field)
+            self.apart.add(unfit.field)
         self.tables = None
