@@ -59,7 +59,8 @@ class Learning:
             t.root_at.array, t.tree.array, t.answers.array, t.answers_at, t.stride,
             t.leaves.array.reshape(-1), t.lists.array,
         )  # fmt: skip
-        self.elements = t.views.elements(self.book.fixed)
+        self.elements = t.views.elements(self.book.fixed) if self.book.divisions else None
+        """What is known of divided sets; compiled code has a version without them."""
         self.asked_properties = self.asked(self.properties)[0]
         asked, self.always_blocked, limits = self.asked(self.rules)
         groups, group, others = self.grouped(asked)

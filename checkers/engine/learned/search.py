@@ -87,7 +87,10 @@ def by_learning(
     """
     while True:
         try:
-            with made_ready(f"learned{'-symmetry' * (symmetry is not None)}", on_compiling):
+            name = (
+                "learned" + "-symmetry" * (symmetry is not None) + "-sets" * bool(learned.divided)
+            )
+            with made_ready(name, on_compiling):
                 learning = learned.of(system, symmetry, watch)
                 warm_up_learning(learning)
             answer = run(learning)

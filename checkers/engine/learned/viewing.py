@@ -46,8 +46,8 @@ class ViewTables:
     def elements(self, fixed: int) -> walk.Elements:
         """What compiled code reads."""
         return walk.Elements(
-            fixed, self.views.array, self.words.array, self.known.array,
-            self.components.array, self.choices.array, self.lists.array,
+            fixed, self.views.array.reshape(-1), self.words.array.reshape(-1), self.known.array,
+            self.components.array, self.choices.array.reshape(-1), self.lists.array,
         )  # fmt: skip
 
     def take(self, book: Book, packing: Packing, numbered: Callable[[View], Words]) -> None:

@@ -417,33 +417,30 @@ def note_miss(misses, n, what, one, two, three, i):
 
 
 @compiled
-def hash_of_bits(words, i, pairs, begin, count):
+def hash_of_bits(state, pairs, begin, count):
     """A hash of some bits in the words of a state."""
     h = np.uint64(0)
     for z in range(begin, begin + count):
-        bits = words[pairs[z, 0], i] & pairs[z, 1]
-        h = (h ^ np.uint64(bits)) * np.uint64(0x9E3779B97F4A7C15)
+        h = (h ^ np.uint64(state[pairs[2 * z]] & pairs[2 * z + 1])) * np.uint64(0x9E3779B97F4A7C15)
         h ^= h >> np.uint64(29)
     return h
 
 
 @compiled
-def answer_of_view(v, words, i, elements):
+def answer_of_view(v, state, views, pairs, known):
     """The answer of a view in a state; UNKNOWN if it is not known."""
-    begin, count, at, room = (
-        elements.views[v, 0], elements.views[v, 1], elements.views[v, 2], elements.views[v, 3]
-    )  # fmt: skip
-    pairs, known = elements.words, elements.known
-    h = hash_of_bits(words, i, pairs, begin, count)
+    begin, count, at, room = views[6 * v], views[6 * v + 1], views[6 * v + 2], views[6 * v + 3]
+    h = hash_of_bits(state, pairs, begin, count)
     slot = np.int64(h >> np.uint64(20)) & (room - 1)
     while True:
         entry = at + slot * (1 + count)
         if known[entry] == UNKNOWN:
             return np.int64(UNKNOWN)
-        same = True
+        differ = np.int64(0)
         for z in range(count):
-            same &= known[entry + 1 + z] == words[pairs[begin + z, 0], i] & pairs[begin + z, 1]
-        if same:
+            bits = state[pairs[2 * (begin + z)]] & pairs[2 * (begin + z) + 1]
+            differ |= known[entry + 1 + z] ^ bits
+        if differ == 0:
             return known[entry]
         slot = (slot + 1) & (room - 1)
 
@@ -472,37 +469,49 @@ def numbers_of_answers(q, answers, numbers, keys, small, counts):
 
 
 @compiled
-def is_present(k, words, i, layout):
-    """Whether an element is present in a state, given its component."""
-    at_word, at_shift, at_mask = layout
-    return (words[at_word[k], i] >> at_shift[k]) & at_mask[k] != 0
+def answer_at(node, rows, tree, answers, state, lazily):
+    """The answer to the question of a node; UNKNOWN for a view without an answer.
+
+    `rows` has the place of the answers of each component that is no element; others are looked up.
+    """
+    k = np.int64(tree[node])
+    if lazily is None:
+        return np.int64(answers[rows[k] + tree[node + 1]])
+    fixed, at_word, at_shift, at_mask, answers_at, stride, views, pairs, known = lazily
+    if k < 0:
+        return answer_of_view(VIEWS - k, state, views, pairs, known)
+    if k < fixed:
+        return np.int64(answers[rows[k] + tree[node + 1]])
+    number = (state[at_word[k]] >> at_shift[k]) & at_mask[k]
+    return np.int64(answers[answers_at[k] + number * stride[k] + tree[node + 1]])
 
 
 @compiled
-def walk(node, instance, rows, tree, answers, misses, nmiss, i, words, layout, known, elements):
+def note_lost(instance, node, p, tree, misses, nmiss, i, state, lazily):
+    """Note that an instance has no answer at a node."""
+    if lazily is not None:
+        k = np.int64(tree[node])
+        if k < 0 and p == UNKNOWN:
+            _, _, _, _, _, _, views, pairs, _ = lazily
+            v = VIEWS - k
+            h = np.int64(hash_of_bits(state, pairs, views[6 * v], views[6 * v + 1]))
+            note_miss(misses, nmiss, MISSED_VIEW, v, h, 0, i)
+            return
+    note_miss(misses, nmiss, MISSED_PATH, instance, node, p, i)
+
+
+@compiled
+def walk(node, instance, rows, tree, answers, misses, nmiss, i, state, lazily):
     """The leaf that answers an instance, from a node on.
 
     It is -1 if it is not known, and then a miss is noted.
     """
     node = np.int64(node)
     while node >= 0:
-        k = np.int64(tree[node])
-        if k < 0:
-            p = answer_of_view(VIEWS - k, words, i, elements)
-            if p == UNKNOWN:
-                begin, count = elements.views[VIEWS - k, 0], elements.views[VIEWS - k, 1]
-                h = hash_of_bits(words, i, elements.words, begin, count)
-                note_miss(misses, nmiss, MISSED_VIEW, VIEWS - k, np.int64(h), 0, i)
-                return np.int64(-1)
-        elif k < elements.fixed:
-            p = np.int64(answers[rows[k] + tree[node + 1]])
-        else:
-            at_word, at_shift, at_mask = layout
-            number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
-            p = np.int64(answers[known.answers_at[k] + number * known.stride[k] + tree[node + 1]])
+        p = answer_at(node, rows, tree, answers, state, lazily)
         following = child_of(tree, node, p)
         if following == UNKNOWN:
-            note_miss(misses, nmiss, MISSED_PATH, instance, node, p, i)
+            note_lost(instance, node, p, tree, misses, nmiss, i, state, lazily)
             return np.int64(-1)
         node = following
     if node == UNKNOWN:
@@ -512,24 +521,30 @@ def walk(node, instance, rows, tree, answers, misses, nmiss, i, words, layout, k
 
 
 @compiled
-def listed_instances(leaves, leaf, lists, chosen):
-    """Write the instances that a leaf lists; how many there are."""
-    begin = leaves[leaf * LEAF_SIZE + 1]
-    count = np.int64(leaves[leaf * LEAF_SIZE + 2] - begin)
-    for y in range(count):
-        chosen[y] = lists[begin + y]
-    return count
+def number_at(k, ids, state, lazily):
+    """The number of a component's value."""
+    if lazily is None:
+        return ids[k]
+    fixed, at_word, at_shift, at_mask, _, _, _, _, _ = lazily
+    if k < fixed:
+        return ids[k]
+    return (state[at_word[k]] >> at_shift[k]) & at_mask[k]
 
 
 @compiled
-def chosen_instances(e, words, i, layout, elements, lists, chosen):
+def choose_present(e, state, lazily, chosen_from, lists, chosen):
     """Write the instances for each element of a view that is present; how many there are."""
-    v, at, length = elements.choices[e, 0], elements.choices[e, 1], elements.choices[e, 2]
-    first, count = elements.views[v, 4], elements.views[v, 5]
+    if lazily is None:
+        return np.int64(0)
+    _, at_word, at_shift, at_mask, _, _, views, _, _ = lazily
+    components, choices, begins = chosen_from
+    v, at, length = choices[3 * e], choices[3 * e + 1], choices[3 * e + 2]
+    first, count = views[6 * v + 4], views[6 * v + 5]
     n = 0
     for j in range(count):
-        if is_present(elements.components[first + j], words, i, layout):
-            for y in range(elements.lists[at + j], elements.lists[at + j] + length):
+        k = components[first + j]
+        if (state[at_word[k]] >> at_shift[k]) & at_mask[k] != 0:
+            for y in range(begins[at + j], begins[at + j] + length):
                 chosen[n] = lists[y]
                 n += 1
     return n
@@ -613,11 +628,26 @@ def mark(words, begin, end, layout, roots, known, elements, masks, noted, most):
     at_word, at_shift, at_mask = layout
     root_at, tree_, answers_, answers_at, stride, leaves_, lists_ = known
     misses_, miss_count, missed, latest, latest_words = noted
-    fixed = elements.fixed
+    if elements is None:
+        fixed = np.int64(len(at_word))
+        lazily = chosen_from = None
+    else:
+        fixed = np.int64(elements.fixed)
+        lazily = (
+            fixed, pointer_to(at_word), pointer_to(at_shift), pointer_to(at_mask),
+            pointer_to(answers_at), pointer_to(stride), pointer_to(elements.views),
+            pointer_to(elements.words), pointer_to(elements.known),
+        )  # fmt: skip
+        chosen_from = (
+            pointer_to(elements.components), pointer_to(elements.choices),
+            pointer_to(elements.lists),
+        )  # fmt: skip
     rows_ = np.empty(fixed, np.int64)
     ids_ = np.empty(fixed, np.int64)
-    chosen_ = np.empty(most, np.int64)
+    chosen_ = np.empty(most, np.int32)
+    state_ = np.empty(words.shape[0], np.int64)
     chosen = pointer_to(chosen_)
+    state = pointer_to(state_)
     ids = pointer_to(ids_)
     rows = pointer_to(rows_)
     tree = pointer_to(tree_)
@@ -633,6 +663,9 @@ def mark(words, begin, end, layout, roots, known, elements, masks, noted, most):
         if nmiss + most > len(misses_) // 5:
             stop = i
             break
+        if elements is not None:
+            for w in range(words.shape[0]):
+                state[w] = words[w, i]
         is_latest = False
         for k in range(fixed):
             number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
@@ -646,7 +679,7 @@ def mark(words, begin, end, layout, roots, known, elements, masks, noted, most):
         for x in range(len(roots)):
             leaf = walk(
                 tree[roots_[roots[x]]], roots[x], rows, tree, answers, misses, nmiss, i,
-                words, layout, known, elements,
+                state, lazily,
             )  # fmt: skip
             if leaf < 0:
                 nmiss += 1
@@ -654,29 +687,32 @@ def mark(words, begin, end, layout, roots, known, elements, masks, noted, most):
             kind = leaves[leaf * LEAF_SIZE]
             if kind == MARK:
                 mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
-            elif kind == CHOICES:
-                count = listed_instances(leaves, leaf, lists, chosen)
-            elif kind == EACH:
-                count = chosen_instances(
-                    leaves[leaf * LEAF_SIZE + 1], words, i, layout, elements, lists, chosen
-                )
-            if kind in (CHOICES, EACH):
-                for y in range(count):
+            elif kind in (CHOICES, EACH):
+                source, y, list_end = lists, np.int64(0), np.int64(0)
+                if kind == CHOICES:
+                    y = np.int64(leaves[leaf * LEAF_SIZE + 1])
+                    list_end = np.int64(leaves[leaf * LEAF_SIZE + 2])
+                else:
+                    source = chosen
+                    e = leaves[leaf * LEAF_SIZE + 1]
+                    list_end = choose_present(e, state, lazily, chosen_from, lists, chosen)
+                while y < list_end:
                     one = walk(
-                        tree[roots_[chosen[y]]], chosen[y], rows, tree, answers, misses, nmiss, i,
-                        words, layout, known, elements,
+                        tree[roots_[source[y]]], source[y], rows, tree, answers, misses, nmiss, i,
+                        state, lazily,
                     )  # fmt: skip
                     if one < 0:
                         nmiss += 1
                     elif leaves[one * LEAF_SIZE] == MARK:
                         mask |= np.int64(1) << np.int64(leaves[one * LEAF_SIZE + 1])
+                    y += 1
         if nmiss != before:
             missed[lost] = i
             lost += 1
             mask = 0
         masks[i] = mask
     miss_count[0] = nmiss
-    return stop, lost + 0 * (len(rows_) + len(ids_) + len(chosen_))
+    return stop, lost + 0 * (len(rows_) + len(ids_) + len(chosen_) + len(state_))
 
 
 @compiled
@@ -700,9 +736,24 @@ def expand(
     of = np.empty(most * BLOCK, np.int64)
     state_at = np.empty(BLOCK + 1, np.int64)
     edges_ = np.empty(2 * most + len(limits_always), np.int64)
-    fixed = elements.fixed
-    chosen_ = np.empty(most, np.int64)
+    if elements is None:
+        fixed = np.int64(len(at_word))
+        lazily = chosen_from = None
+    else:
+        fixed = np.int64(elements.fixed)
+        lazily = (
+            fixed, pointer_to(at_word), pointer_to(at_shift), pointer_to(at_mask),
+            pointer_to(answers_at), pointer_to(stride), pointer_to(elements.views),
+            pointer_to(elements.words), pointer_to(elements.known),
+        )  # fmt: skip
+        chosen_from = (
+            pointer_to(elements.components), pointer_to(elements.choices),
+            pointer_to(elements.lists),
+        )  # fmt: skip
+    chosen_ = np.empty(most, np.int32)
+    state_ = np.empty(words.shape[0], np.int64)
     chosen = pointer_to(chosen_)
+    state = pointer_to(state_)
     ids_ = np.empty(fixed, np.int64)
     answered = pointer_to(leaves_found_)
     edges = pointer_to(edges_)
@@ -745,6 +796,9 @@ def expand(
         # First what each state of a block comes to, and the memory that its successors take.
         count = 0
         for i in range(first_of_block, last_of_block):
+            if elements is not None:
+                for w in range(words.shape[0]):
+                    state[w] = words[w, i]
             is_latest = False
             for k in range(fixed):
                 number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
@@ -763,7 +817,7 @@ def expand(
                 x_end = np.int64(len(others))
                 if g < len(groups):
                     k = groups[g, 0]
-                    number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+                    number = number_at(k, ids, state, lazily)
                     cell = short_begin[k] + number
                     x = np.int64(short_at[cell])
                     if x < 0:
@@ -794,24 +848,29 @@ def expand(
                         instance = np.int64(others[x])
                         node = np.int64(tree[roots_[instance]])
                         x += 1
-                    y = 0
-                    list_end = 0
+                    source = lists
+                    y = np.int64(0)
+                    list_end = np.int64(0)
                     while True:
                         leaf = walk(
                             node, instance, rows, tree, answers, misses, nmiss, i,
-                            words, layout, known, elements,
+                            state, lazily,
                         )  # fmt: skip
                         if leaf < 0:
                             nmiss += 1
                         else:
                             kind = leaves[leaf * LEAF_SIZE]
                             if kind == CHOICES:
-                                list_end = listed_instances(leaves, leaf, lists, chosen)
+                                source = lists
+                                y = np.int64(leaves[leaf * LEAF_SIZE + 1])
+                                list_end = np.int64(leaves[leaf * LEAF_SIZE + 2])
                             elif kind == EACH:
-                                list_end = chosen_instances(
-                                    leaves[leaf * LEAF_SIZE + 1], words, i, layout, elements,
-                                    lists, chosen,
-                                )  # fmt: skip
+                                source = chosen
+                                y = np.int64(0)
+                                e = leaves[leaf * LEAF_SIZE + 1]
+                                list_end = choose_present(
+                                    e, state, lazily, chosen_from, lists, chosen
+                                )
                             elif kind == MARK:
                                 mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
                             else:
@@ -831,13 +890,13 @@ def expand(
                                     limits += 1
                         if y >= list_end:
                             break
-                        instance = np.int64(chosen[y])
+                        instance = np.int64(source[y])
                         node = np.int64(tree[roots_[instance]])
                         y += 1
             if nmiss == before and steps == 0 and mask == 0:
                 leaf = walk(
                     tree[roots_[final]], final, rows, tree, answers, misses, nmiss, i,
-                    words, layout, known, elements,
+                    state, lazily,
                 )  # fmt: skip
                 is_open = False
                 if leaf < 0:
@@ -852,7 +911,7 @@ def expand(
                         limits += 1
                     for g in range(len(groups)):
                         k = groups[g, 0]
-                        number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
+                        number = number_at(k, ids, state, lazily)
                         x = short_at[short_begin[k] + number]
                         z = x + 4 + 2 * short[x] + short[x + 1]
                         for y in range(z, z + short[x + 2]):
@@ -861,7 +920,7 @@ def expand(
                     for z in range(limits):
                         one = walk(
                             tree[roots_[edges[z]]], edges[z], rows, tree, answers, misses, nmiss,
-                            i, words, layout, known, elements,
+                            i, state, lazily,
                         )  # fmt: skip
                         if one < 0:
                             nmiss += 1
@@ -928,11 +987,8 @@ def expand(
                     blocked[leaves[leaf * LEAF_SIZE + 1]] += 1
         stop = last_of_block
     miss_count[0] = nmiss
-    return (
-        stop,
-        n,
-        lost + 0 * (len(ids_) + len(rows_) + len(leaves_found_) + len(edges_) + len(chosen_)),
-    )
+    kept = len(ids_) + len(rows_) + len(leaves_found_) + len(edges_) + len(chosen_) + len(state_)
+    return stop, n, lost + 0 * kept
 
 
 @compiled
