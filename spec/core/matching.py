@@ -12,8 +12,10 @@ does not depend on the other members:
 Engines may put an object of their own in place of a set. If its class has a method
 `_kspec_selected`, a part is asked of that method, given the **tests** that all members of the part
 pass; its answer is an ordered set. If its class has a method `_kspec_summary`, so is a **summary**:
-a function of the part, by name. The values of a test may contain such objects of an engine, too:
-the engine replaces them before it compares or keeps the test.
+a function of the part, by name. If it has a method `_kspec_sorts`, that says whether `sorts` holds
+for all members that the set ever has; only then do rewritten rules ask for a part of
+`sorted(members)`. The values of a test may contain such objects, too: the engine replaces them
+before it compares or keeps the test.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar, overload
 
@@ -80,6 +83,16 @@ class Test:
             return bool(self.code(member, *self.values))
         except Exception:
             return True
+
+    def raises(self, member: Any) -> bool:
+        """Whether the code raises for a member."""
+        if self.code is None:
+            return False
+        try:
+            bool(self.code(member, *self.values))
+        except Exception:
+            return True
+        return False
 
 
 def has_fields(member: Any, classes: Classes, fields: tuple[tuple[str, Any], ...]) -> bool:
@@ -155,6 +168,17 @@ def matching(members: Iterable[Any], cls: Any = None, /, **fields: Any) -> Order
     matching(s.sent, Promise, ballot=1)
     """
     return selected(members, test_of(cls, fields))
+
+
+def sorts(members: Iterable[Any]) -> bool:
+    """Whether `sorted` gives these members, and any of them, in the order of an ordered set.
+
+    It raises for members that cannot be compared, such as messages of several classes.
+    """
+    try:
+        return all((one < other) is True for one, other in pairwise(OrderedSet(members)))
+    except TypeError:
+        return False
 
 
 # -- summaries ------------------------------------------------------------------------------------
