@@ -67,14 +67,16 @@ def run_learned(system: System[Any], options: Options) -> Run:
     return Run(verdict, "", backends[-1])
 
 
-def disagreement(system: System[Any], *, thorough: bool = False, odd: bool = False) -> Answer:
+def disagreement(
+    system: System[Any], *, thorough: bool = False, odd: bool = False, most: int = MOST
+) -> Answer:
     """The first difference between the engines, with all violations and with the first.
 
     Thorough: with one worker and with two each time; otherwise with one of both.
     """
     states = 0
     for keep_going in (True, False):
-        reference = run_reference(system, Options(max_states=MOST, keep_going=keep_going))
+        reference = run_reference(system, Options(max_states=most, keep_going=keep_going))
         if reference.verdict is not None and reference.verdict.stopped_by:
             return Answer("", skipped=True)
         states = max(states, reference.backend.distinct)
