@@ -9,7 +9,7 @@ instance covers, runs the instance on a stand-in for it, and adds the path.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any, TypeAlias
@@ -20,6 +20,7 @@ import numpy as np
 from kspec.checkers.engine.learned import recipes, standins, walk
 from kspec.checkers.engine.learned.divided import Choices, Division, Unfit, View
 from kspec.checkers.engine.learned.plainly import asks_for_types
+from kspec.checkers.engine.learned.recognised import Listed, Recognised
 from kspec.checkers.engine.learned.standins import (
     ROOT,
     Items,
@@ -115,6 +116,7 @@ class Book:
         apart: Iterable[str] = (),
         divided: Iterable[str] = (),
         *,
+        unlistable: Iterable[str] = (),
         is_divisible: bool = False,
     ) -> None:
         self.values = Values()
@@ -130,6 +132,8 @@ class Book:
         self.components: list[Component] = []
         self.divided_fields = frozenset(divided)
         """Fields whose sets are divided into elements."""
+        self.unlistable_fields = frozenset(unlistable)
+        """Of these, those that no function is relied on to list or sort."""
         self.is_divisible = is_divisible
         """Whether further fields may be divided."""
         self.divisions: list[Division] = []
@@ -174,6 +178,8 @@ class Book:
         """The counters of `fired`."""
         self.marks: dict[str, int] = {}
         """The bit of each property."""
+        self.recognised = Recognised(functions_of(system) if divided else ())
+        self.rewritten_as: dict[Any, Any] = {}
         self.by_type: dict[Any, bool] = {}
         """Rules, properties and the model: whether they call `type`."""
         self.seconds = 0.0
@@ -225,6 +231,7 @@ class Book:
         division = Division(
             len(self.divisions), field, index, self.values,
             self.new_element, self.new_view, self.present,
+            is_listable=field not in self.unlistable_fields,
         )  # fmt: skip
         self.divisions.append(division)
         division.view()
@@ -515,14 +522,16 @@ class Book:
     def ask(self, instance: Instance, state: Any) -> Any:
         """The result of an instance for a state."""
         kind, asked = instance.kind, instance.asked
+        if kind == FINAL:
+            final = self.recognised.body_of(asked.final)
+            return final is not None and bool(final(state))
+        asked = self.rewritten(asked)
         if kind == RULE:
             return asked.outcome(state, instance.choice)
         if kind == RULE_CHOICES:
             return list(asked.listed(state))
         if kind == BEYOND:
             return isinstance(asked.outcome(state, instance.choice, beyond_limits=True), Blocked)
-        if kind == FINAL:
-            return asked.final is not None and bool(asked.final(state))
         if kind == PROPERTY_CHOICES:
             return list(asked.listed(state))
         if isinstance(asked, Always):
@@ -563,14 +572,15 @@ class Book:
         def plain(some: Iterable[Any]) -> list[Any]:
             return [value(standins.number_of(trace, one)) for one in some]
 
-        place, view = self.elements_chosen(asked, state)
+        domains = self.rewritten(asked).choices
+        place, view = self.elements_chosen(domains, state)
         if view is None:
             chosen = listed([tuple(plain(choice)) for choice in self.ask(instance, state)])
             self.note_longest(instance, len(chosen))
             return self.leaves.number((walk.CHOICES, *self.list_of(chosen), 0, 0))
         others = [
             () if at == place else plain(domain(state))
-            for at, domain in enumerate(asked.choices.values())
+            for at, domain in enumerate(domains.values())
         ]
 
         def list_for(element: Any) -> int:
@@ -587,17 +597,45 @@ class Book:
             self.catch_up()
         return self.leaves.number((walk.EACH, found.number, 0, 0, 0))
 
-    def elements_chosen(self, asked: Any, state: Any) -> tuple[int, View | None]:
+    def elements_chosen(self, domains: Mapping[str, Any], state: Any) -> tuple[int, View | None]:
         """The choice of a rule whose values are the elements of a view, and the view."""
         if not self.divisions:
             return -1, None
-        for place, domain in enumerate(asked.choices.values()):
-            if isinstance(domain, Each):
-                members = domain.members(state)
-                if type(members) is standins.Elements and members.is_untouched:
-                    tests = tuple(map(standins.plain_test, domain.tests))
-                    return place, members.division.view(tests)
+        for place, domain in enumerate(domains.values()):
+            if not isinstance(domain, Each):
+                continue
+            members = domain.members(state)
+            if type(members) is not standins.Elements or not members.is_untouched:
+                continue
+            view = members.division.view(tuple(map(standins.plain_test, domain.tests)))
+            if isinstance(domain, Listed):
+                if domain.compares and not view.division.sorts():
+                    continue
+                if not view.division.lists(view):
+                    continue
+            return place, view
         return -1, None
+
+    def rewritten(self, asked: Any) -> Any:
+        """A rule or a property with functions that ask divided sets for parts."""
+        if not self.divisions:
+            return asked
+        found = self.rewritten_as.get(asked)
+        if found is None:
+            found = self.rewritten_as[asked] = self.rewrite(asked)
+        return found
+
+    def rewrite(self, asked: Any) -> Any:
+        """The same, for the first time."""
+        choices = getattr(asked, "choices", {})
+        self.recognised.add([asked.body, *choices.values()])
+        changes: dict[str, Any] = {"body": self.recognised.body_of(asked.body)}
+        if choices:
+            changes["choices"] = {
+                name: self.recognised.each_of(domain) or self.recognised.body_of(domain)
+                for name, domain in choices.items()
+            }
+        return attrs.evolve(asked, **changes)
 
     def note_longest(self, instance: Instance, count: int) -> None:
         """Note how many instances an instance lists."""
@@ -717,6 +755,13 @@ def bits_of(prop: Property[Any]) -> tuple[str, ...]:
     if isinstance(prop, Liveness):
         return prop.name, f"{prop.name} is reached"
     return (prop.name,)
+
+
+def functions_of(system: System[Any]) -> Iterator[Any]:
+    """The functions of the rules and properties of a system."""
+    for asked in (*system.rules, *system.properties):
+        yield from (getattr(asked, "body", None), *getattr(asked, "choices", {}).values())
+    yield system.model.final
 
 
 class OrderMatters(Exception):

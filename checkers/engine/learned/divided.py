@@ -21,7 +21,7 @@ import attrs
 from kspec.checkers.engine.learned.standins import Place
 from kspec.checkers.engine.learned.values import Values
 from kspec.checkers.engine.learned.walk import VIEW, WHOLE
-from kspec.spec.core.matching import Test, summary
+from kspec.spec.core.matching import Test, sorts, summary
 
 if TYPE_CHECKING:
     from kspec.checkers.engine.learned.standins import ReadTrace
@@ -42,6 +42,10 @@ class Divide(Unfit):
     """A field has many different sets: it is to be divided."""
 
 
+class Unlistable(Unfit):
+    """A function that lists a set, or sorts it, raises for an element that was found."""
+
+
 @attrs.define(eq=False)
 class View:
     """The elements of a division for which some tests hold."""
@@ -58,9 +62,14 @@ class View:
     answers: dict[tuple[int, ...], int] = attrs.field(factory=dict)
     """By the components of those present: the number of the answer."""
 
+    is_listed: bool = False
+    """Whether the elements are choices, which a function lists: it must not raise."""
+
     def take(self, component: int, member: int) -> None:
         """Take an element if the tests hold for it."""
         value = self.division.values.value(member)
+        if self.is_listed and any(test.raises(value) for test in self.tests):
+            raise Unlistable(self.division.field)
         if all(test.holds(value) for test in self.tests):
             self.components.append(component)
             self.members.append(member)
@@ -137,6 +146,27 @@ class Division:
     places: dict[int, Place] = attrs.field(factory=dict)
     """By component."""
     views: dict[Any, View] = attrs.field(factory=dict)
+    is_listable: bool = True
+    """Whether functions that list or sort the set may be taken to raise for no element."""
+    is_sorted: bool = False
+    """Whether it was relied on that the elements can be compared."""
+
+    def sorts(self) -> bool:
+        """Whether `sorted` gives any of the elements in ascending order; relied on from now on."""
+        if not self.is_sorted:
+            self.is_sorted = self.is_listable and self.can_sort()
+        return self.is_sorted
+
+    def can_sort(self) -> bool:
+        """Whether it does for all elements so far."""
+        return sorts(map(self.values.value, self.member_of.values()))
+
+    def lists(self, view: View) -> bool:
+        """Whether a function may list the elements of a view as choices; relied on if so."""
+        values = [self.values.value(number) for number in self.member_of.values()]
+        fits = self.is_listable and not any(t.raises(v) for v in values for t in view.tests)
+        view.is_listed |= fits
+        return fits
 
     def component(self, number: int) -> int:
         """The component of an element, given a number of it; a new one if it is new."""
@@ -146,6 +176,8 @@ class Division:
             found = self.components[same] = self.new_component(self, number)
             self.member_of[found] = number
             self.places[found] = Place(found, ())
+            if self.is_sorted and not self.can_sort():
+                raise Unlistable(self.field)
             for view in self.views.values():
                 view.take(found, number)
         return found

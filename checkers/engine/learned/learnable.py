@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kspec.checkers.engine.learned.book import Book
-from kspec.checkers.engine.learned.divided import Divide, Unfit
+from kspec.checkers.engine.learned.divided import Divide, Unfit, Unlistable
 from kspec.checkers.engine.learned.keep import Keeping
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.tables import Tables
@@ -27,6 +27,7 @@ class Learnable:
         self.tables = tables
         self.apart = set(tables.book.whole_fields) if tables else set()
         self.divided = set(tables.book.divided_fields) if tables else set()
+        self.unlistable = set(tables.book.unlistable_fields) if tables else set()
         self.is_divisible = is_divisible
         """Whether sets with many values are divided into elements."""
         self.use_cache = use_cache
@@ -44,7 +45,10 @@ class Learnable:
             self.tables = self.load(system)
         if self.tables is None:
             is_divisible = self.is_divisible and symmetry is None
-            book = Book(system, self.apart, self.divided, is_divisible=is_divisible)
+            book = Book(
+                system, self.apart, self.divided,
+                unlistable=self.unlistable, is_divisible=is_divisible,
+            )  # fmt: skip
             self.tables = Tables(book)
         return Learning(system, self.tables, symmetry, watch)
 
@@ -80,6 +84,8 @@ class Learnable:
         """Start again with a field divided, or, if its length varies, as one component."""
         if isinstance(unfit, Divide):
             self.divided.add(unfit.field)
+        elif isinstance(unfit, Unlistable):
+            self.unlistable.add(unfit.field)
         else:
             self.divided.discard(unfit.field)
             self.apart.add(unfit.field)

@@ -114,8 +114,16 @@ class Recognised:
         self.spaces: dict[int, dict[str, Any]] = {}
         self.texts: dict[Any, Text | None] = {}
         self.made: dict[Any, FunctionType] = {}
+        self.seen: set[Any] = set()
+        self.add(functions)
+
+    def add(self, functions: Iterable[Any]) -> None:
+        """Rewrite further functions, and what they call."""
         reached = list(reached_from(functions))
         for function in reached:
+            if function in self.seen:
+                continue
+            self.seen.add(function)
             rewritten = self.rewritten(function)
             if rewritten is not None:
                 self.made[function] = rewritten

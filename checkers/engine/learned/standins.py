@@ -759,6 +759,10 @@ class Elements(Members):
         """A summary of these members."""
         return self.part(tuple(map(plain_test, tests)), name)
 
+    def _kspec_sorts(self) -> bool:
+        """Whether `sorted` gives any members that the set ever has in ascending order."""
+        return self.is_untouched and self.division.sorts()
+
     def part(self, tests: tuple[Test, ...], name: str | None) -> Any:
         """The members that pass plain tests, or a summary of them."""
         if self.is_untouched:
