@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
-from math import prod
 from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
 
 from kspec.checkers.engine.learned import recipes, standins, walk
-from kspec.checkers.engine.learned.divided import Choices, Division, Unfit, View
+from kspec.checkers.engine.learned.divided import Choices, Division, Layout, Unfit, View
 from kspec.checkers.engine.learned.plainly import asks_for_types
 from kspec.checkers.engine.learned.recognised import Listed, Recognised
 from kspec.checkers.engine.learned.standins import (
@@ -111,14 +109,11 @@ class Book:
     """Everything learned about a system, and about systems with the same states."""
 
     def __init__(
-        self,
-        system: System[Any],
-        apart: Iterable[str] = (),
-        divided: Iterable[str] = (),
-        *,
-        unlistable: Iterable[str] = (),
-        is_divisible: bool = False,
+        self, system: System[Any], layout: Layout | None = None, *, is_divisible: bool = False
     ) -> None:
+        """With `is_divisible`, Divide is raised for a set with many values."""
+        self.layout = layout or Layout()
+        self.is_divisible = is_divisible
         self.values = Values()
         self.absent, self.present = self.values.number(False), self.values.number(True)
         self.system = system
@@ -126,16 +121,9 @@ class Book:
         if not first:
             raise SpecError(f"{system.model.name} has no initial state")
         self.cls: Any = type(first[0])
-        self.whole_fields = frozenset(apart)
-        same = STATE not in self.whole_fields and all(type(s) is self.cls for s in first)
+        same = STATE not in self.layout.whole and all(type(s) is self.cls for s in first)
         self.is_record = same and is_plain(self.cls)
         self.components: list[Component] = []
-        self.divided_fields = frozenset(divided)
-        """Fields whose sets are divided into elements."""
-        self.unlistable_fields = frozenset(unlistable)
-        """Of these, those that no function is relied on to list or sort."""
-        self.is_divisible = is_divisible
-        """Whether further fields may be divided."""
         self.divisions: list[Division] = []
         self.views: list[View] = []
         self.choices: list[Choices] = []
@@ -178,7 +166,7 @@ class Book:
         """The counters of `fired`."""
         self.marks: dict[str, int] = {}
         """The bit of each property."""
-        self.recognised = Recognised(functions_of(system) if divided else ())
+        self.recognised = Recognised(functions_of(system) if self.layout.divided else ())
         self.rewritten_as: dict[Any, Any] = {}
         self.by_type: dict[Any, bool] = {}
         """Rules, properties and the model: whether they call `type`."""
@@ -205,7 +193,7 @@ class Book:
         for name in shape.names:
             found = [getattr(state, name) for state in first]
             lengths = {len(v) if type(v) is tuple else -1 for v in found}
-            if name not in self.whole_fields and len(lengths) == 1 and 0 < min(lengths) <= 64:
+            if name not in self.layout.whole and len(lengths) == 1 and 0 < min(lengths) <= 64:
                 self.plan.append([self.new_part(name, i) for i in range(min(lengths))])
             else:
                 self.plan.append(self.new_part(name, None))
@@ -226,12 +214,12 @@ class Book:
 
     def new_part(self, field: str, index: int | None) -> Part:
         """A component, or a division, for a field or an item of it."""
-        if field not in self.divided_fields:
+        if field not in self.layout.divided:
             return self.new_component(field, index)
         division = Division(
             len(self.divisions), field, index, self.values,
             self.new_element, self.new_view, self.present,
-            is_listable=field not in self.unlistable_fields,
+            is_listable=field not in self.layout.unlistable,
         )  # fmt: skip
         self.divisions.append(division)
         division.view()
@@ -562,40 +550,35 @@ class Book:
 
     def choices_of(self, instance: Instance, trace: ReadTrace, state: Any) -> int:
         """The leaf that lists the instances for the choices of a rule or a property."""
-        kind, asked = instance.kind, instance.asked
-        of = RULE if kind == RULE_CHOICES else PROPERTY
         value = self.values.value
 
-        def listed(choices: Iterable[Choice]) -> tuple[int, ...]:
-            return tuple([self.instance(of, asked, choice) for choice in choices])
+        def plain(some: Iterable[Any]) -> tuple[Any, ...]:
+            return tuple([value(standins.number_of(trace, one)) for one in some])
 
-        def plain(some: Iterable[Any]) -> list[Any]:
-            return [value(standins.number_of(trace, one)) for one in some]
-
-        domains = self.rewritten(asked).choices
+        domains = self.rewritten(instance.asked).choices
         place, view = self.elements_chosen(domains, state)
         if view is None:
-            chosen = listed([tuple(plain(choice)) for choice in self.ask(instance, state)])
-            self.note_longest(instance, len(chosen))
-            return self.leaves.number((walk.CHOICES, *self.list_of(chosen), 0, 0))
-        others = [
-            () if at == place else plain(domain(state))
-            for at, domain in enumerate(domains.values())
-        ]
-
-        def list_for(element: Any) -> int:
-            every = [(element,) if at == place else some for at, some in enumerate(others)]
-            return self.list_of(listed(product(*every)))[0]
-
-        count = prod(len(some) for at, some in enumerate(others) if at != place)
-        key = view.number, instance, tuple(map(tuple, others))
+            begin, end = self.listed(instance, map(plain, self.ask(instance, state)))
+            self.note_longest(instance, end - begin)
+            return self.leaves.number((walk.CHOICES, begin, end, 0, 0))
+        others = tuple(
+            [() if at == place else plain(some(state)) for at, some in enumerate(domains.values())]
+        )
+        key = instance, view.number, others
         found = self.choices_by.get(key)
         if found is None:
-            found = Choices(len(self.choices), instance, view, count, list_for)
+            found = Choices(len(self.choices), instance, view, place, others)
             self.choices_by[key] = found
             self.choices.append(found)
             self.catch_up()
         return self.leaves.number((walk.EACH, found.number, 0, 0, 0))
+
+    def listed(self, instance: Instance, choices: Iterable[Choice]) -> tuple[int, int]:
+        """Where the instances for some choices of a rule or a property are listed."""
+        of = RULE if instance.kind == RULE_CHOICES else PROPERTY
+        return self.list_of(
+            tuple([self.instance(of, instance.asked, choice) for choice in choices])
+        )
 
     def elements_chosen(self, domains: Mapping[str, Any], state: Any) -> tuple[int, View | None]:
         """The choice of a rule whose values are the elements of a view, and the view."""
@@ -645,7 +628,12 @@ class Book:
     def catch_up(self) -> None:
         """List the instances for the elements that are new."""
         for choices in self.choices:
-            choices.catch_up()
+            new = choices.view.members[len(choices.begin) :]
+            if not new or choices.instance.asked is None:  # it changed since a file was written
+                continue
+            for member in new:
+                some = choices.choices_for(self.values.value(member))
+                choices.begin.append(self.listed(choices.instance, some)[0])
             self.note_longest(choices.instance, choices.count * len(choices.begin))
 
     def step(self, rule: Rule[Any], trace: ReadTrace, before: Any, after: Any) -> int:

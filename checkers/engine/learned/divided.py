@@ -14,6 +14,8 @@ all states before it, so what was learned of them stays valid.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -44,6 +46,34 @@ class Divide(Unfit):
 
 class Unlistable(Unfit):
     """A function that lists a set, or sorts it, raises for an element that was found."""
+
+
+@attrs.frozen
+class Layout:
+    """How the fields of states become components; the rest are found fit as they are."""
+
+    whole: frozenset[str] = frozenset()
+    """Fields of one component each: their lengths or classes differ between states."""
+    divided: frozenset[str] = frozenset()
+    """Fields whose sets are divided into elements."""
+    unlistable: frozenset[str] = frozenset()
+    """Of these, those that no function is relied on to list or sort."""
+
+    def for_unfit(self, unfit: Unfit) -> Layout:
+        """The layout in which something fits that did not."""
+        field = {unfit.field}
+        if isinstance(unfit, Divide):
+            return attrs.evolve(self, divided=self.divided | field)
+        if isinstance(unfit, Unlistable):
+            return attrs.evolve(self, unlistable=self.unlistable | field)
+        return attrs.evolve(self, whole=self.whole | field, divided=self.divided - field)
+
+    def covers(self, other: Layout) -> bool:
+        """Whether everything that is special in another layout is so in this one."""
+        return all(
+            getattr(other, field.name) <= getattr(self, field.name)
+            for field in attrs.fields(Layout)
+        )
 
 
 @attrs.define(eq=False)
@@ -112,18 +142,23 @@ class Choices:
     instance: Any
     """That which lists them."""
     view: View
-    count: int
-    """The number of instances of an element."""
-    list_for: Callable[[Any], int]
-    """Lists the instances of an element in the book; returns where the list begins."""
+    place: int
+    """The place of the elements among the choices."""
+    others: tuple[tuple[Any, ...], ...]
+    """The values of the other choices, each in its place."""
     begin: list[int] = attrs.field(factory=list)
-    """By element of the view: where its list begins."""
+    """By element of the view: where the list of its instances begins in the book's lists."""
 
-    def catch_up(self) -> None:
-        """List the instances of the elements that are new."""
-        value = self.view.division.values.value
-        for member in self.view.members[len(self.begin) :]:
-            self.begin.append(self.list_for(value(member)))
+    @property
+    def count(self) -> int:
+        """The number of instances of an element."""
+        return prod(len(some) for at, some in enumerate(self.others) if at != self.place)
+
+    def choices_for(self, element: Any) -> Iterable[tuple[Any, ...]]:
+        """All choices with an element."""
+        return product(
+            *((element,) if at == self.place else some for at, some in enumerate(self.others))
+        )
 
 
 @attrs.define(eq=False)

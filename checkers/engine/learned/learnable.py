@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kspec.checkers.engine.learned.book import Book
-from kspec.checkers.engine.learned.divided import Divide, Unfit, Unlistable
+from kspec.checkers.engine.learned.divided import Layout, Unfit
 from kspec.checkers.engine.learned.keep import Keeping
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.tables import Tables
@@ -25,9 +25,7 @@ class Learnable:
         is_divisible: bool = True,
     ) -> None:
         self.tables = tables
-        self.apart = set(tables.book.whole_fields) if tables else set()
-        self.divided = set(tables.book.divided_fields) if tables else set()
-        self.unlistable = set(tables.book.unlistable_fields) if tables else set()
+        self.layout = tables.book.layout if tables else Layout()
         self.is_divisible = is_divisible
         """Whether sets with many values are divided into elements."""
         self.use_cache = use_cache
@@ -45,10 +43,7 @@ class Learnable:
             self.tables = self.load(system)
         if self.tables is None:
             is_divisible = self.is_divisible and symmetry is None
-            book = Book(
-                system, self.apart, self.divided,
-                unlistable=self.unlistable, is_divisible=is_divisible,
-            )  # fmt: skip
+            book = Book(system, self.layout, is_divisible=is_divisible)
             self.tables = Tables(book)
         return Learning(system, self.tables, symmetry, watch)
 
@@ -56,10 +51,9 @@ class Learnable:
         """What earlier runs learned."""
         if self.keeping is None:
             self.keeping = Keeping(system)
-        tables = self.keeping.load(self.apart)
+        tables = self.keeping.load(self.layout)
         if tables is not None:
-            self.apart |= tables.book.whole_fields
-            self.divided |= tables.book.divided_fields
+            self.layout = tables.book.layout
         return tables
 
     @property
@@ -81,12 +75,6 @@ class Learnable:
         return True
 
     def lay_out_anew(self, unfit: Unfit) -> None:
-        """Start again with a field divided, or, if its length varies, as one component."""
-        if isinstance(unfit, Divide):
-            self.divided.add(unfit.field)
-        elif isinstance(unfit, Unlistable):
-            self.unlistable.add(unfit.field)
-        else:
-            self.divided.discard(unfit.field)
-            self.apart.add(unfit.field)
+        """Start again with other components."""
+        self.layout = self.layout.for_unfit(unfit)
         self.tables = None

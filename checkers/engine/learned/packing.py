@@ -52,12 +52,14 @@ class Packing:
 def packing_for(counts: Sequence[int], fixed: int | None = None) -> Packing:
     """A packing with room for twice as many values, or more if a code has bits left.
 
-    Components from `fixed` on are elements; they take one bit once they have two values.
+    Where sets are divided, components from `fixed` on are elements; they take one bit once they
+    have two values.
     """
+    has_elements = fixed is not None
     fixed = len(counts) if fixed is None else fixed
     bits = [max(1, (2 * count - 1).bit_length()) for count in counts[:fixed]]
     elements = [k for k in range(fixed, len(counts)) if counts[k] > 1]
-    reserve = max(RESERVE, len(elements) // 2) if len(counts) > fixed else 0
+    reserve = max(RESERVE, len(elements) // 2) if has_elements else 0
     spare = CODE_BITS - sum(bits) - len(elements) - reserve
     for k in sorted(range(len(bits)), key=lambda k: -bits[k])[: max(0, spare)] * 2:
         if spare > 0 and bits[k] > 1:

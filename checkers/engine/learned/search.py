@@ -87,10 +87,8 @@ def by_learning(
     """
     while True:
         try:
-            name = (
-                "learned" + "-symmetry" * (symmetry is not None) + "-sets" * bool(learned.divided)
-            )
-            with made_ready(name, on_compiling):
+            kind = "-symmetry" * (symmetry is not None) + "-sets" * bool(learned.layout.divided)
+            with made_ready(f"learned{kind}", on_compiling):
                 learning = learned.of(system, symmetry, watch)
                 warm_up_learning(learning)
             answer = run(learning)

@@ -11,11 +11,17 @@ from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.book import CLEAR, Book, Component, Impure, Plainer
 from kspec.checkers.engine.learned.divided import FROM, Divide, View
 from kspec.checkers.engine.learned.growing import MOST, MOST_IN_TREES, Lanes, Row, TooMany
-from kspec.checkers.engine.learned.packing import packing_for, rows_of
+from kspec.checkers.engine.learned.packing import Packing, packing_for, rows_of
 from kspec.checkers.engine.learned.values import SET
 from kspec.checkers.engine.learned.viewing import ViewTables
 from kspec.checkers.engine.search import Stopped
 from kspec.impl.compiled import Words
+
+
+def packing_for_book(book: Book) -> Packing:
+    """A packing for the states of a book."""
+    counts = [len(component.values) for component in book.components]
+    return packing_for(counts, book.fixed if book.divisions else None)
 
 
 class Tables:
@@ -57,7 +63,7 @@ class Tables:
         self.lists = Row(kind=np.int32)
         self.writes = Row(3, np.int32)
         self.recipes = Lanes()
-        self.packing = packing_for([len(c.values) for c in book.components], book.fixed)
+        self.packing = packing_for_book(book)
         self.keep = self.put = np.zeros((0, 0), np.int64)
         self.effects_done = 0
         self.effects_by: dict[int, list[int]] = {}
@@ -345,7 +351,7 @@ class Tables:
     def repack(self) -> None:
         """Choose a packing with bits for all values."""
         book = self.book
-        self.packing = packing_for([len(c.values) for c in book.components], book.fixed)
+        self.packing = packing_for_book(book)
         self.keep = self.put = np.zeros((0, 0), np.int64)
         self.take_effects()
         self.take_views()
