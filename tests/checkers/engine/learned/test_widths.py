@@ -13,10 +13,10 @@ from kspec.checkers.engine.learned import expander, growing, tables
 from kspec.checkers.engine.learned.backend import LearnedBackend
 from kspec.checkers.engine.learned.book import Book, Impure
 from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.growing import Row, TooMany
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.search import explore_by_learning
-from kspec.checkers.engine.learned.growing import Row, TooMany
 from kspec.checkers.engine.learned.tables import Tables
 from kspec.checkers.engine.learned.worker import OUTBOX
 from kspec.checkers.engine.options import Options
