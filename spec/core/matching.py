@@ -31,6 +31,7 @@ from typing import Any, TypeAlias, TypeVar, overload
 import attrs
 
 from kspec.spec.core.errors import SpecError
+from kspec.spec.core.maps import Bag
 from kspec.spec.core.sets import OrderedSet, parts_of, subset
 
 T = TypeVar("T")
@@ -220,11 +221,14 @@ def summarised(members: Any, tests: tuple[Test, ...], name: str) -> Any:
 
 
 def count(members: Iterable[Any], cls: Any = None, /, **fields: Any) -> int:
-    """The number of members that `matching` returns.
+    """The number of members that `matching` returns; of a `Bag`, with repetitions.
 
     2 * count(s.sent, Accepted, ballot=1, value=v) > acceptors
     """
-    found: int = summarised(members, test_of(cls, fields), "count")
+    tests = test_of(cls, fields)
+    if isinstance(members, Bag):
+        return sum(members.count(member) for member in selected(members, tests))
+    found: int = summarised(members, tests, "count")
     return found
 
 
@@ -288,6 +292,6 @@ def each(source: str | Callable[[Any], Any], cls: Any = None, /, **fields: Any) 
     @rule(by="acceptor", m=each("sent", Prepare))
 
     A function of the state may stand in place of the field. A class and fields choose members, as
-    in `matching`.
+    in `matching`. Of a `Map` the keys are listed, of a `Bag` each member once.
     """
     return Each(source, test_of(cls, fields))

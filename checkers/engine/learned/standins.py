@@ -30,7 +30,7 @@ from kspec.checkers.engine.learned.walk import EQUALS, HAS, SHAPE, SIZE, WHOLE
 from kspec.spec.core import OrderedSet, SpecError, ordered
 from kspec.spec.core.matching import Test, summary
 from kspec.spec.core.schema import names_of
-from kspec.spec.core.sets import KEPT, TRANSIENT
+from kspec.spec.core.sets import KEPT, TRANSIENT, Entries
 
 if TYPE_CHECKING:
     from kspec.checkers.engine.learned.divided import Division
@@ -960,6 +960,9 @@ def recipe_of(trace: ReadTrace, value: Any) -> Recipe:
         if all(type(part) is int for part in parts):
             return values.record_of(shape, parts, apart)
         return ("record", shape, apart, parts)
+    if issubclass(cls, Entries):
+        pairs = values.value(number_of(trace, value.pairs()))
+        return values.number(cls.of_pairs(pairs))
     if issubclass(cls, tuple) and hasattr(cls, "_make"):
         return values.number(cls._make([values.value(number_of(trace, part)) for part in value]))
     if issubclass(cls, int | str | float | bytes | Enum) or not trace.has_standins:
