@@ -121,6 +121,9 @@ class Kept(NUMBAS_CACHE):  # type: ignore[misc]
             super().save_overload(sig, data)
         except OSError:
             Kept.failed = True
+        except RuntimeError as error:
+            # LLVM discards the exception of Ctrl-C while it compiles; Numba then misses the code.
+            raise KeyboardInterrupt from error
 
 
 def compiled(function: F) -> F:

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kspec.checkers.engine.learned.asking import Expanded, LearnedAsking
-from kspec.checkers.engine.learned.book import Unfit
 from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.divided import Unfit
 from kspec.checkers.engine.learned.expander import LearnedExpander
 from kspec.checkers.engine.learned.frames import Frames
 from kspec.checkers.engine.learned.learnable import Learnable
@@ -31,7 +31,7 @@ class LearnedModel:
     def __init__(self, system: System[Any]) -> None:
         self.system = system
         self.codec = Codec(system)
-        self.learnable = Learnable()
+        self.learnable = Learnable(is_divisible=False)
         self.begin()
 
     def begin(self) -> None:
@@ -53,7 +53,7 @@ class LearnedModel:
             try:
                 return ask()
             except Unfit as unfit:
-                self.learnable.take_apart(unfit.field)
+                self.learnable.lay_out_anew(unfit)
                 self.begin()
 
     # -- bytes and rows -------------------------------------------------------------------------

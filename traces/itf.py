@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from kspec.spec.core import SpecError, System, Taken
+from kspec.spec.core import Bag, SpecError, System, Taken
 from kspec.spec.core.schema import names_of
 from kspec.traces.source import name_of, parse_json, read_text
 from kspec.traces.trace import Trace, settings
@@ -51,7 +51,7 @@ def encode(value: Any) -> Any:
         return [encode(item) for item in value]
     if isinstance(value, frozenset | set):
         return {"#set": in_order([encode(item) for item in value])}
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping | Bag):
         return {"#map": in_order([[encode(k), encode(v)] for k, v in value.items()])}
     raise SpecError(f"a {type(value).__name__} in a state cannot be written as ITF: {value!r}")
 

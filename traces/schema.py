@@ -14,6 +14,7 @@ from kspec.spec.core.schema import (
     Anything,
     Field,
     Items,
+    Mapped,
     Members,
     OneOf,
     Product,
@@ -106,6 +107,12 @@ class Definitions:
             if self.plain:
                 return {**members, "uniqueItems": True}
             return {"type": "object", "properties": {"#set": members}, "required": ["#set"]}
+        if isinstance(of, Mapped):
+            pair = self.schema(Product((of.key, of.value)))
+            entries = {"type": "array", "items": pair}
+            if self.plain:
+                return entries
+            return {"type": "object", "properties": {"#map": entries}, "required": ["#map"]}
         if isinstance(of, OneOf):
             return {"anyOf": [self.schema(option) for option in of.options]}
         if isinstance(of, Record):

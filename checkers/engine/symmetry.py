@@ -23,7 +23,7 @@ for a state with what they answer for a renamed one, for a share of the states o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, islice, permutations, product
 from math import factorial, prod
 from typing import Any, NewType, TypeAlias
@@ -44,6 +44,7 @@ from kspec.spec.core.schema import (
     parts_of,
     type_of_class,
 )
+from kspec.spec.core.sets import Entries
 from kspec.traces.trace import Trace
 
 MOST_RENAMINGS = 50_000
@@ -198,13 +199,18 @@ class Symmetry:
             )
         parts = [self.renamer(one) for one in parts_of(of)]
 
+        def each_renamed(values: Iterable[Any], renaming: Renaming) -> tuple[Any, ...]:
+            pairs = zip(values, parts, strict=True)
+            return tuple([part if to is None else to(part, renaming) for part, to in pairs])
+
         def rename(value: Any, renaming: Renaming) -> Any:
             self.decided(value, of)
             if isinstance(value, frozenset):
                 [member] = parts
                 return OrderedSet([member(one, renaming) for one in value]) if member else value
-            pairs = zip(value, parts, strict=True)
-            return tuple([part if to is None else to(part, renaming) for part, to in pairs])
+            if isinstance(value, Entries):
+                return value.of_pairs([each_renamed(pair, renaming) for pair in value.pairs()])
+            return each_renamed(value, renaming)
 
         return rename
 

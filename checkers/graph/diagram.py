@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from kspec.checkers.graph.graph import Graph
-from kspec.spec.core import SpecError, look_up
+from kspec.spec.core import Map, SpecError, look_up
 from kspec.spec.core.schema import names_of
 from kspec.traces.itf import encode, text, variables
 
@@ -178,6 +178,8 @@ def value_in(value: Any, part: str, field: str) -> Any:
         return getattr(value, look_up(f"field of {type(value).__name__}", part, table))
     if isinstance(value, Mapping):
         table = {text(encode(key)): key for key in value}
+        if isinstance(value, Map) and part not in table:
+            return None  # other states may have the key
         return value[look_up(f"key in {field}", part, table)]
     if isinstance(value, tuple | list):
         if not part.isdecimal() or int(part) >= len(value):

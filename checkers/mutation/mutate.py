@@ -38,6 +38,7 @@ from kspec.spec.core import (
     evolve,
     replaced,
 )
+from kspec.spec.core.sets import key_of
 from kspec.traces.trace import settings
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -114,7 +115,7 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
     "makes {} one less": lambda before, after: after - 1 if type(after) is int else after,
     "loses the end of {}": lambda before, after: after[:-1] if kind_of(after) is tuple else after,
     "loses a member of {}": lambda before, after: (
-        after - {max(after)} if kind_of(after) is frozenset and after else after
+        after - {max(after, key=key_of)} if kind_of(after) is frozenset and after else after
     ),
 }
 

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from kspec.field.recorded.mapping import Difference
+from kspec.spec.core import Bag
 from kspec.spec.core.schema import names_of
 from kspec.traces.itf import NONE
 
@@ -55,7 +56,7 @@ def matches(value: Any, observed: Any) -> bool:
             (at := index_of(key, len(value))) is not None and matches(value[at], part)
             for key, part in observed.items()
         )
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping | Bag):
         pairs = pairs_of(observed)
         return pairs is not None and all(
             any(matches(k, key) and matches(v, part) for k, v in value.items())
@@ -163,7 +164,7 @@ def plain(value: Any) -> Any:
         return sorted(map(plain, value), key=repr)
     if isinstance(value, tuple | list | range):
         return [plain(item) for item in value]
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping | Bag):
         return {str(plain(k)): plain(v) for k, v in value.items()}
     return repr(value)
 

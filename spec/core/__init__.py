@@ -41,6 +41,7 @@ from kspec.spec.core.liveness import (
     leads_to,
     together,
 )
+from kspec.spec.core.maps import Bag, Map
 from kspec.spec.core.matching import Each, count, distinct, each, highest, matching
 from kspec.spec.core.models import Model, System, Taken, Variant, Violated
 from kspec.spec.core.properties import (
@@ -70,6 +71,7 @@ from kspec.spec.core.updates import appended, evolve, replaced
 
 __all__ = [
     "Always",
+    "Bag",
     "Baseline",
     "Blocked",
     "Bound",
@@ -86,6 +88,7 @@ __all__ = [
     "LeadsTo",
     "Limit",
     "Liveness",
+    "Map",
     "Model",
     "NoBounds",
     "OrderedSet",

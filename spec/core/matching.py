@@ -12,8 +12,10 @@ does not depend on the other members:
 Engines may put an object of their own in place of a set. If its class has a method
 `_kspec_selected`, a part is asked of that method, given the **tests** that all members of the part
 pass; its answer is an ordered set. If its class has a method `_kspec_summary`, so is a **summary**:
-a function of the part, by name. The values of a test may contain such objects of an engine, too:
-the engine replaces them before it compares or keeps the test.
+a function of the part, by name. If it has a method `_kspec_sorts`, that says whether `sorts` holds
+for all members that the set ever has; only then do rewritten rules ask for a part of
+`sorted(members)`. The values of a test may contain such objects, too: the engine replaces them
+before it compares or keeps the test.
 """
 
 from __future__ import annotations
@@ -22,12 +24,14 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar, overload
 
 import attrs
 
 from kspec.spec.core.errors import SpecError
+from kspec.spec.core.maps import Bag
 from kspec.spec.core.sets import OrderedSet, parts_of, subset
 
 T = TypeVar("T")
@@ -80,6 +84,16 @@ class Test:
             return bool(self.code(member, *self.values))
         except Exception:
             return True
+
+    def raises(self, member: Any) -> bool:
+        """Whether the code raises for a member."""
+        if self.code is None:
+            return False
+        try:
+            bool(self.code(member, *self.values))
+        except Exception:
+            return True
+        return False
 
 
 def has_fields(member: Any, classes: Classes, fields: tuple[tuple[str, Any], ...]) -> bool:
@@ -157,6 +171,17 @@ def matching(members: Iterable[Any], cls: Any = None, /, **fields: Any) -> Order
     return selected(members, test_of(cls, fields))
 
 
+def sorts(members: Iterable[Any]) -> bool:
+    """Whether `sorted` gives these members, and any of them, in the order of an ordered set.
+
+    It raises for members that cannot be compared, such as messages of several classes.
+    """
+    try:
+        return all((one < other) is True for one, other in pairwise(OrderedSet(members)))
+    except TypeError:
+        return False
+
+
 # -- summaries ------------------------------------------------------------------------------------
 
 
@@ -196,11 +221,14 @@ def summarised(members: Any, tests: tuple[Test, ...], name: str) -> Any:
 
 
 def count(members: Iterable[Any], cls: Any = None, /, **fields: Any) -> int:
-    """The number of members that `matching` returns.
+    """The number of members that `matching` returns; of a `Bag`, with repetitions.
 
     2 * count(s.sent, Accepted, ballot=1, value=v) > acceptors
     """
-    found: int = summarised(members, test_of(cls, fields), "count")
+    tests = test_of(cls, fields)
+    if isinstance(members, Bag):
+        return sum(members.count(member) for member in selected(members, tests))
+    found: int = summarised(members, tests, "count")
     return found
 
 
@@ -264,6 +292,6 @@ def each(source: str | Callable[[Any], Any], cls: Any = None, /, **fields: Any) 
     @rule(by="acceptor", m=each("sent", Prepare))
 
     A function of the state may stand in place of the field. A class and fields choose members, as
-    in `matching`.
+    in `matching`. Of a `Map` the keys are listed, of a `Bag` each member once.
     """
     return Each(source, test_of(cls, fields))

@@ -20,6 +20,7 @@ from typing import Annotated, Any, NewType, TypeAlias
 import attrs
 
 from kspec.spec.core.errors import SpecError
+from kspec.spec.core.maps import Bag, Map
 from kspec.spec.core.sets import OrderedSet
 
 
@@ -56,6 +57,15 @@ class Members:
 
 
 @attrs.frozen(cache_hash=True)
+class Mapped:
+    """A `Map`; or a `Bag`, which maps its members to numbers."""
+
+    cls: type
+    key: Type
+    value: Type
+
+
+@attrs.frozen(cache_hash=True)
 class Record:
     """An instance of an attrs class or of a NamedTuple."""
 
@@ -74,7 +84,7 @@ class Anything:
     """A value whose annotation has no meaning to a schema."""
 
 
-Type: TypeAlias = Scalar | Items | Product | Members | Record | OneOf | Anything
+Type: TypeAlias = Scalar | Items | Product | Members | Mapped | Record | OneOf | Anything
 
 
 @attrs.frozen
@@ -100,6 +110,10 @@ def type_of(annotation: Any) -> Type:
         return Product(tuple(map(type_of, arguments)))
     if origin is frozenset:
         return Members(type_of(arguments[0]))
+    if origin is Map:
+        return Mapped(Map, *map(type_of, arguments))
+    if origin is Bag:
+        return Mapped(Bag, type_of(arguments[0]), Scalar(int))
     if origin in (typing.Union, types.UnionType):
         return OneOf(tuple(map(type_of, arguments)))
     if isinstance(annotation, NewType):
@@ -188,6 +202,8 @@ def parts_of(of: Type) -> tuple[Type, ...]:
         return of.parts
     if isinstance(of, Members):
         return (of.member,)
+    if isinstance(of, Mapped):
+        return of.key, of.value
     if isinstance(of, OneOf):
         return of.options
     if isinstance(of, Record):
@@ -217,6 +233,8 @@ def is_instance(value: Any, of: Type) -> bool:
         return type(value) is tuple and len(value) == len(of.parts)
     if isinstance(of, Members):
         return type(value) in (frozenset, OrderedSet)
+    if isinstance(of, Mapped):
+        return type(value) is of.cls
     if isinstance(of, Record):
         return isinstance(value, of.cls)
     if isinstance(of, Scalar):

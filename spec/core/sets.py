@@ -14,14 +14,15 @@ part of a state: use `sorted` to iterate over it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from copy import copy
 from enum import Enum
 from functools import cache
 from itertools import chain
 from operator import attrgetter, is_not
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 import attrs
 
@@ -64,6 +65,54 @@ class OrderedSet(frozenset[T]):
 
     def __reduce__(self) -> Any:
         return OrderedSet, (tuple(self),)
+
+
+class Entries:
+    """What `Map` and `Bag` (`maps.py`) have in common: values or numbers by key, in one order."""
+
+    __slots__ = ("_entries", "_hash", "_order")
+    _entries: dict[Any, Any]
+    _order: tuple[Any, ...] | None
+    _hash: int | None
+
+    def _fill(self, entries: dict[Any, Any]) -> None:
+        """Take the entries, in a dict that nobody changes from now on."""
+        put = object.__setattr__
+        put(self, "_entries", entries)
+        put(self, "_order", None)
+        put(self, "_hash", None)
+
+    @classmethod
+    def of_pairs(cls, entries: Iterable[tuple[Any, Any]]) -> Self:
+        """The same kind with these entries."""
+        made = cls.__new__(cls)
+        made._fill(dict(entries))
+        return made
+
+    def _in_order(self) -> tuple[Any, ...]:
+        """The keys in ascending order."""
+        if self._order is None:
+            object.__setattr__(self, "_order", tuple(in_order(frozenset(self._entries))))
+        return cast("tuple[Any, ...]", self._order)
+
+    def pairs(self) -> tuple[tuple[Any, Any], ...]:
+        """The entries, in the order of their keys."""
+        return tuple([(key, self._entries[key]) for key in self._in_order()])
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} cannot change")
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            object.__setattr__(self, "_hash", hash(frozenset(self._entries.items())))
+        return cast(int, self._hash)
+
+    def __repr__(self) -> str:
+        entries = ", ".join(f"{key!r}: {value!r}" for key, value in self.pairs())
+        return f"{type(self).__name__}({{{entries}}})"
+
+    def __reduce__(self) -> Any:
+        return type(self).of_pairs, (self.pairs(),)
 
 
 def subset(members: Iterable[Any], kept: list[Any]) -> OrderedSet[Any]:
@@ -150,6 +199,8 @@ def key_of(value: Any) -> tuple[Any, ...]:
         return 4, cls.__qualname__, places_of(cls).get(value.name, -1), repr(value)
     if isinstance(value, tuple):
         return 5, tuple(map(key_of, value))
+    if isinstance(value, Entries):
+        return 9, cls.__qualname__, len(value._entries), key_of(value.pairs())
     names = parts_of(cls)
     if names:
         return 7, cls.__qualname__, tuple([key_of(getattr(value, name)) for name in names])
@@ -201,7 +252,28 @@ def ordered_value(value: Any, known: Any) -> Any:
                     made = copy(value)
                 object.__setattr__(made, name, new)
         return made
+    if isinstance(value, Entries):
+        return ordered_entries(value, known)
+    if is_unordered(cls):
+        instead = "Map of spec.core" if isinstance(value, Mapping) else "frozenset"
+        raise SpecError(
+            f"a {cls.__name__} is part of a state, and equal ones may iterate in different orders: "
+            f"use a {instead}"
+        )
     return value
+
+
+@cache
+def is_unordered(cls: type) -> bool:
+    """Whether a class is a mapping or a set that is not known here."""
+    return issubclass(cls, Mapping | AbstractSet)
+
+
+def ordered_entries(entries: Entries, known: Any) -> Entries:
+    """A map or a bag with ordered keys and values."""
+    pairs = entries.pairs()
+    made = ordered(pairs, known.pairs() if type(known) is type(entries) else None)
+    return entries if made is pairs else entries.of_pairs(made)
 
 
 def ordered_members(members: frozenset[Any], known: Any) -> OrderedSet[Any]:

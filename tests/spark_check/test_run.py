@@ -11,6 +11,7 @@ import pytest
 
 from kspec.checkers.engine.learned import levels
 from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.divided import Unfit
 from kspec.checkers.engine.learned.plain import Codec, class_of
 from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options
@@ -221,7 +222,7 @@ def test_a_record_of_bytes_round_trips() -> None:
 def test_bytes_do_not_depend_on_components(system: System[Any]) -> None:
     fine, coarse = LearnedModel(system), LearnedModel(system)
     for field in {c.field for c in coarse.book.components}:
-        coarse.learnable.take_apart(field)
+        coarse.learnable.lay_out_anew(Unfit(field))
     coarse.begin()
     reached = list(system.initial())
     for state in reached[:50]:

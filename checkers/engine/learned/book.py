@@ -9,13 +9,16 @@ instance covers, runs the instance on a stand-in for it, and adds the path.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import attrs
+import numpy as np
 
 from kspec.checkers.engine.learned import recipes, standins, walk
+from kspec.checkers.engine.learned.divided import Choices, Division, Layout, Unfit, View
 from kspec.checkers.engine.learned.plainly import asks_for_types
+from kspec.checkers.engine.learned.recognised import Listed, Recognised
 from kspec.checkers.engine.learned.standins import (
     ROOT,
     Items,
@@ -24,8 +27,9 @@ from kspec.checkers.engine.learned.standins import (
     Unread,
     Untraceable,
 )
-from kspec.checkers.engine.learned.values import Uncompared, Values, is_plain, uncompared
+from kspec.checkers.engine.learned.values import SET, Uncompared, Values, is_plain, uncompared
 from kspec.checkers.engine.numbered import Numbered
+from kspec.impl.compiled import Words
 from kspec.spec.core import (
     Always,
     Blocked,
@@ -38,6 +42,7 @@ from kspec.spec.core import (
     SpecError,
     System,
 )
+from kspec.spec.core.matching import Each, Test
 
 RULE, RULE_CHOICES, BEYOND, PROPERTY, PROPERTY_CHOICES, FINAL = range(6)
 
@@ -46,16 +51,14 @@ DEEP, WHOLE_COMPONENTS, WHOLE_STATE = range(3)
 on one whose components are read as a whole, or on the state itself."""
 
 
+Part: TypeAlias = int | Division
+"""A component of the state, or a set of it that is divided into components."""
+
+CLEAR = -1
+"""In place of a component of an effect: all elements of division CLEAR - n become absent."""
+
 STATE = ""
 """In place of a field: the whole state is one component, since states have several classes."""
-
-
-class Unfit(Exception):
-    """A state does not fit the components: the length of a tuple or its class differs."""
-
-    def __init__(self, field: str) -> None:
-        super().__init__(field)
-        self.field = field
 
 
 class Impure(SpecError):
@@ -72,6 +75,8 @@ class Component:
     """By local number, which states contain: the number in `Values`."""
     ids: dict[int, int] = attrs.field(factory=dict)
     """By the number of the least equal value in `Values`: the local number."""
+    division: Division | None = None
+    """Of a component for an element: what it is an element of."""
 
     @property
     def name(self) -> str:
@@ -103,19 +108,31 @@ class Instance:
 class Book:
     """Everything learned about a system, and about systems with the same states."""
 
-    def __init__(self, system: System[Any], apart: Iterable[str] = ()) -> None:
+    def __init__(
+        self, system: System[Any], layout: Layout | None = None, *, is_divisible: bool = False
+    ) -> None:
+        """With `is_divisible`, Divide is raised for a set with many values."""
+        self.layout = layout or Layout()
+        self.is_divisible = is_divisible
         self.values = Values()
+        self.absent, self.present = self.values.number(False), self.values.number(True)
         self.system = system
         first = system.initial()
         if not first:
             raise SpecError(f"{system.model.name} has no initial state")
         self.cls: Any = type(first[0])
-        self.whole_fields = frozenset(apart)
-        same = STATE not in self.whole_fields and all(type(s) is self.cls for s in first)
+        same = STATE not in self.layout.whole and all(type(s) is self.cls for s in first)
         self.is_record = same and is_plain(self.cls)
         self.components: list[Component] = []
-        self.plan: list[int | list[int]] = []
-        """By part of the state: its component, or the components of its items."""
+        self.divisions: list[Division] = []
+        self.views: list[View] = []
+        self.choices: list[Choices] = []
+        """The choices that are elements of a view."""
+        self.choices_by: dict[Any, Choices] = {}
+        self.parts: list[Part] = []
+        """In the order of the state."""
+        self.plan: list[Part | list[Part]] = []
+        """By part of the state: its component or division, or those of its items."""
         self.root = Place(ROOT, ())
         self.probes: list[tuple[int, int, int, tuple[int | str, ...]]] = []
         """Component, question, the value that the question is about, and the path."""
@@ -149,19 +166,24 @@ class Book:
         """The counters of `fired`."""
         self.marks: dict[str, int] = {}
         """The bit of each property."""
+        self.recognised = Recognised(functions_of(system) if self.layout.divided else ())
+        self.rewritten_as: dict[Any, Any] = {}
         self.by_type: dict[Any, bool] = {}
         """Rules, properties and the model: whether they call `type`."""
         self.seconds = 0.0
         self.plainer: dict[str, str] = {}
         """Instances whose reads are not traced in detail, and why."""
         self.lay_out(first)
+        self.fixed = len(self.components)
+        """The number of components that are not elements; elements come behind them."""
 
     # -- components -----------------------------------------------------------------------------
 
     def lay_out(self, first: Sequence[Any]) -> None:
         """Divide the state into components."""
         if not self.is_record:
-            self.plan = [self.new_component("state", None)]
+            self.parts = [self.new_component("state", None)]
+            self.plan = [*self.parts]
             self.root.children["state"] = Place(0, ())
             self.apart: tuple[Any, ...] = ()
             return
@@ -171,23 +193,63 @@ class Book:
         for name in shape.names:
             found = [getattr(state, name) for state in first]
             lengths = {len(v) if type(v) is tuple else -1 for v in found}
-            if name not in self.whole_fields and len(lengths) == 1 and 0 < min(lengths) <= 64:
-                self.plan.append([self.new_component(name, i) for i in range(min(lengths))])
+            if name not in self.layout.whole and len(lengths) == 1 and 0 < min(lengths) <= 64:
+                self.plan.append([self.new_part(name, i) for i in range(min(lengths))])
             else:
-                self.plan.append(self.new_component(name, None))
-        for name, place in zip(shape.names, self.plan, strict=True):
-            if isinstance(place, int):
-                self.root.children[name] = Place(place, ())
+                self.plan.append(self.new_part(name, None))
+        for name, part in zip(shape.names, self.plan, strict=True):
+            if not isinstance(part, list):
+                self.root.children[name] = self.part_place(part)
         self.items = {
-            name: (Place(ROOT, (name,)), [(k, Place(k, ())) for k in place])
-            for name, place in zip(shape.names, self.plan, strict=True)
-            if not isinstance(place, int)
+            name: (Place(ROOT, (name,)), [(part, self.part_place(part)) for part in parts])
+            for name, parts in zip(shape.names, self.plan, strict=True)
+            if isinstance(parts, list)
         }
         for name, (whole, _) in self.items.items():
             self.root.children[name] = whole
+        self.parts = [p for part in self.plan for p in (part if isinstance(part, list) else [part])]
         self.single = [
-            (index, place) for index, place in enumerate(self.plan) if isinstance(place, int)
+            (index, part) for index, part in enumerate(self.plan) if isinstance(part, int)
         ]
+
+    def new_part(self, field: str, index: int | None) -> Part:
+        """A component, or a division, for a field or an item of it."""
+        if field not in self.layout.divided:
+            return self.new_component(field, index)
+        division = Division(
+            len(self.divisions), field, index, self.values,
+            self.new_element, self.new_view, self.present,
+            is_listable=field not in self.layout.unlistable,
+        )  # fmt: skip
+        self.divisions.append(division)
+        division.view()
+        return division
+
+    def part_place(self, part: Part) -> Place:
+        """The place of a component or a division."""
+        if isinstance(part, Division):
+            return Place(ROOT, (), division=part)
+        return Place(part, ())
+
+    def new_element(self, division: Division, number: int) -> int:
+        """Add the component of an element, which is absent in all states so far."""
+        k = self.new_component(division.field, division.index)
+        self.components[k].division = division
+        self.id_of(k, self.absent)
+        return k
+
+    def new_view(self, division: Division, tests: tuple[Test, ...], summary: str | None) -> View:
+        """Add a view."""
+        number = len(self.views)
+        view = View(number, division, tests, summary, Place(walk.VIEWS - number, ()))
+        self.views.append(view)
+        return view
+
+    def elements_of(self, division: Division, value: Any) -> list[int]:
+        """The components of the elements in a set."""
+        if type(value) not in standins.SETS:
+            raise Unfit(division.field)
+        return [division.component(self.values.number(member)) for member in value]
 
     def new_component(self, field: str, index: int | None) -> int:
         """Add a component."""
@@ -210,16 +272,34 @@ class Book:
         if not self.is_record:
             return [self.id_of(0, number(state))]
         self.assert_same_apart(tuple(getattr(state, name) for name in self.shape.apart))
-        row = []
-        for name, place in zip(self.shape.names, self.plan, strict=True):
+        row = [0] * self.fixed
+        present: list[int] = []
+        for name, parts in zip(self.shape.names, self.plan, strict=True):
             value = getattr(state, name)
-            if isinstance(place, int):
-                row.append(self.id_of(place, number(value)))
-            else:
-                if type(value) is not tuple or len(value) != len(place):
-                    raise Unfit(name)
-                row += [self.id_of(k, number(v)) for k, v in zip(place, value, strict=True)]
+            if not isinstance(parts, list):
+                parts, value = [parts], (value,)
+            elif type(value) is not tuple or len(value) != len(parts):
+                raise Unfit(name)
+            for part, item in zip(parts, value, strict=True):
+                if isinstance(part, Division):
+                    present += self.elements_of(part, item)
+                else:
+                    row[part] = self.id_of(part, number(item))
+        row += [0] * (len(self.components) - len(row))
+        for k in present:
+            row[k] = self.id_of(k, self.present)
         return row
+
+    def rows_of(self, states: Iterable[Any], watch: Callable[[], None] = lambda: None) -> Words:
+        """States as rows; `watch` is called for each."""
+        rows = []
+        for state in states:
+            watch()
+            rows.append(self.row_of(state))
+        found: Words = np.zeros((len(rows), len(self.components)), np.int64)
+        for place, row in enumerate(rows):
+            found[place, : len(row)] = row
+        return found
 
     def assert_same_apart(self, apart: tuple[Any, ...]) -> None:
         """Raise Uncompared where a state differs from others in a field that is not compared."""
@@ -229,16 +309,32 @@ class Book:
     def state_of(self, row: Sequence[int]) -> Any:
         """The state of a row."""
         value = self.values.value
-        parts = [value(c.values[i]) for c, i in zip(self.components, row, strict=True)]
+        parts: list[Any] = [
+            value(c.values[i]) for c, i in zip(self.components[: self.fixed], row, strict=False)
+        ]
         if not self.is_record:
             return parts[0]
+        sets: list[list[int]] = [[] for _ in self.divisions]
+        for k, division in self.elements(row):
+            sets[division.number].append(k)
+
+        def built(part: Part) -> Any:
+            if isinstance(part, Division):
+                return value(part.value_of(sets[part.number]))
+            return parts[part]
+
         fields: dict[str, Any] = dict(zip(self.shape.apart_aliases, self.apart, strict=True))
-        for alias, place in zip(self.shape.aliases, self.plan, strict=True):
-            if isinstance(place, int):
-                fields[alias] = parts[place]
-            else:
-                fields[alias] = tuple([parts[k] for k in place])
+        for alias, part in zip(self.shape.aliases, self.plan, strict=True):
+            fields[alias] = tuple(map(built, part)) if isinstance(part, list) else built(part)
         return self.cls(**fields)
+
+    def elements(self, row: Sequence[int]) -> Iterator[tuple[int, Division]]:
+        """The components of the elements that are present in a row, with their divisions."""
+        for k in range(self.fixed, len(row)):
+            if row[k]:
+                division = self.components[k].division
+                assert division is not None, "components behind the fixed ones are elements"
+                yield k, division
 
     # -- instances ------------------------------------------------------------------------------
 
@@ -297,8 +393,10 @@ class Book:
 
     def whole_state(self, trace: ReadTrace) -> Any:
         """The state itself; every component counts as read."""
-        for k, number in enumerate(self.numbers):
+        for k, number in enumerate(self.numbers[: self.fixed]):
             trace.note(self.component_place(k), walk.WHOLE, -1, number)
+        for division in self.divisions:
+            division.members(trace)
         return self.state_of(self.row)
 
     def component_place(self, k: int) -> Place:
@@ -306,6 +404,8 @@ class Book:
         component = self.components[k]
         if not self.is_record:
             return self.root.child("state")
+        if component.division is not None:
+            return component.division.places[k]
         if component.index is None:
             return self.root.children[component.field]
         return self.items[component.field][1][component.index][1]
@@ -317,7 +417,8 @@ class Book:
         for index, k in self.single:
             parts[index] = numbers[k]
         for place, items in self.items.values():
-            trace.stands_for(place, Items(trace, [Unread(p, numbers[k]) for k, p in items]))
+            unread = [Unread(p, numbers[k] if type(k) is int else -1) for k, p in items]
+            trace.stands_for(place, Items(trace, unread))
         about = trace, self.root, self.shape, tuple(parts), self.apart
         return standins.new_standin(standins.standin_class(self.cls), about, None)
 
@@ -327,7 +428,7 @@ class Book:
         instance = self.instances[number]
         instance.runs += 1
         self.row = row
-        self.numbers = [c.values[i] for c, i in zip(self.components, row, strict=True)]
+        self.numbers = [c.values[i] for c, i in zip(self.components, row, strict=False)]
         reads, leaf = self.run(number, instance)
         begin = self.taken + len(self.reads)
         self.reads += reads
@@ -341,7 +442,7 @@ class Book:
             if not self.is_record:
                 instance.follow = WHOLE_STATE
             trace = ReadTrace(
-                self.values, self.new_probe, self.whole_state,
+                self.values, self.numbers, self.new_probe, self.whole_state,
                 deep=instance.follow == DEEP, has_standins=instance.follow != WHOLE_STATE,
             )  # fmt: skip
             try:
@@ -374,8 +475,9 @@ class Book:
     def agrees(self, instance: Instance, leaf: int) -> bool:
         """Whether an instance gives the same result on the state itself."""
         trace = ReadTrace(
-            self.values, self.new_probe, self.whole_state, deep=False, has_standins=False
-        )
+            self.values, self.numbers, self.new_probe, self.whole_state,
+            deep=False, has_standins=False,
+        )  # fmt: skip
         state = self.state_of(self.row)
         if self.leaves[leaf][0] != walk.STEP:
             return self.leaf_of(instance, trace, state) == leaf
@@ -385,9 +487,13 @@ class Book:
     def row_after(self, leaf: int) -> list[int]:
         """The row of the successor that a leaf describes."""
         _, effect, begin, end, _ = self.leaves[leaf]
-        row = [*self.row]
+        row = [*self.row, *[0] * (len(self.components) - len(self.row))]
         for k, new in self.effects[effect]:
-            row[k] = new
+            if k < 0:
+                for element in self.divisions[CLEAR - k].member_of:
+                    row[element] = 0
+            else:
+                row[k] = new
         for k, recipe, base in self.writes[begin:end]:
             row[k] = self.apply(recipe, self.row[base])
         return row
@@ -404,14 +510,16 @@ class Book:
     def ask(self, instance: Instance, state: Any) -> Any:
         """The result of an instance for a state."""
         kind, asked = instance.kind, instance.asked
+        if kind == FINAL:
+            final = self.recognised.body_of(asked.final)
+            return final is not None and bool(final(state))
+        asked = self.rewritten(asked)
         if kind == RULE:
             return asked.outcome(state, instance.choice)
         if kind == RULE_CHOICES:
             return list(asked.listed(state))
         if kind == BEYOND:
             return isinstance(asked.outcome(state, instance.choice, beyond_limits=True), Blocked)
-        if kind == FINAL:
-            return asked.final is not None and bool(asked.final(state))
         if kind == PROPERTY_CHOICES:
             return list(asked.listed(state))
         if isinstance(asked, Always):
@@ -421,6 +529,8 @@ class Book:
     def leaf_of(self, instance: Instance, trace: ReadTrace, state: Any) -> int:
         """Run an instance, and make a leaf of the result."""
         kind, asked = instance.kind, instance.asked
+        if kind in (RULE_CHOICES, PROPERTY_CHOICES):
+            return self.choices_of(instance, trace, state)
         answer = self.ask(instance, state)
         if kind == RULE:
             if type(answer) is Blocked:
@@ -430,19 +540,6 @@ class Book:
                 guard = self.guards.number((asked.name, answer.guard))
                 return self.leaves.number((walk.BLOCKED, guard, edge, 0, 0))
             return self.step(asked, trace, state, answer)
-        if kind in (RULE_CHOICES, PROPERTY_CHOICES):
-            of = RULE if kind == RULE_CHOICES else PROPERTY
-            value = self.values.value
-            chosen = [
-                self.instance(
-                    of, asked, tuple([value(standins.number_of(trace, c)) for c in choice])
-                )
-                for choice in answer
-            ]
-            me = self.instance(kind, asked)
-            self.longest[me] = max(self.longest.get(me, 0), len(chosen))
-            begin, end = self.list_of(tuple(chosen))
-            return self.leaves.number((walk.CHOICES, begin, end, 0, 0))
         if kind == BEYOND:
             return self.leaves.number((walk.NOTHING if answer else walk.MARK, 0, 0, 0, 0))
         if kind == FINAL:
@@ -451,11 +548,102 @@ class Book:
         shown = not answer if isinstance(asked, Always) else answer
         return self.leaves.number((walk.MARK, self.bit(asked.name), 0, 0, 0)) if shown else 0
 
+    def choices_of(self, instance: Instance, trace: ReadTrace, state: Any) -> int:
+        """The leaf that lists the instances for the choices of a rule or a property."""
+        value = self.values.value
+
+        def plain(some: Iterable[Any]) -> tuple[Any, ...]:
+            return tuple([value(standins.number_of(trace, one)) for one in some])
+
+        domains = self.rewritten(instance.asked).choices
+        place, view = self.elements_chosen(domains, state)
+        if view is None:
+            begin, end = self.listed(instance, map(plain, self.ask(instance, state)))
+            self.note_longest(instance, end - begin)
+            return self.leaves.number((walk.CHOICES, begin, end, 0, 0))
+        others = tuple(
+            [() if at == place else plain(some(state)) for at, some in enumerate(domains.values())]
+        )
+        key = instance, view.number, others
+        found = self.choices_by.get(key)
+        if found is None:
+            found = Choices(len(self.choices), instance, view, place, others)
+            self.choices_by[key] = found
+            self.choices.append(found)
+            self.catch_up()
+        return self.leaves.number((walk.EACH, found.number, 0, 0, 0))
+
+    def listed(self, instance: Instance, choices: Iterable[Choice]) -> tuple[int, int]:
+        """Where the instances for some choices of a rule or a property are listed."""
+        of = RULE if instance.kind == RULE_CHOICES else PROPERTY
+        return self.list_of(
+            tuple([self.instance(of, instance.asked, choice) for choice in choices])
+        )
+
+    def elements_chosen(self, domains: Mapping[str, Any], state: Any) -> tuple[int, View | None]:
+        """The choice of a rule whose values are the elements of a view, and the view."""
+        if not self.divisions:
+            return -1, None
+        for place, domain in enumerate(domains.values()):
+            if not isinstance(domain, Each):
+                continue
+            members = domain.members(state)
+            if type(members) is not standins.Elements or not members.is_untouched:
+                continue
+            view = members.division.view(tuple(map(standins.plain_test, domain.tests)))
+            if isinstance(domain, Listed):
+                if domain.compares and not view.division.sorts():
+                    continue
+                if not view.division.lists(view):
+                    continue
+            return place, view
+        return -1, None
+
+    def rewritten(self, asked: Any) -> Any:
+        """A rule or a property with functions that ask divided sets for parts."""
+        if not self.divisions:
+            return asked
+        found = self.rewritten_as.get(asked)
+        if found is None:
+            found = self.rewritten_as[asked] = self.rewrite(asked)
+        return found
+
+    def rewrite(self, asked: Any) -> Any:
+        """The same, for the first time."""
+        choices = getattr(asked, "choices", {})
+        self.recognised.add([asked.body, *choices.values()])
+        changes: dict[str, Any] = {"body": self.recognised.body_of(asked.body)}
+        if choices:
+            changes["choices"] = {
+                name: self.recognised.each_of(domain) or self.recognised.body_of(domain)
+                for name, domain in choices.items()
+            }
+        return attrs.evolve(asked, **changes)
+
+    def note_longest(self, instance: Instance, count: int) -> None:
+        """Note how many instances an instance lists."""
+        me = self.instance(instance.kind, instance.asked)
+        self.longest[me] = max(self.longest.get(me, 0), count)
+
+    def catch_up(self) -> None:
+        """List the instances for the elements that are new."""
+        for choices in self.choices:
+            new = choices.view.members[len(choices.begin) :]
+            if not new or choices.instance.asked is None:  # it changed since a file was written
+                continue
+            for member in new:
+                some = choices.choices_for(self.values.value(member))
+                choices.begin.append(self.listed(choices.instance, some)[0])
+            self.note_longest(choices.instance, choices.count * len(choices.begin))
+
     def step(self, rule: Rule[Any], trace: ReadTrace, before: Any, after: Any) -> int:
         """The leaf of a successor."""
         constants: list[tuple[int, int]] = []
         writes: list[tuple[int, int, int]] = []
         for k, recipe in self.changes(trace, before, after):
+            if k < 0:
+                constants.append((k, 0))
+                continue
             if type(recipe) is int:
                 constants.append((k, self.id_of(k, recipe)))
                 continue
@@ -499,17 +687,37 @@ class Book:
             if name not in changed:
                 continue
             value = get(name)
-            if isinstance(place, int):
-                yield place, standins.recipe_of(trace, value)
+            if not isinstance(place, list):
+                yield from self.part_changes(trace, place, value)
             else:
                 if not isinstance(value, tuple) or len(value) != len(place):
                     raise Unfit(name)
                 kind: type = type(value)
                 items: Any = value.items if kind is Items else value  # type: ignore[attr-defined]
-                own = dict(self.items[name][1])
-                for k, item in zip(place, items, strict=True):
-                    if type(item) is not Unread or item.place is not own[k]:
-                        yield k, standins.recipe_of(trace, item)
+                for (part, own), item in zip(self.items[name][1], items, strict=True):
+                    if type(item) is not Unread or item.place is not own:
+                        yield from self.part_changes(trace, part, item)
+
+    def part_changes(self, trace: ReadTrace, part: Part, value: Any) -> Iterable[tuple[int, Any]]:
+        """The components of a part of the state that a step may change, and their recipes.
+
+        A division is cleared in place of component CLEAR - its number.
+        """
+        if not isinstance(part, Division):
+            yield part, standins.recipe_of(trace, value)
+            return
+        if type(value) is standins.Elements and value.division is part and value.value is None:
+            for same in value.less - value.more.keys():
+                yield part.component(same), self.absent
+            members: Iterable[int] = value.more.values()
+        else:
+            number = standins.number_of(trace, value)
+            if self.values.kinds[number] != SET:
+                raise Unfit(part.field)
+            members = self.values.parts[number]
+            yield CLEAR - part.number, None
+        for member in members:
+            yield part.component(member), self.present
 
     def list_of(self, instances: tuple[int, ...]) -> tuple[int, int]:
         """Where a list of instances stands."""
@@ -535,6 +743,13 @@ def bits_of(prop: Property[Any]) -> tuple[str, ...]:
     if isinstance(prop, Liveness):
         return prop.name, f"{prop.name} is reached"
     return (prop.name,)
+
+
+def functions_of(system: System[Any]) -> Iterator[Any]:
+    """The functions of the rules and properties of a system."""
+    for asked in (*system.rules, *system.properties):
+        yield from (getattr(asked, "body", None), *getattr(asked, "choices", {}).values())
+    yield system.model.final
 
 
 class OrderMatters(Exception):

@@ -91,7 +91,7 @@ class Checking:
         """States in the levels that are done, of which a share was checked."""
         self.unchecked = 0
         """States since the last that was checked."""
-        self.checked_values = [0] * len(learning.book.components)
+        self.checked_values = [0] * learning.book.fixed
         """By component: how many values it had when the state with the last one was checked."""
 
     def check_level(self, worker: Worker, level: int, watch: Callable[[], None]) -> None:
@@ -110,11 +110,11 @@ class Checking:
         for k, number in enumerate(expander.latest.tolist()):
             if number >= self.checked_values[k] * least_growth:
                 self.checked_values[k] = number + 1
-                wanted[tuple(expander.latest_rows[k].tolist())] = None
+                wanted[tuple(expander.latest_words[:, k].tolist())] = None
         learned = LearnedExpander(self.learning)
-        for row in wanted:
+        for words in wanted:
             watch()
-            self.check(learned, self.learning.tables.columns_of(np.array([row], np.int64)))
+            self.check(learned, np.array([words], np.int64).T.copy())
 
     def check(self, learned: LearnedExpander, words: Words) -> None:
         """Compare the learned answers for a state, given as a column of words, with the rules."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.book import Book, Instance, bits_of
+from kspec.checkers.engine.learned.divided import Choices, Layout
 from kspec.checkers.engine.learned.encode import Array, without_gaps
 from kspec.checkers.engine.learned.keys import Keys
 from kspec.checkers.engine.learned.source import resolved
@@ -21,6 +22,7 @@ from kspec.checkers.engine.learned.standins import Place
 from kspec.checkers.engine.learned.tables import Tables
 from kspec.checkers.engine.learned.values import RECORD, SET, TUPLE
 from kspec.checkers.engine.numbered import Numbered
+from kspec.spec.core import Always, Reachable, Rule
 
 UNUSED = 10_000
 """A file may have three times as many leaves as its paths use, and this many more; otherwise it
@@ -56,20 +58,23 @@ class Decoder:
         ends = np.cumsum(counts).tolist()
         return [items[e - n : e] for e, n in zip(ends, counts.tolist(), strict=True)]
 
-    def tables(self, apart: set[str]) -> Tables:
+    def tables(self, needed: Layout) -> Tables:
         """All tables; raises if anything does not fit."""
         about = self.about
-        check(apart <= set(about["fields"]))
-        self.book = book = Book(self.keys.system, about["fields"])
+        layout = Layout(*map(frozenset, about["layout"]))
+        check(layout.covers(needed))
+        self.book = book = Book(self.keys.system, layout, is_divisible=True)
         check([[c.field, c.index] for c in book.components] == about["components"])
         check(self.keys.sources.fingerprint_of(book.apart) == about["state_apart"])
         asked = [name for p in self.keys.system.properties for name in bits_of(p)]
         check(len({*about["marks"], *asked}) <= walk.FINAL_BIT)  # more would not have enough bits
         self.take_classes()
         self.take_values()
+        self.take_views()
         self.take_components()
         self.take_probes()
         self.take_instances()
+        self.take_choices()
         book.marks = {str(name): number for number, name in enumerate(about["marks"])}
         book.rules = Numbered(map(str, about["rules"]))
         book.guards = Numbered((str(rule), str(guard)) for rule, guard in about["guards"])
@@ -140,6 +145,53 @@ class Decoder:
             self.book.apart[at] if where == "state" else value(at) for where, at in encoded
         )
 
+    def part(self, encoded: Any) -> Any:
+        """A value of a test from JSON."""
+        what, of = encoded
+        if what == "class":
+            return self.classes[of]
+        if what == "tuple":
+            return tuple(map(self.part, of))
+        return self.book.values.value(of)
+
+    def take_views(self) -> None:
+        """Divided sets and their views.
+
+        Where a function is gone, so is what was learned with it: its views have no elements.
+        """
+        book, about = self.book, self.about
+        if not book.divisions:
+            return
+        for asked in self.keys.of:
+            if isinstance(asked, Rule | Always | Reachable):
+                book.rewritten(asked)
+        for division, number in about["elements"]:
+            book.divisions[division].component(number)
+        for number, (of, encoded, summary, is_listed, answers) in enumerate(about["views"]):
+            division = book.divisions[of]
+            tests = [book.recognised.test(site, self.part(values)) for site, values in encoded]
+            if None in tests:
+                book.new_view(division, (), None)
+                continue
+            view = division.view(tests, summary)
+            check(view.number == number)
+            view.is_listed = is_listed
+            view.answers = {tuple(present): answer for answer, *present in answers}
+        for division, is_sorted in zip(book.divisions, about["sorted"], strict=True):
+            division.is_sorted = is_sorted
+
+    def take_choices(self) -> None:
+        """The choices that are elements."""
+        book, value = self.book, self.book.values.value
+        for instance, view, place, others, begin in self.about["choices"]:
+            values = tuple([tuple(map(value, some)) for some in others])
+            about = book.instances[instance], book.views[view], place, values, begin
+            found = Choices(len(book.choices), *about)
+            book.choices.append(found)
+            book.choices_by[about[0], view, values] = found
+            if found.instance.asked is not None:
+                book.note_longest(found.instance, found.count * len(begin))
+
     def take_components(self) -> None:
         """The values of components."""
         same = self.book.values.same
@@ -155,7 +207,10 @@ class Decoder:
         for number, (component, what, of, at) in enumerate(self.arrays["probes"].tolist()):
             place = places.get((component, at))
             if place is None:
-                place = book.component_place(component)
+                if component < 0:
+                    place = book.views[walk.VIEWS - component].place
+                else:
+                    place = book.component_place(component)
                 for step in paths[at]:
                     place = place.child(step)
                 places[component, at] = place

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any
 
+import attrs
 import numpy as np
 
 from kspec.checkers.engine.learned import walk
@@ -95,6 +96,49 @@ class Encoder:
             return ["class", self.class_number(shape)]
         return ["tuple", shape[1]]
 
+    def part(self, value: Any) -> Any:
+        """A value of a test in JSON."""
+        if isinstance(value, type):
+            return ["class", self.class_number(value)]
+        if type(value) is tuple:
+            return ["tuple", list(map(self.part, value))]
+        return ["value", self.values.number(value)]
+
+    def divided(self) -> dict[str, Any]:
+        """Divided sets, their views, and the choices that are elements, in JSON."""
+        book = self.book
+        numbers = {id(instance): number for number, instance in enumerate(book.instances)}
+        return {
+            "sorted": [division.is_sorted for division in book.divisions],
+            "elements": [
+                [division.number, division.member_of[k]]
+                for k, division in enumerate(
+                    (c.division for c in book.components[book.fixed :]), book.fixed
+                )
+                if division is not None
+            ],
+            "views": [
+                [
+                    view.division.number,
+                    [[test.site, self.part(test.values)] for test in view.tests],
+                    view.summary,
+                    view.is_listed,
+                    [[number, *present] for present, number in view.answers.items()],
+                ]
+                for view in book.views
+            ],
+            "choices": [
+                [
+                    numbers[id(choices.instance)],
+                    choices.view.number,
+                    choices.place,
+                    [list(map(self.values.number, some)) for some in choices.others],
+                    choices.begin,
+                ]
+                for choices in book.choices
+            ],
+        }
+
     def arrays(self) -> dict[str, Array]:
         """All arrays; Unkeepable if a part cannot be written."""
         book, values, tables = self.book, self.values, self.tables
@@ -106,6 +150,9 @@ class Encoder:
         if state_apart is None:
             raise Unkeepable("a field that is not compared")
         tables.sync()
+        divided = self.divided()
+        if len(values.kinds) > tables.kinds.count:
+            tables.sync()
         paths: dict[tuple[int | str, ...], int] = {}
         probes = [
             (component, what, of, paths.setdefault(path, len(paths)))
@@ -119,8 +166,9 @@ class Encoder:
         ]
         about = {
             "key": self.keys.file,
-            "fields": sorted(book.whole_fields),
-            "components": [[c.field, c.index] for c in book.components],
+            "layout": list(map(sorted, attrs.astuple(book.layout))),
+            "components": [[c.field, c.index] for c in book.components[: book.fixed]],
+            **divided,
             "state_apart": state_apart,
             "shapes": [self.shape(shape) for shape in values.shape_numbers],
             "scalars": [self.scalar(n) for n, k in enumerate(values.kinds) if k == SCALAR],

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kspec.checkers.engine.learned import walk
-from kspec.checkers.engine.learned.tables import MOST_IN_TREES, TooMany
+from kspec.checkers.engine.learned.growing import MOST_IN_TREES, TooMany
+from kspec.checkers.engine.learned.packing import rows_of
 from kspec.checkers.engine.search import Counts
 from kspec.impl.compiled import Words
 
@@ -58,17 +59,21 @@ class LearnedExpander:
         self.version = -1
         self.uses = 0
         """States expanded since the use counts were collected."""
-        self.latest: Words = np.full(len(learning.book.components), -1, np.int64)
-        """By component: the highest number of a value in a state seen so far."""
-        self.latest_rows: Words = np.zeros((len(self.latest), len(self.latest)), np.int64)
-        """By component: the first state with that value, as a row."""
+        self.packing = learning.tables.packing
+        """In use since this expander exists."""
+        self.latest: Words = np.full(learning.book.fixed, -1, np.int64)
+        """By component that is no element: the highest number of a value in a state seen so far."""
+        self.latest_words: Words = np.zeros((learning.width, len(self.latest)), np.int64)
+        """By component: the first state with that value, as a column."""
         self.fired: Words = np.zeros(64, np.int64)
         self.blocked: Words = np.zeros(64, np.int64)
         self.ends: Words = np.zeros(1, np.int64)
 
     def go_on_from(self, before: LearnedExpander) -> None:
         """Go on from the states with the last values that another expander has noted."""
-        self.latest, self.latest_rows = before.latest, before.latest_rows
+        self.latest = before.latest
+        rows = rows_of(before.latest_words, before.packing)
+        self.latest_words = self.learning.tables.columns_of(rows)
 
     def make_room(self, most: int, most_misses: int) -> None:
         """Make room for the results and the misses of states."""
@@ -95,6 +100,7 @@ class LearnedExpander:
         self.count[0] = 0
         stop, successors, lost = walk.expand(
             words, begin, end, learning.layout_arrays, learning.asked_rules, learning.known,
+            learning.elements,
             walk.Shortened(self.short, self.short_used, self.short_at, learning.short_begin),
             walk.Successors(
                 self.successors, self.origins, self.masks, self.fired, self.blocked, self.ends
@@ -136,7 +142,7 @@ class LearnedExpander:
         self.count[0] = 0
         stop, lost = walk.mark(
             words, begin, end, learning.layout_arrays, learning.asked_properties, learning.known,
-            self.masks, self.noted, learning.most_marks,
+            learning.elements, self.masks, self.noted, learning.most_marks,
         )  # fmt: skip
         self.note_misses(words, lost)
         return int(stop)
@@ -145,7 +151,7 @@ class LearnedExpander:
     def noted(self) -> walk.Noted:
         """Where compiled code notes what it has missed and seen."""
         return walk.Noted(
-            self.misses.reshape(-1), self.count, self.lost_places, self.latest, self.latest_rows
+            self.misses.reshape(-1), self.count, self.lost_places, self.latest, self.latest_words
         )
 
     def note_misses(self, words: Words, lost: int) -> None:

@@ -12,9 +12,10 @@ import zlib
 import attrs
 import numpy as np
 
-from kspec.checkers.engine.learned.book import STATE, Book, Unfit
+from kspec.checkers.engine.learned.book import STATE, Book
+from kspec.checkers.engine.learned.divided import Unfit
+from kspec.checkers.engine.learned.growing import Row
 from kspec.checkers.engine.learned.plain import COUNT, Codec
-from kspec.checkers.engine.learned.tables import Row
 from kspec.checkers.engine.packed.codes import SHARD_BITS
 from kspec.checkers.engine.packed.intrinsics import SLACK, Bytes, are_equal, copy, hash_of
 from kspec.impl.compiled import Words, compiled
@@ -213,7 +214,8 @@ class Frames:
         self.codec = codec
         self.book = book
         count = len(book.components)
-        tuples = [place for place in book.plan if not isinstance(place, int)]
+        assert not book.divisions, "a divided set has no bytes of its own"
+        tuples = [[k for k in part if type(k) is int] for part in book.plan if type(part) is list]
         self.items = frozenset(k for place in tuples for k in place)
         """The components that are items of a tuple."""
         headers = {place[0]: b"(" + COUNT.pack(len(place)) for place in tuples}

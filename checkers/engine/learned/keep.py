@@ -16,7 +16,7 @@ import gc
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from fcntl import LOCK_EX, flock
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from kspec.checkers.engine.learned.decode import Decoder, check
+from kspec.checkers.engine.learned.divided import Layout
 from kspec.checkers.engine.learned.encode import Array, Encoder
 from kspec.checkers.engine.learned.keys import Keys
 from kspec.checkers.engine.learned.tables import Tables
@@ -52,8 +53,8 @@ class Keeping:
 
     # -- reading --------------------------------------------------------------------------------
 
-    def load(self, apart: Iterable[str]) -> Tables | None:
-        """Load the tables if they fit; each field in `apart` must be one component."""
+    def load(self, layout: Layout) -> Tables | None:
+        """Load the tables if they fit, and if their layout covers this one."""
         if self.path is None:
             return None
         collects = gc.isenabled()
@@ -65,7 +66,7 @@ class Keeping:
                 check(sum(entry.file_size for entry in file.zip.infolist()) <= 2 * LARGEST)
                 arrays = dict(file)
             check(arrays.pop("digest").tobytes() == digest_of(arrays))
-            tables = Decoder(self.keys, arrays).tables({*apart})
+            tables = Decoder(self.keys, arrays).tables(layout)
             self.loaded = tables.runs.count
             os.utime(self.path)
         except Exception:  # any damage only means that the file is not used

@@ -14,7 +14,7 @@ import attrs
 from kspec.checkers.engine.learned.source import Sources, environment
 from kspec.spec.core import Always, Reachable, Rule, System
 
-FORMAT = 2
+FORMAT = 3
 NOT_ASKED = ("name", "within")
 """Fields of properties that do not affect an answer."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kspec.checkers.engine.learned.book import Book
+from kspec.checkers.engine.learned.divided import Layout, Unfit
 from kspec.checkers.engine.learned.keep import Keeping
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.tables import Tables
@@ -16,9 +17,17 @@ from kspec.spec.core import System
 class Learnable:
     """What is learned of systems with the same states: mutants differ in one rule each."""
 
-    def __init__(self, tables: Tables | None = None, *, use_cache: bool = False) -> None:
+    def __init__(
+        self,
+        tables: Tables | None = None,
+        *,
+        use_cache: bool = False,
+        is_divisible: bool = True,
+    ) -> None:
         self.tables = tables
-        self.apart = set(tables.book.whole_fields) if tables else set()
+        self.layout = tables.book.layout if tables else Layout()
+        self.is_divisible = is_divisible
+        """Whether sets with many values are divided into elements."""
         self.use_cache = use_cache
         """Whether to use the cache folder."""
         self.keeping: Keeping | None = None
@@ -33,16 +42,18 @@ class Learnable:
         if self.tables is None and self.use_cache:
             self.tables = self.load(system)
         if self.tables is None:
-            self.tables = Tables(Book(system, self.apart))
+            is_divisible = self.is_divisible and symmetry is None
+            book = Book(system, self.layout, is_divisible=is_divisible)
+            self.tables = Tables(book)
         return Learning(system, self.tables, symmetry, watch)
 
     def load(self, system: System[Any]) -> Tables | None:
         """What earlier runs learned."""
         if self.keeping is None:
             self.keeping = Keeping(system)
-        tables = self.keeping.load(self.apart)
+        tables = self.keeping.load(self.layout)
         if tables is not None:
-            self.apart |= tables.book.whole_fields
+            self.layout = tables.book.layout
         return tables
 
     @property
@@ -63,7 +74,7 @@ class Learnable:
         self.tables = None
         return True
 
-    def take_apart(self, field: str) -> None:
-        """Start again with a field of varying length as one component."""
-        self.apart.add(field)
+    def lay_out_anew(self, unfit: Unfit) -> None:
+        """Start again with other components."""
+        self.layout = self.layout.for_unfit(unfit)
         self.tables = None

@@ -10,6 +10,7 @@ import numpy as np
 
 from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.book import Book
+from kspec.checkers.engine.learned.divided import Division
 from kspec.checkers.engine.learned.orbits import OrbitTables
 from kspec.checkers.engine.learned.representatives import representatives
 from kspec.checkers.engine.learned.tables import Tables
@@ -38,10 +39,7 @@ class Learning:
         self.rules, self.properties, self.final = self.book.roots_of(system)
         self.asked_names = [p.name for p in system.properties if isinstance(p, Always | Reachable)]
         """The properties that `mark` evaluates."""
-        self.initial = []
-        for state in system.initial():
-            watch()
-            self.initial.append(self.book.row_of(state))
+        self.initial: Words = self.book.rows_of(system.initial(), watch)
         self.tables.sync()
         self.orbits = OrbitTables(symmetry, self.book) if symmetry else None
         self.tables.sync()
@@ -61,6 +59,8 @@ class Learning:
             t.root_at.array, t.tree.array, t.answers.array, t.answers_at, t.stride,
             t.leaves.array.reshape(-1), t.lists.array,
         )  # fmt: skip
+        self.elements = t.views.elements(self.book.fixed) if self.book.divisions else None
+        """What is known of divided sets; compiled code has a version without them."""
         self.asked_properties = self.asked(self.properties)[0]
         asked, self.always_blocked, limits = self.asked(self.rules)
         groups, group, others = self.grouped(asked)
@@ -130,7 +130,7 @@ class Learning:
         others = []
         for instance in asked.tolist():
             node = int(tree[roots[instance]])
-            if node >= 0:
+            if node >= 0 and tree[node] >= 0:
                 by.setdefault(int(tree[node]), []).append(instance)
             else:
                 others.append(instance)
@@ -208,18 +208,45 @@ class Learning:
         self.represent(words, 1)
         return tuple(words[:, 0].tolist())
 
-    def order(self, words: Words) -> Words:
-        """Keys that order states by their values, independently of the order of learning."""
+    def least(self, columns: Words) -> tuple[tuple[int | str, ...], int]:
+        """The least of some states by their values, independently of the order of learning.
+
+        Returns a key that orders states of different calls, and the place of the least among these.
+        """
         if not self.ranks:
             ranks = []
-            for component in self.book.components:
+            for component in self.book.components[: self.book.fixed]:
                 texts = [canonical(self.book.values, number) for number in component.values]
                 rank = np.empty(len(texts), np.int64)
                 rank[np.argsort(np.array(texts, object), kind="stable")] = np.arange(len(texts))
                 ranks.append(rank)
             self.ranks = ranks  # at once: another worker may ask at the same time
-        rows = self.tables.rows_of(words)
-        return np.array([rank[column] for rank, column in zip(self.ranks, rows.T, strict=True)])
+        rows = self.tables.rows_of(columns)
+        keys: list[Sequence[int | str]] = []
+        orders: list[Words] = []
+        for part in self.book.parts:
+            if not isinstance(part, Division):
+                order = self.ranks[part][rows[:, part]]
+                keys.append(order.tolist())
+            else:
+                texts, order = self.texts_of(part, rows)
+                keys.append(texts)
+            orders.append(order)
+        first = int(np.lexsort(orders[::-1])[0])
+        return tuple([key[first] for key in keys]), first
+
+    def texts_of(self, division: Division, rows: Words) -> tuple[list[str], Words]:
+        """For each row a text of the elements of a division, and the order of these texts."""
+        among = [k for k in division.member_of if k < rows.shape[1]]
+        sets, places = np.unique(rows[:, among] > 0, axis=0, return_inverse=True)
+        texts = []
+        for present in sets:
+            some = [among[place] for place in np.flatnonzero(present).tolist()]
+            number = division.value_of(some)
+            texts.append(canonical(self.book.values, number))
+        ranks = np.argsort(np.argsort(np.array(texts, object), kind="stable"), kind="stable")
+        places = places.reshape(-1)
+        return [texts[place] for place in places.tolist()], ranks[places]
 
 
 def canonical(values: Values, number: int) -> str:

@@ -20,9 +20,9 @@ from kspec.checkers.engine.learned.backend import LearnedBackend, take_states
 from kspec.checkers.engine.learned.frames import Frames, Written
 from kspec.checkers.engine.learned.keys import code_of
 from kspec.checkers.engine.learned.learning import Learning
+from kspec.checkers.engine.learned.packing import Packing, rows_of
 from kspec.checkers.engine.learned.plain import Codec
 from kspec.checkers.engine.learned.source import Sources
-from kspec.checkers.engine.learned.tables import Packing, rows_of
 from kspec.checkers.engine.learned.worker import Chunk, Worker
 from kspec.checkers.engine.packed import checkpoint
 from kspec.checkers.engine.packed.behaviour import behaviour

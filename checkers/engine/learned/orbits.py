@@ -24,6 +24,7 @@ from kspec.impl.compiled import Words
 from kspec.spec.core import SpecError
 from kspec.spec.core.schema import (
     Items,
+    Mapped,
     Members,
     Product,
     Record,
@@ -244,6 +245,9 @@ class OrbitTables:
                 mix(len(members), sum(mix(3, one[at]) for one in members))
                 for at in range(self.places + 1)
             )
+        if isinstance(of, Mapped):
+            entries = Members(Product((of.key, of.value)))
+            return self.marks_of(frozenset(value.items()), entries)
         if isinstance(of, Record) and is_compared_by_fields(type(value)):
             cls: Any = type(value)
             fields = [f for f in fields_of(cls) if f.compared]

@@ -18,7 +18,7 @@ import attrs
 
 from kspec.checkers.engine.learned.source import resolved
 from kspec.checkers.engine.learned.values import is_plain
-from kspec.spec.core import OrderedSet, SpecError, System
+from kspec.spec.core import Bag, Map, OrderedSet, SpecError, System
 from kspec.spec.core.schema import names_of
 
 COUNT = struct.Struct("<I")
@@ -88,6 +88,9 @@ class Codec:
             return b"t" + COUNT.pack(len(value)) + b"".join(map(self.encode, value))
         if kind is frozenset or kind is OrderedSet:
             return b"f" + COUNT.pack(len(value)) + b"".join(sorted(map(self.encode, value)))
+        if kind is Map or kind is Bag:
+            pairs = sorted(self.encode(key) + self.encode(part) for key, part in value.items())
+            return (b"m" if kind is Map else b"g") + COUNT.pack(len(pairs)) + b"".join(pairs)
         if kind is type(self.bounds) and value == self.bounds:
             return b"B"
         if isinstance(value, Enum):
@@ -185,6 +188,10 @@ class Codec:
         if kind in (b"t", b"f"):
             items, at = self.decode_many(content, at, count)
             return (tuple(items) if kind == b"t" else OrderedSet(items)), at
+        if kind in (b"m", b"g"):
+            items, at = self.decode_many(content, at, 2 * count)
+            collection = Map if kind == b"m" else Bag
+            return collection.of_pairs(zip(items[::2], items[1::2], strict=True)), at
         inside, at = content[at : at + count], at + count
         if len(inside) != count:
             raise ValueError("they are truncated")

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from kspec.checkers.engine.learned.backend import LearnedBackend, warm_up_learning
-from kspec.checkers.engine.learned.book import Unfit
+from kspec.checkers.engine.learned.divided import Unfit
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.memory import resident_bytes
@@ -32,7 +32,9 @@ def explore_by_learning(
 ) -> Verdict:
     """Explore with what was learned before and what is learned during the run."""
     options = options or Options()
-    learned = learned or Learnable(use_cache=options.use_cache)
+    learned = learned or Learnable(
+        use_cache=options.use_cache, is_divisible=options.checkpoint is None
+    )
     begun = time.perf_counter()
     symmetry = Symmetry(system) if options.symmetry else None
     with kept_levels(system, options) as manifest:
@@ -85,12 +87,13 @@ def by_learning(
     """
     while True:
         try:
-            with made_ready(f"learned{'-symmetry' * (symmetry is not None)}", on_compiling):
+            kind = "-symmetry" * (symmetry is not None) + "-sets" * bool(learned.layout.divided)
+            with made_ready(f"learned{kind}", on_compiling):
                 learning = learned.of(system, symmetry, watch)
                 warm_up_learning(learning)
             answer = run(learning)
         except Unfit as unfit:
-            learned.take_apart(unfit.field)
+            learned.lay_out_anew(unfit)
         except Stopped:
             raise
         except (RuleFailed, CheckpointError):

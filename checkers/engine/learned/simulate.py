@@ -90,9 +90,7 @@ class WalksByLearning(Simulation):
     def begin(self, wanted: Collection[str]) -> Sequence[Mark]:
         self.learning.ask_for(wanted)
         self.going = np.arange(len(self.starts))
-        self.words = self.learning.tables.columns_of(
-            np.array(self.learning.initial, np.int64)[self.starts]
-        )
+        self.words = self.learning.tables.columns_of(self.learning.initial[self.starts])
         self.make_room()
         fresh = np.zeros(len(self.starts), np.bool_)
         walk.visit_all(

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from kspec import HOME
+from kspec.spec.core.sets import Entries
 
 OURS = ("kspec",)
 """Packages whose code is followed, wherever they are installed."""
@@ -175,6 +176,8 @@ class Sources:
         if attrs.has(cls):
             fields = [getattr(thing, field.name, MISSING) for field in attrs.fields(cls)]
             return "instance", [cls, *fields], True
+        if isinstance(thing, Entries):
+            return "entries", [cls, *thing.pairs()], False
         if isinstance(thing, tuple) and hasattr(cls, "_fields"):
             return "named tuple", [cls, *thing], False
         for base in (int, str, float, bytes):

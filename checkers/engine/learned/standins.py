@@ -20,16 +20,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from functools import cache
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import attrs
 
-from kspec.checkers.engine.learned.recipes import Recipe, settled
+from kspec.checkers.engine.learned.recipes import Recipe, settled, with_members
 from kspec.checkers.engine.learned.values import RECORD, TUPLE, Shape, Values, is_plain, uncompared
 from kspec.checkers.engine.learned.walk import EQUALS, HAS, SHAPE, SIZE, WHOLE
 from kspec.spec.core import OrderedSet, SpecError, ordered
+from kspec.spec.core.matching import Test, summary
 from kspec.spec.core.schema import names_of
-from kspec.spec.core.sets import KEPT, TRANSIENT
+from kspec.spec.core.sets import KEPT, TRANSIENT, Entries
+
+if TYPE_CHECKING:
+    from kspec.checkers.engine.learned.divided import Division
 
 ROOT = -1
 """The component of the place of the whole state."""
@@ -66,6 +70,8 @@ class Place:
     standin: Any = None
     standin_by: ReadTrace | None = None
     """The run that the stand-in belongs to."""
+    division: Division | None = None
+    """What the field here is divided into, if it is."""
 
     def child(self, step: int | str) -> Place:
         """The place of a part."""
@@ -80,6 +86,8 @@ class ReadTrace:
     """The reads of one run, in order: pairs of the number of a probe and its answer."""
 
     values: Values
+    numbers: Sequence[int]
+    """Of the state that the run is for: by component, the number of its value."""
     new_probe: Callable[[Place, int, int], int]
     whole_state: Callable[[ReadTrace], Any]
     deep: bool = attrs.field(kw_only=True)
@@ -117,6 +125,8 @@ class ReadTrace:
             return place.standin
         if self.is_over:
             raise Outlived
+        if place.division is not None:
+            return self.divided(place, place.division)
         if not self.deep:
             return self.whole(place, number)
         shape = self.values.shapes[number]
@@ -140,6 +150,12 @@ class ReadTrace:
             made = Items(self, items, (place, number))
         else:
             made = Members(self, (place, number))
+        self.stands_for(place, made)
+        return made
+
+    def divided(self, place: Place, division: Division) -> Any:
+        """A stand-in for a divided set, or the set itself."""
+        made = Elements(self, division) if self.deep else division.members(self)
         self.stands_for(place, made)
         return made
 
@@ -365,6 +381,8 @@ def is_known(value: Any) -> bool:
 def untouched(standin: Any) -> tuple[Place | None, int]:
     """The place of a stand-in for an unchanged part of the state, and the number of its value."""
     cls = type(standin)
+    if cls is Elements:
+        return None, 0
     if cls is Items or cls is Members:
         origin = standin.origin
         if origin is not None and (cls is Items or not (standin.more or standin.less)):
@@ -437,13 +455,14 @@ class Items(Printed):
     def is_at(self, index: int, wanted: object) -> bool:
         """Whether an item equals something."""
         item = self.items[index]
-        if type(item) is Unread and self.trace.deep and is_known(wanted):
+        is_unread = type(item) is Unread and item.place.division is None
+        if is_unread and self.trace.deep and is_known(wanted):
             values = self.trace.values
             number = values.same[values.number(wanted)]
-            answer = values.same[item.number] == number
+            answer: bool = values.same[item.number] == number
             self.trace.note(item.place, EQUALS, number, int(answer))
             return answer
-        found = self.got(index)
+        found: Any = self.got(index)
         return found is wanted or bool(found == wanted)
 
     def count(self, wanted: object) -> int:
@@ -541,14 +560,30 @@ class Members(Printed):
             return True
         if same in self.less:
             return False
+        return self.has(same)
+
+    def has(self, same: int) -> bool:
+        """Whether the frozenset of the state has a member."""
+        values = self.trace.values
         place, own = self.origin
         answer = any(values.same[part] == same for part in values.parts[own])
         self.trace.note(place, HAS, same, int(answer))
         return answer
 
+    def recipe(self) -> Recipe:
+        """How this frozenset is made of the one of the state."""
+        place, number = self.origin
+        if self.more or self.less:
+            return ("set", place, number, frozenset(self.more.values()), frozenset(self.less))
+        return ("copy", place, number)
+
     def __len__(self) -> int:
         if self.more or self.less or self.value is not None:
             return len(real(self))
+        return self.size()
+
+    def size(self) -> int:
+        """The size of the frozenset of the state."""
         place, number = self.origin
         size = len(self.trace.values.parts[number])
         self.trace.note(place, SIZE, -1, size)
@@ -559,12 +594,20 @@ class Members(Printed):
             return True
         if self.less or self.value is not None:
             return bool(real(self))
+        return not self.is_empty()
+
+    def is_empty(self) -> bool:
+        """Whether the frozenset of the state has no members."""
         values = self.trace.values
         place, number = self.origin
         empty = values.same[values.set_of(())]
         answer = values.same[number] == empty
         self.trace.note(place, EQUALS, empty, int(answer))
-        return not answer
+        return answer
+
+    def like(self, more: Mapping[int, int], less: Set[int]) -> Members:
+        """The same frozenset of the state with these members more and less."""
+        return Members(self.trace, self.origin, more, less)
 
     def __iter__(self) -> Iterator[Any]:
         members = real(self)
@@ -582,13 +625,13 @@ class Members(Printed):
             return NotImplemented
         if self.value is not None:
             return self.value | real(other)
-        return Members(self.trace, self.origin, {**self.numbers(other), **self.more}, self.less)
+        return self.like({**self.numbers(other), **self.more}, self.less)
 
     def __ror__(self, other: Any) -> Any:
         if type(other) not in SETS or self.value is not None:
             return other | real(self)  # a set, which has no hash
         added = self.numbers(other)
-        return Members(self.trace, self.origin, {**self.more, **added}, self.less | added.keys())
+        return self.like({**self.more, **added}, self.less | added.keys())
 
     def __sub__(self, other: Any) -> Any:
         if not isinstance(other, set | frozenset):
@@ -597,7 +640,7 @@ class Members(Printed):
             return self.value - real(other)
         gone = self.numbers(other)
         more = {same: number for same, number in self.more.items() if same not in gone}
-        return Members(self.trace, self.origin, more, self.less | gone.keys())
+        return self.like(more, self.less | gone.keys())
 
     def union(self, *others: Any) -> Any:
         made: Any = self
@@ -634,7 +677,7 @@ class Members(Printed):
         if not isinstance(other, Set):
             return False
         kind: type = type(other)
-        if kind is Members or self.more or self.less or is_known(other):
+        if kind in MEMBERS or self.more or self.less or is_known(other):
             return equals(self, other)
         return not self.trace.is_over and bool(real(self) == other)
 
@@ -665,7 +708,100 @@ class Members(Printed):
 
 
 Set.register(Members)
-TRANSIENT.update((Items, Members))
+
+
+class Elements(Members):
+    """A stand-in for a divided frozenset: each element is read by itself."""
+
+    __slots__ = ("division",)
+
+    def __init__(
+        self,
+        trace: ReadTrace,
+        division: Division,
+        more: Mapping[int, int] = NO_MEMBERS,
+        less: Set[int] = frozenset(),
+    ) -> None:
+        self.trace = trace
+        self.division = division
+        self.more = more
+        self.less = less
+        self.value = None
+
+    def has(self, same: int) -> bool:
+        return self.division.has(self.trace, same)
+
+    def size(self) -> int:
+        return len(self.division.members(self.trace))
+
+    def is_empty(self) -> bool:
+        return not self.division.members(self.trace)
+
+    def like(self, more: Mapping[int, int], less: Set[int]) -> Members:
+        return Elements(self.trace, self.division, more, less)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether it is the frozenset of the state, and nothing else was read of it by value."""
+        return self.value is None and not self.more and not self.less
+
+    def recipe(self) -> Recipe:
+        members = self.division.members(self.trace)
+        return with_members(
+            self.trace.values, self.trace.values.number(members), self.more.values(), self.less
+        )
+
+    def _kspec_selected(self, tests: Iterable[Test]) -> Any:
+        """The members that pass all tests (`spec.core.matching`)."""
+        return self.part(tuple(map(plain_test, tests)), None)
+
+    def _kspec_summary(self, tests: Iterable[Test], name: str, _: Any) -> Any:
+        """A summary of these members."""
+        return self.part(tuple(map(plain_test, tests)), name)
+
+    def _kspec_sorts(self) -> bool:
+        """Whether `sorted` gives any members that the set ever has in ascending order."""
+        return self.is_untouched and self.division.sorts()
+
+    def part(self, tests: tuple[Test, ...], name: str | None) -> Any:
+        """The members that pass plain tests, or a summary of them."""
+        if self.is_untouched:
+            return self.division.view(tests, name).read(self.trace)
+        if self.value is not None:
+            members = list(self.value)
+        else:
+            values = self.trace.values
+            others = {*self.less, *self.more}
+            kept = self.division.view(tests).read(self.trace)
+            members = [v for v in kept if values.same[values.number(v)] not in others]
+            members += map(values.value, self.more.values())
+        part = OrderedSet(m for m in members if all(test.holds(m) for test in tests))
+        return part if name is None else summary(name)(part)
+
+    def __and__(self, other: Any) -> Any:
+        if self.value is not None or not isinstance(other, frozenset) or is_standin(other):
+            return real(self) & real(other)
+        return OrderedSet(member for member in other if member in self)
+
+    def __rand__(self, other: Any) -> Any:
+        return self & other if type(other) in SETS else other & real(self)
+
+
+def plain_test(test: Test) -> Test:
+    """A test that depends on values alone, in place of stand-ins."""
+    found = [plain_value(value) for value in test.values]
+    return attrs.evolve(test, values=tuple(found))
+
+
+def plain_value(value: Any) -> Any:
+    """A value without stand-ins at any depth of its tuples; what they stand for counts as read."""
+    if is_standin(value):
+        return real(value)
+    return tuple(map(plain_value, value)) if type(value) is tuple else value
+
+
+MEMBERS = (Members, Elements)
+TRANSIENT.update((Items, *MEMBERS))
 
 
 # -- from stand-ins to values ---------------------------------------------------------------------
@@ -674,7 +810,7 @@ TRANSIENT.update((Items, Members))
 def is_standin(value: Any) -> bool:
     """Whether a value is a stand-in."""
     cls = type(value)
-    return cls is Items or cls is Members or cls in STANDINS
+    return cls is Items or cls in MEMBERS or cls in STANDINS
 
 
 def kind_of(value: Any) -> type:
@@ -725,7 +861,7 @@ def is_settled(standin: Any) -> bool:
     """Whether a stand-in has been read in full and behaves as its value."""
     if type(standin) is Items:
         return False  # its items are values then
-    return (standin.value if type(standin) is Members else standin._kspec_value) is not None
+    return (standin.value if type(standin) in MEMBERS else standin._kspec_value) is not None
 
 
 def settle(standin: Any) -> Any:
@@ -733,7 +869,7 @@ def settle(standin: Any) -> Any:
     value, cls = real(standin), type(standin)
     if cls is Items:
         standin.items, standin.origin = list(value), None
-    elif cls is Members:
+    elif cls in MEMBERS:
         standin.value = value
     elif standin._kspec_value is None:
         put = object.__setattr__
@@ -747,7 +883,7 @@ def real(value: Any) -> Any:
     """The value that a stand-in represents; all parts needed to make it count as read."""
     if is_standin(value):
         if is_settled(value):
-            return value.value if type(value) is Members else value._kspec_value
+            return value.value if type(value) in MEMBERS else value._kspec_value
         trace = trace_of(value)
         if type(value) in STANDINS and value._kspec_about[1].component == ROOT:
             return whole_root(trace, value)
@@ -783,6 +919,9 @@ def recipe_of(trace: ReadTrace, value: Any) -> Recipe:
     if cls in ATOMS:
         return values.number(value)
     if cls is Unread:
+        division = value.place.division
+        if division is not None:
+            return values.number(division.members(trace))
         return ("copy", value.place, value.number)
     if cls is Items:
         if value.origin is not None:
@@ -790,13 +929,8 @@ def recipe_of(trace: ReadTrace, value: Any) -> Recipe:
         return tuple_recipe(trace, value.items)
     if cls in STANDINS and value._kspec_value is not None:
         return values.number(value._kspec_value)
-    if cls is Members:
-        if value.value is not None:
-            return values.number(value.value)
-        place, number = value.origin
-        if value.more or value.less:
-            return ("set", place, number, frozenset(value.more.values()), frozenset(value.less))
-        return ("copy", place, number)
+    if cls in MEMBERS:
+        return values.number(value.value) if value.value is not None else value.recipe()
     if cls in STANDINS:
         _, place, shape, numbers, apart = value._kspec_about
         if place.component == ROOT:
@@ -826,6 +960,9 @@ def recipe_of(trace: ReadTrace, value: Any) -> Recipe:
         if all(type(part) is int for part in parts):
             return values.record_of(shape, parts, apart)
         return ("record", shape, apart, parts)
+    if issubclass(cls, Entries):
+        pairs = values.value(number_of(trace, value.pairs()))
+        return values.number(cls.of_pairs(pairs))
     if issubclass(cls, tuple) and hasattr(cls, "_make"):
         return values.number(cls._make([values.value(number_of(trace, part)) for part in value]))
     if issubclass(cls, int | str | float | bytes | Enum) or not trace.has_standins:

@@ -11,7 +11,8 @@ import attrs
 import numpy as np
 
 from kspec.checkers.engine.learned.asking import LearnedAsking
-from kspec.checkers.engine.learned.book import RULE, Unfit, bits_of
+from kspec.checkers.engine.learned.book import RULE, bits_of
+from kspec.checkers.engine.learned.divided import Unfit
 from kspec.checkers.engine.learned.expander import Repacked
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.walk import FAILED_BIT
@@ -102,7 +103,7 @@ class StepsByLearning(Source[Any]):
                 self.raise_again(answer.places[answer.masks >> FAILED_BIT & 1 == 1])
                 found.append((answer.origins, answer.labels, answer.successors.copy()))
         except Unfit as unfit:
-            self.begin_anew(unfit.field)
+            self.begin_anew(unfit)
             raise Repacked from None
         return found
 
@@ -122,12 +123,12 @@ class StepsByLearning(Source[Any]):
 
     # -- learning -------------------------------------------------------------------------------
 
-    def begin_anew(self, field: str) -> None:
-        """Start learning again, with a field of varying length as one component."""
+    def begin_anew(self, unfit: Unfit) -> None:
+        """Start learning again, with other components."""
         states = [self.as_state(key) for key in self.keys]
-        self.learned.take_apart(field)
+        self.learned.lay_out_anew(unfit)
         self.begin_learning()
-        rows = np.array([self.learning.book.row_of(state) for state in states], np.int64)
+        rows = self.learning.book.rows_of(states)
         self.learning.tables.sync()
         self.learning.repack()
         self.use_words()

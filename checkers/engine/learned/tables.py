@@ -5,133 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
-import attrs
 import numpy as np
 
 from kspec.checkers.engine.learned import walk
-from kspec.checkers.engine.learned.book import Book, Impure, Plainer
-from kspec.checkers.engine.packed.codes import CODE_BITS, WORD_BITS
+from kspec.checkers.engine.learned.book import CLEAR, Book, Component, Impure, Plainer
+from kspec.checkers.engine.learned.divided import FROM, Divide, View
+from kspec.checkers.engine.learned.growing import MOST, MOST_IN_TREES, Lanes, Row, TooMany
+from kspec.checkers.engine.learned.packing import Packing, packing_for, rows_of
+from kspec.checkers.engine.learned.values import SET
+from kspec.checkers.engine.learned.viewing import ViewTables
 from kspec.checkers.engine.search import Stopped
 from kspec.impl.compiled import Words
-from kspec.spec.core import SpecError
-
-MOST = 1 << 30
-"""The maximum number of values, probes, instances and so on; 24 GB of memory holds about a tenth
-as many. Hash keys of answers (`walk.answer_number`) have 30 bits for a probe."""
-MOST_IN_TREES = 1 << 31
-"""The maximum size of all trees: addresses are signed 32-bit integers."""
 
 
-class TooMany(SpecError):
-    """A quantity exceeds the limit of the tables."""
-
-    def __init__(self, what: str, limit: int) -> None:
-        """State the limit."""
-        super().__init__(
-            f"this run needs more than {limit:,} {what}, the limit of the learned engine: use "
-            "smaller bounds, or --engine reference"
-        )
-
-
-def assert_fits(numbers: Words, kind: Any) -> None:
-    """Raise TooMany if an array of this kind cannot hold the numbers."""
-    about = np.iinfo(kind)
-    if numbers.size and (numbers.min() < about.min or numbers.max() > about.max):
-        raise TooMany("different numbers in a table", int(about.max) + 1)
-
-
-class Row:
-    """An array that grows at its end, and rejects numbers that do not fit."""
-
-    def __init__(self, width: int = 0, kind: Any = np.int64, fill: int = 0) -> None:
-        self.fill = fill
-        shape = (64, width) if width else (64,)
-        self.array: Any = np.full(shape, fill, kind)
-        self.count = 0
-
-    def reserve(self, count: int) -> None:
-        """Make room for this many."""
-        if count > len(self.array):
-            size = max(count, 2 * len(self.array))
-            grown = np.full((size, *self.array.shape[1:]), self.fill, self.array.dtype)
-            grown[: self.count] = self.array[: self.count]
-            self.array = grown
-
-    def extend(self, items: Any) -> None:
-        """Add items at the end."""
-        if len(items):
-            if getattr(items, "dtype", None) != self.array.dtype:
-                items = np.asarray(items, np.int64)
-                assert_fits(items, self.array.dtype)
-            self.reserve(self.count + len(items))
-            self.array[self.count : self.count + len(items)] = items
-            self.count += len(items)
-
-
-class Lanes:
-    """Arrays that grow side by side in one: lane n stands at `at[n]`, with room for `room[n]`."""
-
-    def __init__(self, kind: Any = np.int32) -> None:
-        self.content = Row(kind=kind, fill=-1)
-        self.at = Row()
-        self.room = Row()
-
-    def have(self, lane: int, room: int) -> bool:
-        """Make room in a lane; whether it moved."""
-        while self.at.count <= lane:
-            self.at.extend([0])
-            self.room.extend([0])
-        old = int(self.room.array[lane])
-        if room <= old:
-            return False
-        new = max(16, 1 << (room - 1).bit_length())
-        begin = self.content.count
-        self.content.reserve(begin + new)
-        at = int(self.at.array[lane])
-        self.content.array[begin : begin + old] = self.content.array[at : at + old]
-        self.content.array[begin + old : begin + new] = -1
-        self.content.count = begin + new
-        self.at.array[lane], self.room.array[lane] = begin, new
-        return True
-
-
-@attrs.define(eq=False)
-class Packing:
-    """The position of each component in the words of a state."""
-
-    words: Words
-    shifts: Words
-    masks: Words
-    widths: tuple[int, ...]
-    """By word: the number of bits in use."""
-    room: Words
-    """By component: the number of values that fit its bits."""
-
-
-def packing_for(counts: Sequence[int]) -> Packing:
-    """A packing with room for twice as many values, or more if a code has bits left."""
-    bits = [max(1, (2 * count - 1).bit_length()) for count in counts]
-    spare = CODE_BITS - sum(bits)
-    for k in sorted(range(len(bits)), key=lambda k: -bits[k])[: max(0, spare)] * 2:
-        if spare > 0 and bits[k] > 1:
-            bits[k] += 1
-            spare -= 1
-    words, shifts = np.zeros(len(bits), np.int64), np.zeros(len(bits), np.int64)
-    widths: list[int] = []
-    for k in sorted(range(len(bits)), key=lambda k: -bits[k]):
-        word = next((w for w, used in enumerate(widths) if used + bits[k] <= WORD_BITS), -1)
-        if word < 0:
-            word = len(widths)
-            widths.append(0)
-        words[k], shifts[k] = word, widths[word]
-        widths[word] += bits[k]
-    room = np.array([1 << b for b in bits], np.int64)
-    return Packing(words, shifts, room - 1, tuple(widths), room)
-
-
-def rows_of(words: Words, packing: Packing) -> Words:
-    """States as rows of numbers, from columns of words."""
-    return ((words[packing.words] >> packing.shifts[:, None]) & packing.masks[:, None]).T
+def packing_for_book(book: Book) -> Packing:
+    """A packing for the states of a book."""
+    counts = [len(component.values) for component in book.components]
+    return packing_for(counts, book.fixed if book.divisions else None)
 
 
 class Tables:
@@ -173,9 +63,12 @@ class Tables:
         self.lists = Row(kind=np.int32)
         self.writes = Row(3, np.int32)
         self.recipes = Lanes()
-        self.packing = packing_for([len(c.values) for c in book.components])
+        self.packing = packing_for_book(book)
         self.keep = self.put = np.zeros((0, 0), np.int64)
         self.effects_done = 0
+        self.effects_by: dict[int, list[int]] = {}
+        """By element, or by what stands for a division: the effects that write it."""
+        self.views = ViewTables()
         self.is_settled = True
         """Whether no learning is in progress: an interrupt may come at any time."""
         self.sync()
@@ -185,16 +78,20 @@ class Tables:
     def sync(self) -> None:
         """Add what was learned since the last time."""
         self.assert_room()
+        book = self.book
+        book.catch_up()
+        self.take_components()
         self.take_values()
         self.take_probes()
         self.take_runs()
-        book = self.book
         self.leaves.extend(book.leaves[self.leaves.count :])
         self.lists.extend(book.lists[self.lists.count :])
         self.writes.extend(book.writes[self.writes.count :])
         while self.recipes.at.count < len(book.recipes):
             self.recipes.have(self.recipes.at.count, 1)
+        self.take_elements()
         self.take_effects()
+        self.take_views()
 
     def assert_room(self) -> None:
         """Raise TooMany if a quantity exceeds its limit."""
@@ -210,6 +107,17 @@ class Tables:
         for what, some in counted.items():
             if len(some) > MOST:
                 raise TooMany(what, MOST)
+
+    def take_components(self) -> None:
+        """Make room for the components of elements that are new."""
+        new = len(self.book.components) - len(self.component_count)
+        if new:
+            none: Words = np.zeros(new, np.int64)
+            self.component_count = np.concatenate([self.component_count, none])
+            self.answers_at = np.concatenate([self.answers_at, none])
+            self.stride = np.concatenate([self.stride, none])
+            self.probe_count += [0] * new
+            self.answers_room += [0] * new
 
     def take_values(self) -> None:
         """Add values, and the local numbers of components."""
@@ -239,6 +147,39 @@ class Tables:
                 content = self.component_values.content.array
                 content[at + count : at + len(component.values)] = component.values[count:]
                 self.component_count[k] = len(component.values)
+                if len(component.values) > FROM and self.book.is_divisible:
+                    self.divide(component)
+
+    def divide(self, component: Component) -> None:
+        """Raise Divide if the values of a component are sets."""
+        if all(self.book.values.kinds[number] == SET for number in component.values):
+            raise Divide(component.field)
+
+    def take_elements(self) -> None:
+        """Give bits to the elements that are new, as long as there are free ones."""
+        for k in self.packing.place_elements(self.component_count):
+            division = self.book.components[k].division
+            assert division is not None, "only elements lack bits"
+            clear = self.effects_by.get(CLEAR - division.number, [])
+            for number in [*self.effects_by.get(k, []), *clear]:
+                if number < self.effects_done:
+                    self.take_effect(number)
+
+    def take_views(self) -> None:
+        """Add what is new of views."""
+        book = self.book
+
+        def numbered(view: View) -> Words:
+            probe, answers = view.place.probes[walk.VIEW], [*view.answers.values()]
+            while 2 * (int(self.counts[-1]) + len(answers)) > len(self.keys):
+                self.more_answers()
+            found: Words = np.empty(len(answers), np.int64)
+            walk.numbers_of_answers(
+                probe, np.array(answers, np.int64), found, self.keys, self.numbers, self.counts
+            )
+            return found
+
+        self.views.take(book, self.packing, numbered)
 
     def take_probes(self) -> None:
         """Add probes, with their answers for every value of their components."""
@@ -251,8 +192,11 @@ class Tables:
             begin = self.steps.count + len(steps)
             steps += [(numbers[s], 0) if type(s) is str else (-1, s) for s in path]
             probes.append((component, what, of, begin, self.steps.count + len(steps)))
-            local.append(self.probe_count[component])
-            self.probe_count[component] += 1
+            if component < 0:
+                local.append(0)
+            else:
+                local.append(self.probe_count[component])
+                self.probe_count[component] += 1
         if new:
             self.steps.extend(steps)
             self.probes.extend(probes)
@@ -260,7 +204,9 @@ class Tables:
             self.filled.extend([0] * len(new))
             none: Words = np.zeros(len(new), np.int64)
             self.counts = np.concatenate([self.counts[:-1], none, self.counts[-1:]])
-            self.skipped = np.append(self.skipped, none.astype(np.int8))
+            # An element that was absent so far, and a view of nothing so far, tell states apart.
+            tells = [-1 if k < 0 or k >= book.fixed else 0 for k, *_ in new]
+            self.skipped = np.append(self.skipped, np.array(tells, np.int8))
         for k, count in enumerate(self.component_count.tolist()):
             if self.probe_count[k] > self.stride[k] or count > self.answers_room[k]:
                 self.widen(k, count)
@@ -350,7 +296,7 @@ class Tables:
         self.tree.array[:] = walk.UNKNOWN
         self.root_at.array[:count] = np.arange(count)
         self.sizes[0] = self.tree.count = count
-        self.skipped[:] = 0
+        np.minimum(self.skipped, 0, out=self.skipped)
         self.added = 0
 
     def raise_conflict(self, run: int) -> None:
@@ -366,7 +312,7 @@ class Tables:
         effects, packing = self.book.effects, self.packing
         width = len(packing.widths)
         if self.keep.shape[1] != width:
-            self.effects_done = 0
+            self.effects_done, self.effects_by = 0, {}
             self.keep = np.full((64, width), -1, np.int64)
             self.put = np.zeros((64, width), np.int64)
         if len(effects) > len(self.keep):
@@ -374,13 +320,26 @@ class Tables:
             self.keep = np.vstack([self.keep, np.full((more, width), -1, np.int64)])
             self.put = np.vstack([self.put, np.zeros((more, width), np.int64)])
         for number in range(self.effects_done, len(effects)):
-            self.keep[number], self.put[number] = -1, 0
-            for k, new in effects[number]:
-                word, shift = packing.words[k], packing.shifts[k]
-                self.keep[number, word] &= ~(packing.masks[k] << shift)
-                if new >= 0:
-                    self.put[number, word] |= new << shift
+            self.take_effect(number)
+            for k, _ in effects[number]:
+                if k < 0 or k >= self.book.fixed:
+                    self.effects_by.setdefault(k, []).append(number)
         self.effects_done = len(effects)
+
+    def take_effect(self, number: int) -> None:
+        """Set the masks and bits of an effect."""
+        packing, book = self.packing, self.book
+        self.keep[number], self.put[number] = -1, 0
+        for k, new in book.effects[number]:
+            cleared = [k] if k >= 0 else book.divisions[CLEAR - k].member_of
+            for one in cleared:
+                word = packing.words[one]
+                self.keep[number, word] &= ~(packing.masks[one] << packing.shifts[one])
+                self.put[number, word] &= ~(packing.masks[one] << packing.shifts[one])
+            if k >= 0 and new > 0:
+                self.put[number, packing.words[k]] |= new << packing.shifts[k] & (
+                    packing.masks[k] << packing.shifts[k]
+                )
 
     # -- asking ---------------------------------------------------------------------------------
 
@@ -391,9 +350,11 @@ class Tables:
 
     def repack(self) -> None:
         """Choose a packing with bits for all values."""
-        self.packing = packing_for([len(c.values) for c in self.book.components])
+        book = self.book
+        self.packing = packing_for_book(book)
         self.keep = self.put = np.zeros((0, 0), np.int64)
         self.take_effects()
+        self.take_views()
 
     def most(self, roots: Sequence[int]) -> int:
         """The largest number of instances for one state."""
@@ -411,7 +372,8 @@ class Tables:
         lanes = [value for value in vars(self).values() if isinstance(value, Lanes)]
         rows += [row for lane in lanes for row in (lane.content, lane.at, lane.room)]
         others = [self.keys, self.numbers, self.counts, self.keep, self.put]
-        return int(sum(row.array.nbytes for row in rows) + sum(a.nbytes for a in others))
+        arrays = sum(row.array.nbytes for row in rows) + sum(a.nbytes for a in others)
+        return int(arrays + self.views.bytes)
 
     # -- learning -------------------------------------------------------------------------------
 
@@ -447,8 +409,15 @@ class Tables:
                     else:
                         break
                 watch()
-        if not paths.all():
-            wanted = np.unique(misses[~paths][:, 1:3], axis=0).tolist()
+        views = np.flatnonzero(misses[:, 0] == walk.MISSED_VIEW)
+        if len(views):
+            _, first = np.unique(misses[views, 1:3], axis=0, return_index=True)
+            for m in views[first].tolist():
+                book.views[int(misses[m, 1])].answer_in(rows[m].tolist())
+                watch()
+        made = misses[:, 0] == walk.MISSED_RECIPE
+        if made.any():
+            wanted = np.unique(misses[made][:, 1:3], axis=0).tolist()
             for recipe, old in wanted:
                 new = book.apply(recipe, old)
                 self.recipes.have(
@@ -475,7 +444,8 @@ class Tables:
         """States as columns of words, from rows of numbers."""
         packing = self.packing
         columns: Words = np.zeros((len(packing.widths), len(rows)), np.int64)
-        for k, (word, shift) in enumerate(zip(packing.words, packing.shifts, strict=True)):
+        places = zip(packing.words, packing.shifts, range(rows.shape[1]), strict=False)
+        for word, shift, k in places:
             columns[word] |= rows[:, k] << shift
         return columns
 

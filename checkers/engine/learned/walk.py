@@ -1,11 +1,11 @@
 """The compiled part: paths become decision trees, and states are answered by walking them.
 
-A tree is laid out in one array. A node stands at an address: its component, its probe among
-those of the component, how many children there is room for, the probe, and the children, by the
-answer. A node with few children for many answers is **sparse** instead: its room is negative, and
-behind it stand the number of children, and a hash table of answers and of children. A child is the
-address of a node, LEAF - n for leaf n, or UNKNOWN. The answers of all probes of a component for one
-value stand side by side in `answers`.
+A tree is laid out in one array. A node stands at an address: its component (or, in its place, a
+view), its probe among those of the component, how many children there is room for, the probe, and
+the children, by the answer. A node with few children for many answers is **sparse** instead: its
+room is negative, and behind it stand the number of children, and a hash table of answers and of
+children. A child is the address of a node, LEAF - n for leaf n, or UNKNOWN. The answers of all
+probes of a component for one value stand side by side in `answers`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ compiled: Any = kept.compiled
 UNKNOWN = -1
 LEAF = -2
 
-SHAPE, WHOLE, SIZE, HAS, EQUALS = range(5)
+SHAPE, WHOLE, SIZE, HAS, EQUALS, VIEW = range(6)
 """The questions of a probe: the shape of a value, the value itself, the size of a frozenset,
-whether it has a member, whether a value equals another."""
+whether it has a member, whether a value equals another, the answer of a view."""
 
-NOTHING, BLOCKED, STEP, CHOICES, MARK = range(5)
-"""What a leaf says: nothing; a guard blocks; a successor; more instances to ask; a mark."""
+NOTHING, BLOCKED, STEP, CHOICES, MARK, EACH = range(6)
+"""What a leaf says: nothing; a guard blocks; a successor; more instances to ask; a mark; instances
+to ask for each element that is present."""
 
 DEADLOCK_BIT = 62
 """Of a mask: no rule is enabled, limits aside, and this is no end."""
@@ -45,13 +46,16 @@ LABEL_BITS = 32
 BLOCK = 16
 """States that are looked up together, so that memory is asked for before it is needed."""
 
+VIEWS = -2
+"""View n stands in place of component VIEWS - n in questions and nodes."""
+
 LEAF_SIZE = 5
 NODE_SIZE = 4
 """Before the children of a node: component, probe among its own, room, and probe."""
 SPARSE = 16
 """A node with room for this many times as many children as it has becomes sparse."""
 
-MISSED_PATH, MISSED_RECIPE = 0, 1
+MISSED_PATH, MISSED_RECIPE, MISSED_VIEW = 0, 1, 2
 
 AGAIN, GROW, REBUILD, CONFLICT = 1, 2, 3, 4
 
@@ -66,6 +70,25 @@ class KnownAnswers(NamedTuple):
     stride: Words
     leaves: Words
     lists: Words
+
+
+class Elements(NamedTuple):
+    """Views of divided sets, and the instances for their elements (`divided`)."""
+
+    fixed: int
+    """The components from here on are elements; their numbers are looked up when asked for."""
+    views: Words
+    """By view: where its words begin in `words`, and how many; where its answers begin in `known`,
+    and for how many there is room; where its components begin in `components`, and how many."""
+    words: Words
+    """Words of a state, and the bits in them that are elements of the view."""
+    known: Words
+    """The hash tables of answers: an answer or UNKNOWN, and those bits in each word."""
+    components: Words
+    choices: Words
+    """By choices: a view, where its lists begin in `lists`, and the length of each list."""
+    lists: Words
+    """By element of the view: where the list of its instances begins."""
 
 
 class Asked(NamedTuple):
@@ -106,7 +129,8 @@ class Noted(NamedTuple):
     """The states that miss something."""
     latest: Words
     """By component: the highest number of a value so far."""
-    latest_rows: Words
+    latest_words: Words
+    """By component: the words of the first state with that value."""
 
 
 class Successors(NamedTuple):
@@ -206,6 +230,8 @@ def fill_answers(
     missing = -(np.int64(1) << 31)
     for q in range(probe_count):
         k = probes[q, 0]
+        if k < 0:
+            continue
         for i in range(filled[q], comp_count[k]):
             if counts[len(counts) - 1] * 2 > len(keys):
                 return True
@@ -318,7 +344,8 @@ def add_paths(
 ):  # fmt: skip
     """Put paths into their trees: why it stopped, and before which path.
 
-    A probe that has given one answer so far is skipped. `sizes` says how long the trees are.
+    A probe that has given one answer so far is skipped, except where `skipped` is negative.
+    `sizes` says how long the trees are.
     """
     for r in range(first, last):
         if counts[len(counts) - 1] * 2 + 1024 > len(keys):
@@ -327,10 +354,10 @@ def add_paths(
         for x in range(runs[r, 1], runs[r, 2], 2):
             q = reads[x]
             p = answer_number(q, reads[x + 1], keys, numbers, counts)
-            if counts[q] == 1:
+            if counts[q] == 1 and skipped[q] >= 0:
                 skipped[q] = 1
                 continue
-            if skipped[q]:
+            if skipped[q] > 0:
                 return REBUILD, r
             node = np.int64(tree[at])
             if node <= LEAF or (node != UNKNOWN and tree[node + 3] != q):
@@ -361,7 +388,7 @@ def any_skipped_that_tells_apart(skipped, counts, probe_count):
     """Whether a probe that was skipped has another answer by now."""
     found = False
     for q in range(probe_count):
-        found |= skipped[q] != 0 and counts[q] > 1
+        found |= skipped[q] > 0 and counts[q] > 1
     return found
 
 
@@ -390,23 +417,137 @@ def note_miss(misses, n, what, one, two, three, i):
 
 
 @compiled
-def walk(node, instance, rows, tree, answers, misses, nmiss, i):
+def hash_of_bits(state, pairs, begin, count):
+    """A hash of some bits in the words of a state."""
+    h = np.uint64(0)
+    for z in range(begin, begin + count):
+        h = (h ^ np.uint64(state[pairs[2 * z]] & pairs[2 * z + 1])) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(29)
+    return h
+
+
+@compiled
+def answer_of_view(v, state, views, pairs, known):
+    """The answer of a view in a state; UNKNOWN if it is not known."""
+    begin, count, at, room = views[6 * v], views[6 * v + 1], views[6 * v + 2], views[6 * v + 3]
+    h = hash_of_bits(state, pairs, begin, count)
+    slot = np.int64(h >> np.uint64(20)) & (room - 1)
+    while True:
+        entry = at + slot * (1 + count)
+        if known[entry] == UNKNOWN:
+            return np.int64(UNKNOWN)
+        differ = np.int64(0)
+        for z in range(count):
+            bits = state[pairs[2 * (begin + z)]] & pairs[2 * (begin + z) + 1]
+            differ |= known[entry + 1 + z] ^ bits
+        if differ == 0:
+            return known[entry]
+        slot = (slot + 1) & (room - 1)
+
+
+@compiled
+def enter_answers(answers, columns, known, at, room, count):
+    """Put the answers of a view into its hash table, given the bits of each in columns."""
+    for i in range(len(answers)):
+        h = np.uint64(0)
+        for z in range(count):
+            h = (h ^ np.uint64(columns[z, i])) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(29)
+        slot = np.int64(h >> np.uint64(20)) & (room - 1)
+        while known[at + slot * (1 + count)] != UNKNOWN:
+            slot = (slot + 1) & (room - 1)
+        known[at + slot * (1 + count)] = answers[i]
+        for z in range(count):
+            known[at + slot * (1 + count) + 1 + z] = columns[z, i]
+
+
+@compiled
+def numbers_of_answers(q, answers, numbers, keys, small, counts):
+    """The small numbers of a probe's answers."""
+    for x in range(len(answers)):
+        numbers[x] = answer_number(q, answers[x], keys, small, counts)
+
+
+@compiled
+def answer_at(node, rows, tree, answers, state, lazily):
+    """The answer to the question of a node; UNKNOWN for a view without an answer.
+
+    `rows` has the place of the answers of each component that is no element; others are looked up.
+    """
+    k = np.int64(tree[node])
+    if lazily is None:
+        return np.int64(answers[rows[k] + tree[node + 1]])
+    fixed, at_word, at_shift, at_mask, answers_at, stride, views, pairs, known = lazily
+    if k < 0:
+        return answer_of_view(VIEWS - k, state, views, pairs, known)
+    if k < fixed:
+        return np.int64(answers[rows[k] + tree[node + 1]])
+    number = (state[at_word[k]] >> at_shift[k]) & at_mask[k]
+    return np.int64(answers[answers_at[k] + number * stride[k] + tree[node + 1]])
+
+
+@compiled
+def note_lost(instance, node, p, tree, misses, nmiss, i, state, lazily):
+    """Note that an instance has no answer at a node."""
+    if lazily is not None:
+        k = np.int64(tree[node])
+        if k < 0 and p == UNKNOWN:
+            _, _, _, _, _, _, views, pairs, _ = lazily
+            v = VIEWS - k
+            h = np.int64(hash_of_bits(state, pairs, views[6 * v], views[6 * v + 1]))
+            note_miss(misses, nmiss, MISSED_VIEW, v, h, 0, i)
+            return
+    note_miss(misses, nmiss, MISSED_PATH, instance, node, p, i)
+
+
+@compiled
+def walk(node, instance, rows, tree, answers, misses, nmiss, i, state, lazily):
     """The leaf that answers an instance, from a node on.
 
     It is -1 if it is not known, and then a miss is noted.
     """
     node = np.int64(node)
     while node >= 0:
-        p = np.int64(answers[rows[tree[node]] + tree[node + 1]])
+        p = answer_at(node, rows, tree, answers, state, lazily)
         following = child_of(tree, node, p)
         if following == UNKNOWN:
-            note_miss(misses, nmiss, MISSED_PATH, instance, node, p, i)
+            note_lost(instance, node, p, tree, misses, nmiss, i, state, lazily)
             return np.int64(-1)
         node = following
     if node == UNKNOWN:
         note_miss(misses, nmiss, MISSED_PATH, instance, -1, -1, i)
         return np.int64(-1)
     return LEAF - node
+
+
+@compiled
+def number_at(k, ids, state, lazily):
+    """The number of a component's value."""
+    if lazily is None:
+        return ids[k]
+    fixed, at_word, at_shift, at_mask, _, _, _, _, _ = lazily
+    if k < fixed:
+        return ids[k]
+    return (state[at_word[k]] >> at_shift[k]) & at_mask[k]
+
+
+@compiled
+def choose_present(e, state, lazily, chosen_from, lists, chosen):
+    """Write the instances for each element of a view that is present; how many there are."""
+    if lazily is None:
+        return np.int64(0)
+    _, at_word, at_shift, at_mask, _, _, views, _, _ = lazily
+    components, choices, begins = chosen_from
+    v, at, length = choices[3 * e], choices[3 * e + 1], choices[3 * e + 2]
+    first, count = views[6 * v + 4], views[6 * v + 5]
+    n = 0
+    for j in range(count):
+        k = components[first + j]
+        if (state[at_word[k]] >> at_shift[k]) & at_mask[k] != 0:
+            for y in range(begins[at + j], begins[at + j] + length):
+                chosen[n] = lists[y]
+                n += 1
+    return n
 
 
 @compiled
@@ -469,26 +610,44 @@ def count_blocks(short, used, blocked):
 
 
 @compiled
-def note_latest(ids, latest, latest_rows):
-    """Note a state, as a row, that has the latest value of a component so far."""
+def note_latest(words, i, ids, latest, latest_words):
+    """Note a state that has the latest value of a component so far."""
     for k in range(len(latest)):
         if ids[k] > latest[k]:
             latest[k] = ids[k]
-            for z in range(len(latest)):
-                latest_rows[k, z] = ids[z]
+            for w in range(words.shape[0]):
+                latest_words[w, k] = words[w, i]
 
 
 @compiled
-def mark(words, begin, end, layout, roots, known, masks, noted, most):
+def mark(words, begin, end, layout, roots, known, elements, masks, noted, most):
     """The mask of what each of a range of states marks; how far it came, and how many it missed.
 
     A state that is missed has the mask 0.
     """
     at_word, at_shift, at_mask = layout
     root_at, tree_, answers_, answers_at, stride, leaves_, lists_ = known
-    misses_, miss_count, missed, latest, latest_rows = noted
-    rows_ = np.empty(len(at_word), np.int64)
-    ids_ = np.empty(len(at_word), np.int64)
+    misses_, miss_count, missed, latest, latest_words = noted
+    if elements is None:
+        fixed = np.int64(len(at_word))
+        lazily = chosen_from = None
+    else:
+        fixed = np.int64(elements.fixed)
+        lazily = (
+            fixed, pointer_to(at_word), pointer_to(at_shift), pointer_to(at_mask),
+            pointer_to(answers_at), pointer_to(stride), pointer_to(elements.views),
+            pointer_to(elements.words), pointer_to(elements.known),
+        )  # fmt: skip
+        chosen_from = (
+            pointer_to(elements.components), pointer_to(elements.choices),
+            pointer_to(elements.lists),
+        )  # fmt: skip
+    rows_ = np.empty(fixed, np.int64)
+    ids_ = np.empty(fixed, np.int64)
+    chosen_ = np.empty(most, np.int32)
+    state_ = np.empty(words.shape[0], np.int64)
+    chosen = pointer_to(chosen_)
+    state = pointer_to(state_)
     ids = pointer_to(ids_)
     rows = pointer_to(rows_)
     tree = pointer_to(tree_)
@@ -504,45 +663,61 @@ def mark(words, begin, end, layout, roots, known, masks, noted, most):
         if nmiss + most > len(misses_) // 5:
             stop = i
             break
+        if elements is not None:
+            for w in range(words.shape[0]):
+                state[w] = words[w, i]
         is_latest = False
-        for k in range(len(at_word)):
+        for k in range(fixed):
             number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
             ids[k] = number
             is_latest |= number > latest[k]
             rows[k] = answers_at[k] + number * stride[k]
         if is_latest:
-            note_latest(ids, latest, latest_rows)
+            note_latest(words, i, ids, latest, latest_words)
         before = nmiss
         mask = 0
         for x in range(len(roots)):
-            leaf = walk(tree[roots_[roots[x]]], roots[x], rows, tree, answers, misses, nmiss, i)
+            leaf = walk(
+                tree[roots_[roots[x]]], roots[x], rows, tree, answers, misses, nmiss, i,
+                state, lazily,
+            )  # fmt: skip
             if leaf < 0:
                 nmiss += 1
                 continue
             kind = leaves[leaf * LEAF_SIZE]
             if kind == MARK:
                 mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
-            elif kind == CHOICES:
-                for y in range(leaves[leaf * LEAF_SIZE + 1], leaves[leaf * LEAF_SIZE + 2]):
+            elif kind in (CHOICES, EACH):
+                source, y, list_end = lists, np.int64(0), np.int64(0)
+                if kind == CHOICES:
+                    y = np.int64(leaves[leaf * LEAF_SIZE + 1])
+                    list_end = np.int64(leaves[leaf * LEAF_SIZE + 2])
+                else:
+                    source = chosen
+                    e = leaves[leaf * LEAF_SIZE + 1]
+                    list_end = choose_present(e, state, lazily, chosen_from, lists, chosen)
+                while y < list_end:
                     one = walk(
-                        tree[roots_[lists[y]]], lists[y], rows, tree, answers, misses, nmiss, i
-                    )
+                        tree[roots_[source[y]]], source[y], rows, tree, answers, misses, nmiss, i,
+                        state, lazily,
+                    )  # fmt: skip
                     if one < 0:
                         nmiss += 1
                     elif leaves[one * LEAF_SIZE] == MARK:
                         mask |= np.int64(1) << np.int64(leaves[one * LEAF_SIZE + 1])
+                    y += 1
         if nmiss != before:
             missed[lost] = i
             lost += 1
             mask = 0
         masks[i] = mask
     miss_count[0] = nmiss
-    return stop, lost + 0 * (len(rows_) + len(ids_))
+    return stop, lost + 0 * (len(rows_) + len(ids_) + len(chosen_) + len(state_))
 
 
 @compiled
 def expand(
-    words, begin, end, layout, asked, known, shortened, found, noted, most, most_misses
+    words, begin, end, layout, asked, known, elements, shortened, found, noted, most, most_misses
 ):  # fmt: skip
     """Write the successors of a range of states, of those of which everything is known.
 
@@ -556,15 +731,33 @@ def expand(
     root_at, tree_, answers_, answers_at, stride, leaves_, lists_ = known
     short_, short_used, short_at, short_begin = shortened
     successors, origins, masks, fired, blocked, ends = found
-    misses_, miss_count, missed, latest, latest_rows = noted
+    misses_, miss_count, missed, latest, latest_words = noted
     leaves_found_ = np.empty(most * BLOCK, np.int64)
     of = np.empty(most * BLOCK, np.int64)
     state_at = np.empty(BLOCK + 1, np.int64)
     edges_ = np.empty(2 * most + len(limits_always), np.int64)
-    ids_ = np.empty(len(at_word), np.int64)
+    if elements is None:
+        fixed = np.int64(len(at_word))
+        lazily = chosen_from = None
+    else:
+        fixed = np.int64(elements.fixed)
+        lazily = (
+            fixed, pointer_to(at_word), pointer_to(at_shift), pointer_to(at_mask),
+            pointer_to(answers_at), pointer_to(stride), pointer_to(elements.views),
+            pointer_to(elements.words), pointer_to(elements.known),
+        )  # fmt: skip
+        chosen_from = (
+            pointer_to(elements.components), pointer_to(elements.choices),
+            pointer_to(elements.lists),
+        )  # fmt: skip
+    chosen_ = np.empty(most, np.int32)
+    state_ = np.empty(words.shape[0], np.int64)
+    chosen = pointer_to(chosen_)
+    state = pointer_to(state_)
+    ids_ = np.empty(fixed, np.int64)
     answered = pointer_to(leaves_found_)
     edges = pointer_to(edges_)
-    rows_ = np.empty(len(at_word), np.int64)
+    rows_ = np.empty(fixed, np.int64)
     ids = pointer_to(ids_)
     rows = pointer_to(rows_)
     tree = pointer_to(tree_)
@@ -603,14 +796,17 @@ def expand(
         # First what each state of a block comes to, and the memory that its successors take.
         count = 0
         for i in range(first_of_block, last_of_block):
+            if elements is not None:
+                for w in range(words.shape[0]):
+                    state[w] = words[w, i]
             is_latest = False
-            for k in range(len(at_word)):
+            for k in range(fixed):
                 number = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
                 ids[k] = number
                 is_latest |= number > latest[k]
                 rows[k] = answers_at[k] + number * stride[k]
             if is_latest:
-                note_latest(ids, latest, latest_rows)
+                note_latest(words, i, ids, latest, latest_words)
             before = nmiss
             state_at[i - first_of_block] = count
             limits = 0
@@ -621,13 +817,14 @@ def expand(
                 x_end = np.int64(len(others))
                 if g < len(groups):
                     k = groups[g, 0]
-                    cell = short_begin[k] + ids[k]
+                    number = number_at(k, ids, state, lazily)
+                    cell = short_begin[k] + number
                     x = np.int64(short_at[cell])
                     if x < 0:
                         x = short_used[0]
                         short_used[0] = shorten(
                             k,
-                            rows[k],
+                            answers_at[k] + number * stride[k],
                             group,
                             groups[g, 1],
                             groups[g, 2],
@@ -651,17 +848,29 @@ def expand(
                         instance = np.int64(others[x])
                         node = np.int64(tree[roots_[instance]])
                         x += 1
-                    y = 0
-                    list_end = 0
+                    source = lists
+                    y = np.int64(0)
+                    list_end = np.int64(0)
                     while True:
-                        leaf = walk(node, instance, rows, tree, answers, misses, nmiss, i)
+                        leaf = walk(
+                            node, instance, rows, tree, answers, misses, nmiss, i,
+                            state, lazily,
+                        )  # fmt: skip
                         if leaf < 0:
                             nmiss += 1
                         else:
                             kind = leaves[leaf * LEAF_SIZE]
                             if kind == CHOICES:
-                                y = leaves[leaf * LEAF_SIZE + 1]
-                                list_end = leaves[leaf * LEAF_SIZE + 2]
+                                source = lists
+                                y = np.int64(leaves[leaf * LEAF_SIZE + 1])
+                                list_end = np.int64(leaves[leaf * LEAF_SIZE + 2])
+                            elif kind == EACH:
+                                source = chosen
+                                y = np.int64(0)
+                                e = leaves[leaf * LEAF_SIZE + 1]
+                                list_end = choose_present(
+                                    e, state, lazily, chosen_from, lists, chosen
+                                )
                             elif kind == MARK:
                                 mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
                             else:
@@ -681,11 +890,14 @@ def expand(
                                     limits += 1
                         if y >= list_end:
                             break
-                        instance = np.int64(lists[y])
+                        instance = np.int64(source[y])
                         node = np.int64(tree[roots_[instance]])
                         y += 1
             if nmiss == before and steps == 0 and mask == 0:
-                leaf = walk(tree[roots_[final]], final, rows, tree, answers, misses, nmiss, i)
+                leaf = walk(
+                    tree[roots_[final]], final, rows, tree, answers, misses, nmiss, i,
+                    state, lazily,
+                )  # fmt: skip
                 is_open = False
                 if leaf < 0:
                     nmiss += 1
@@ -698,15 +910,18 @@ def expand(
                         edges[limits] = limits_always[z]
                         limits += 1
                     for g in range(len(groups)):
-                        x = short_at[short_begin[groups[g, 0]] + ids[groups[g, 0]]]
+                        k = groups[g, 0]
+                        number = number_at(k, ids, state, lazily)
+                        x = short_at[short_begin[k] + number]
                         z = x + 4 + 2 * short[x] + short[x + 1]
                         for y in range(z, z + short[x + 2]):
                             edges[limits] = short[y]
                             limits += 1
                     for z in range(limits):
                         one = walk(
-                            tree[roots_[edges[z]]], edges[z], rows, tree, answers, misses, nmiss, i
-                        )
+                            tree[roots_[edges[z]]], edges[z], rows, tree, answers, misses, nmiss,
+                            i, state, lazily,
+                        )  # fmt: skip
                         if one < 0:
                             nmiss += 1
                         elif leaves[one * LEAF_SIZE] == MARK:
@@ -772,7 +987,8 @@ def expand(
                     blocked[leaves[leaf * LEAF_SIZE + 1]] += 1
         stop = last_of_block
     miss_count[0] = nmiss
-    return stop, n, lost + 0 * (len(ids_) + len(rows_) + len(leaves_found_) + len(edges_))
+    kept = len(ids_) + len(rows_) + len(leaves_found_) + len(edges_) + len(chosen_) + len(state_)
+    return stop, n, lost + 0 * kept
 
 
 @compiled

@@ -324,9 +324,8 @@ class Worker:
         """The lesser of a state found so far and the states in some columns."""
         if not columns.shape[1]:
             return least
-        order = self.expander.learning.order(columns)
-        first = np.lexsort(order[::-1])[0]
-        found = tuple(order[:, first].tolist()), tuple(columns[:, first].tolist())
+        key, first = self.expander.learning.least(columns)
+        found = key, tuple(columns[:, first].tolist())
         return found if least is None else min(least, found)
 
     def count_orbits(self, level: int, represent: Callable[[Words, int], int]) -> int:
@@ -334,7 +333,7 @@ class Worker:
         return sum(represent(words, count) for words, count in self.batches(level))
 
 
-Found: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
+Found: TypeAlias = tuple[tuple[int | str, ...], tuple[int, ...]]
 """A state that was searched for: its sort key, and its words."""
 
 

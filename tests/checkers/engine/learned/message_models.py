@@ -866,7 +866,7 @@ def random_model(seed: int) -> Model[Any]:
 
 # -- thresholds of the learned engine -------------------------------------------------------------
 
-THRESHOLDS: Sequence[tuple[str, str, int]] = ()
+THRESHOLDS: Sequence[tuple[str, str, int]] = (("kspec.checkers.engine.learned.tables", "FROM", 2),)
 """Numbers from which the learned engine works differently, such as the number of values from which
 a set is divided by element: module, name, and a value so small that random models exceed it."""
 

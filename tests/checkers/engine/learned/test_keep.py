@@ -368,7 +368,7 @@ def test_a_field_of_varying_length_is_remembered() -> None:
     first = run(tanks(*edits).system())
     second = run(tanks(*edits).system())
     assert second.runs == 0
-    assert second.learned.apart == first.learned.apart == {"seen"}
+    assert second.learned.layout.whole == first.learned.layout.whole == {"seen"}
     assert second.said == expected(tanks(*edits).system())
 
 

@@ -9,14 +9,15 @@ import attrs
 import numpy as np
 import pytest
 
-from kspec.checkers.engine.learned import expander, tables
+from kspec.checkers.engine.learned import expander, growing, tables
 from kspec.checkers.engine.learned.backend import LearnedBackend
 from kspec.checkers.engine.learned.book import Book, Impure
 from kspec.checkers.engine.learned.checking import Checking
+from kspec.checkers.engine.learned.growing import Row, TooMany
 from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.engine.learned.learning import Learning
 from kspec.checkers.engine.learned.search import explore_by_learning
-from kspec.checkers.engine.learned.tables import Row, Tables, TooMany
+from kspec.checkers.engine.learned.tables import Tables
 from kspec.checkers.engine.learned.worker import OUTBOX
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import explore
@@ -455,7 +456,7 @@ def test_keys_of_answers_have_room_for_every_probe_and_answer() -> None:
     keys: Any = np.full(64, -1, np.int64)
     numbers_: Any = np.zeros(64, np.int32)
     ends = [-(1 << 31), -1, 0, 1, (1 << 31) - 1]
-    probes = [0, 1, (1 << 16) - 1, 1 << 16, tables.MOST - 1]
+    probes = [0, 1, (1 << 16) - 1, 1 << 16, growing.MOST - 1]
 
     counts: Any = np.zeros(8, np.int64)
     seen = set()
