@@ -5,7 +5,8 @@ commit indexes are not, so a restart forgets them.
 
 Simplifications: an entry is the term in which it was appended. A leader keeps no next index: it may
 send the entry after any prefix of its log, or none, so it needs no answer from a follower whose log
-differs; it sends one request at a time to each follower. A node that refuses a vote does not say so. Membership does not change.
+differs; it sends one request at a time to each follower. A node that refuses a vote does not say
+so. Membership does not change.
 
 `benchmarks/peers` has the same rules for Stateright and TLC.
 """
@@ -458,7 +459,11 @@ FORGOTTEN_VOTES = RAFT_RULES.derive(
     "forgotten-votes",
     replace={node_restarts: node_restarts_without_its_vote},
     why="A node that forgets its vote may vote twice in one term.",
-    violates={"ElectionSafety": Violated(states=10, bounds={"elections": 2, "restarts": 1, "entries": 0})},
+    violates={
+        "ElectionSafety": Violated(
+            states=10, bounds={"elections": 2, "restarts": 1, "entries": 0}
+        )
+    },
 )
 
 ANY_LOG = RAFT_RULES.derive(
@@ -473,7 +478,13 @@ RAFT = Model(
     doc="Raft: elections, replicated logs, lost messages and restarts.",
     bounds=Bounds,
     initial=initial,
-    properties=(ElectionSafety, LogMatching, LeaderCompleteness, StateMachineSafety, EveryNodeCommits),
+    properties=(
+        ElectionSafety,
+        LogMatching,
+        LeaderCompleteness,
+        StateMachineSafety,
+        EveryNodeCommits,
+    ),
     variants=(RAFT_RULES, FORGOTTEN_VOTES, ANY_LOG),
     final=lambda s: True,
 )

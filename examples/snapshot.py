@@ -2,9 +2,9 @@
 
 The nodes pass coins to each other. A channel, of which there is one for each ordered pair of nodes,
 delivers in order. A node that records its coins sends a marker into each of its channels; a node
-that receives a marker records its own coins, unless it has, and a coin that it receives on a channel
-after that and before the channel's marker is recorded as one that was under way. If the markers
-arrive in order, no coin is counted twice, and none is missing.
+that receives a marker records its own coins, unless it has. A coin that it receives on a channel
+after that and before the channel's marker is recorded as one that was under way. If channels
+deliver in order, no coin is counted twice, and none is missing.
 
 It shows queues in a state, as tuples. `benchmarks/peers` has the same rules for Stateright and TLC.
 """

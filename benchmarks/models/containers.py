@@ -9,7 +9,8 @@ from typing import Any
 from attrs import frozen
 
 from benchmarks.models import model
-from kspec.spec.core import always, appended, evolve, limit, reachable, replaced, rule
+from kspec.spec.core import Bag as RealBag
+from kspec.spec.core import Map, always, appended, evolve, limit, reachable, replaced, rule
 
 # -- alternating bit: two lossy queues --------------------------------------------------------------
 
@@ -516,3 +517,87 @@ def unwrap(s):
 
 
 SLOT = model("slot", "Values of many types.", lambda b: [Slot()], [set_value, wrap, unwrap])
+
+
+# -- a mapping as a mapping -------------------------------------------------------------------------
+
+
+@frozen
+class Inventory:
+    items: Map = Map()
+    lent: Map = Map()
+
+
+@rule(by="clerk", item=lambda s: ("book", "film", "game"))
+def acquire(s, item):
+    yield limit("few"), s.items.get(item, 0) < 3
+    return evolve(s, items=s.items.set(item, s.items.get(item, 0) + 1))
+
+
+@rule(by="clerk", item=lambda s: s.items, person=lambda s: range(3))
+def lend(s, item, person):
+    yield "in stock", s.items[item] > sum(thing == item for thing in s.lent.values())
+    yield "has nothing", person not in s.lent
+    return evolve(s, lent=s.lent.set(person, item))
+
+
+@rule(by="clerk", person=lambda s: s.lent)
+def give_back(s, person):
+    return evolve(s, lent=s.lent.without(person))
+
+
+@rule(by="clerk", item=lambda s: s.items)
+def discard(s, item):
+    yield "nothing is lent", item not in s.lent.values()
+    return evolve(s, items=s.items.without(item))
+
+
+@always
+def NoMoreIsLentThanThere(s):
+    """Items that are lent exist."""
+    for item in ("book", "film", "game"):
+        lent = sum(thing == item for thing in s.lent.values())
+        yield item, lent <= s.items.get(item, 0)
+
+
+INVENTORY = model(
+    "inventory", "Mappings.", lambda b: [Inventory()], [acquire, lend, give_back, discard], [NoMoreIsLentThanThere]
+)
+
+
+# -- a network that keeps every copy of a message ---------------------------------------------------
+
+
+@frozen
+class Network:
+    air: RealBag = RealBag()
+    got: tuple[int, ...] = (0, 0)
+    sent: int = 0
+
+
+@rule(by="node", to=lambda s: range(2), what=lambda s: ("ping", "pong", "stop"))
+def post(s, to, what):
+    yield limit("few"), s.sent < 6
+    return evolve(s, air=s.air.add((to, what)), sent=s.sent + 1)
+
+
+@rule(by="node", m=lambda s: s.air)
+def receive(s, m):
+    to, what = m
+    got = s.got if what == "stop" else replaced(s.got, to, (s.got[to] + 1) % 3)
+    return evolve(s, air=s.air.remove(m), got=got)
+
+
+@rule(by="network", m=lambda s: s.air)
+def lose_all_copies(s, m):
+    yield "two or more", s.air.count(m) > 1
+    return evolve(s, air=s.air - RealBag([m] * s.air.count(m)))
+
+
+@always
+def FewAreUnderWay(s):
+    """No more is under way than was sent."""
+    return len(s.air) <= s.sent
+
+
+COPIES = model("copies", "A bag of messages.", lambda b: [Network()], [post, receive, lose_all_copies], [FewAreUnderWay])
