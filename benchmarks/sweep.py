@@ -81,14 +81,19 @@ class Run:
     seconds: float
     """From the prompt to its return."""
     explore: float
+    """Seconds of the exploration alone."""
+    cpu: float
+    """Processor seconds, from the prompt to its return."""
     peak_bytes: int
 
 
-def run(case: Case, engine: str, limit: float, environment: Mapping[str, str]) -> Run | None:
+def run(
+    case: Case, engine: str, limit: float, environment: Mapping[str, str], workers: int = 2
+) -> Run | None:
     """`kspec check`, or None if it exceeds the limit."""
     given = [f"--set={name}={value}" for name, value in case.bounds.items()]
     command = [sys.executable, "-m", "kspec", "check", case.model, *given, f"--engine={engine}"]
-    ran, code = ended([*command, "--json"], limit, **environment)
+    ran, code = ended([*command, f"--workers={workers}", "--json"], limit, **environment)
     return None if ran is None else answer(ran, f"{case.name}, {engine}: exit code {code}")
 
 
@@ -102,7 +107,7 @@ def answer(ran: Ran, what: str) -> Run:
     says["violations"] = sorted((v["property"], v["states"]) for v in found["violations"])
     says["witnesses"] = {name: length(trace) for name, trace in found["witnesses"].items()}
     explore = found["seconds"]["explore"]
-    return Run(found["engine"], says, ran.seconds, explore, ran.peak_bytes)
+    return Run(found["engine"], says, ran.seconds, explore, ran.cpu, ran.peak_bytes)
 
 
 def length(witness: Any) -> Any:

@@ -460,9 +460,7 @@ FORGOTTEN_VOTES = RAFT_RULES.derive(
     replace={node_restarts: node_restarts_without_its_vote},
     why="A node that forgets its vote may vote twice in one term.",
     violates={
-        "ElectionSafety": Violated(
-            states=10, bounds={"elections": 2, "restarts": 1, "entries": 0}
-        )
+        "ElectionSafety": Violated(states=10, bounds={"elections": 2, "restarts": 1, "entries": 0})
     },
 )
 

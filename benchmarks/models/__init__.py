@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kspec.spec.core import Model, Property, Rule, Variant
+from kspec.spec.core import Model, NoBounds, Property, Rule, Variant
 
 
 def model(
@@ -16,10 +16,9 @@ def model(
     properties: Iterable[Property[Any]] = (),
     *,
     final: Callable[[Any], bool] | None = lambda s: True,
-    bounds: type | None = None,
+    bounds: type = NoBounds,
 ) -> Model[Any]:
     """A model with one variant, in which any state may be the last."""
-    more = {} if bounds is None else {"bounds": bounds}
     variants = (Variant("only", rules=tuple(rules), why="There is no other."),)
     return Model(
         name=name,
@@ -28,5 +27,5 @@ def model(
         properties=tuple(properties),
         variants=variants,
         final=final,
-        **more,
+        bounds=bounds,
     )

@@ -27,13 +27,13 @@ from kspec.spec.core import (
 class Ballot:
     voter: int
     candidate: int
-    round: int
+    turn: int
 
 
 @frozen
 class Election:
     ballots: frozenset = frozenset()
-    round: tuple[int, ...] = (0,) * 3
+    turn: tuple[int, ...] = (0,) * 3
     leader: tuple[int, ...] = (-1, -1, -1)
 
 
@@ -43,34 +43,34 @@ def four(s):
 
 @rule(by="voter", voter=lambda s: range(3), candidate=lambda s: range(3))
 def vote(s, voter, candidate):
-    round = s.round[voter]
-    yield limit("rounds"), round < 2
-    yield "not voted", not any(b.voter == voter and b.round == round for b in s.ballots)
-    return evolve(s, ballots=s.ballots | {Ballot(voter, candidate, round)})
+    turn = s.turn[voter]
+    yield limit("rounds"), turn < 2
+    yield "not voted", not any(b.voter == voter and b.turn == turn for b in s.ballots)
+    return evolve(s, ballots=s.ballots | {Ballot(voter, candidate, turn)})
 
 
 @rule(by="voter", voter=lambda s: range(3))
 def next_round(s, voter):
-    yield limit("rounds"), s.round[voter] < 1
-    mine = [b for b in s.ballots if b.voter == voter and b.round == s.round[voter]]
+    yield limit("rounds"), s.turn[voter] < 1
+    mine = [b for b in s.ballots if b.voter == voter and b.turn == s.turn[voter]]
     yield "voted", len(mine) > 0
-    return evolve(s, round=replaced(s.round, voter, s.round[voter] + 1))
+    return evolve(s, turn=replaced(s.turn, voter, s.turn[voter] + 1))
 
 
-@rule(by="candidate", candidate=lambda s: range(3), round=lambda s: range(2))
-def lead(s, candidate, round):
-    yield "no leader", s.leader[round] == -1
-    votes = sum(1 for b in s.ballots if b.candidate == candidate and b.round == round)
+@rule(by="candidate", candidate=lambda s: range(3), turn=lambda s: range(2))
+def lead(s, candidate, turn):
+    yield "no leader", s.leader[turn] == -1
+    votes = sum(1 for b in s.ballots if b.candidate == candidate and b.turn == turn)
     yield "majority", votes > 1
-    return evolve(s, leader=replaced(s.leader, round, candidate))
+    return evolve(s, leader=replaced(s.leader, turn, candidate))
 
 
 @always
 def LeaderHasVotes(s):
-    """Each leader has a majority in its round."""
-    for round, leader in enumerate(s.leader):
-        votes = {b.voter for b in s.ballots if b.candidate == leader and b.round == round}
-        yield f"round {round}", leader == -1 or len(votes) > 1
+    """Each leader has a majority in its turn."""
+    for turn, leader in enumerate(s.leader):
+        votes = {b.voter for b in s.ballots if b.candidate == leader and b.turn == turn}
+        yield f"turn {turn}", leader == -1 or len(votes) > 1
 
 
 VOTES = model("votes", "Ballots that stay.", lambda b: [Election()], [vote, next_round, lead], [LeaderHasVotes])

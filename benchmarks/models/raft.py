@@ -97,7 +97,7 @@ def start_election(s, node):
 @rule(by="node", m=messages)
 def receive_request(s, m):
     yield "it is a request", m[0] == "RequestVote"
-    kind, term, source, to, last_term, length = m
+    _, term, source, to, last_term, length = m
     after = follow(s, to, term) if term > s.term[to] else s
     msgs = s.msgs - {m}
     free = term >= s.term[to] and after.voted[to] in (-1, source)
@@ -111,7 +111,7 @@ def receive_request(s, m):
 @rule(by="node", m=messages)
 def receive_vote(s, m):
     yield "it is a vote", m[0] == "Vote"
-    kind, term, source, to = m
+    _, term, source, to = m
     votes = s.votes
     if s.role[to] == "candidate" and s.term[to] == term:
         votes = replaced(votes, to, votes[to] | {source})
@@ -155,7 +155,7 @@ def send(s, node, to, length):
 @rule(by="node", m=messages)
 def receive_append(s, m):
     yield "it is an append", m[0] == "Append"
-    kind, term, source, to, length, last_term, entries, commit = m
+    _, term, source, to, length, last_term, entries, commit = m
     msgs = s.msgs - {m}
     if term < s.term[to]:
         return evolve(s, msgs=msgs)
@@ -176,7 +176,7 @@ def receive_append(s, m):
 @rule(by="leader", m=messages)
 def receive_response(s, m):
     yield "it is a response", m[0] == "Appended"
-    kind, term, source, to, length = m
+    _, term, source, to, length = m
     matched = s.matched
     if s.role[to] == "leader" and s.term[to] == term:
         row = replaced(matched[to], source, max(matched[to][source], length))
