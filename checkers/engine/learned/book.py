@@ -16,7 +16,15 @@ import attrs
 import numpy as np
 
 from kspec.checkers.engine.learned import recipes, standins, walk
-from kspec.checkers.engine.learned.divided import Choices, Division, Layout, Unfit, View
+from kspec.checkers.engine.learned.divided import (
+    LISTED,
+    SORTED,
+    Choices,
+    Division,
+    Layout,
+    Unfit,
+    View,
+)
 from kspec.checkers.engine.learned.plainly import asks_for_types
 from kspec.checkers.engine.learned.recognised import Listed, Recognised
 from kspec.checkers.engine.learned.standins import (
@@ -594,7 +602,7 @@ class Book:
             if isinstance(domain, Listed):
                 if domain.compares and not view.division.sorts():
                     continue
-                if not view.division.lists(view):
+                if not view.division.lists(view, SORTED if domain.sorts else LISTED):
                     continue
             return place, view
         return -1, None

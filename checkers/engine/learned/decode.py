@@ -167,7 +167,7 @@ class Decoder:
                 book.rewritten(asked)
         for division, number in about["elements"]:
             book.divisions[division].component(number)
-        for number, (of, encoded, summary, is_listed, answers) in enumerate(about["views"]):
+        for number, (of, encoded, summary, listed, answers) in enumerate(about["views"]):
             division = book.divisions[of]
             tests = [book.recognised.test(site, self.part(values)) for site, values in encoded]
             if None in tests:
@@ -175,7 +175,7 @@ class Decoder:
                 continue
             view = division.view(tests, summary)
             check(view.number == number)
-            view.is_listed = is_listed
+            view.listed = listed
             view.answers = {tuple(present): answer for answer, *present in answers}
         for division, is_sorted in zip(book.divisions, about["sorted"], strict=True):
             division.is_sorted = is_sorted

@@ -76,6 +76,9 @@ class Layout:
         )
 
 
+UNLISTED, LISTED, SORTED = range(3)
+
+
 @attrs.define(eq=False)
 class View:
     """The elements of a division for which some tests hold."""
@@ -92,17 +95,23 @@ class View:
     answers: dict[tuple[int, ...], int] = attrs.field(factory=dict)
     """By the components of those present: the number of the answer."""
 
-    is_listed: bool = False
-    """Whether the elements are choices, which a function lists: it must not raise."""
+    listed: int = UNLISTED
+    """Whether the elements are choices, which a function lists, or sorts: it must not raise."""
 
     def take(self, component: int, member: int) -> None:
         """Take an element if the tests hold for it."""
         value = self.division.values.value(member)
-        if self.is_listed and any(test.raises(value) for test in self.tests):
+        if self.listed and any(test.raises(value) for test in self.tests):
             raise Unlistable(self.division.field)
         if all(test.holds(value) for test in self.tests):
             self.components.append(component)
             self.members.append(member)
+            if self.listed == SORTED and not self.can_sort():
+                raise Unlistable(self.division.field)
+
+    def can_sort(self) -> bool:
+        """Whether `sorted` gives any of the elements so far in ascending order."""
+        return sorts(map(self.division.values.value, self.members))
 
     def answer(self, numbers: Sequence[int]) -> int:
         """The number of the answer in a state, given the numbers of its values."""
@@ -196,11 +205,12 @@ class Division:
         """Whether it does for all elements so far."""
         return sorts(map(self.values.value, self.member_of.values()))
 
-    def lists(self, view: View) -> bool:
+    def lists(self, view: View, how: int) -> bool:
         """Whether a function may list the elements of a view as choices; relied on if so."""
         values = [self.values.value(number) for number in self.member_of.values()]
         fits = self.is_listable and not any(t.raises(v) for v in values for t in view.tests)
-        view.is_listed |= fits
+        fits = fits and (how != SORTED or view.can_sort())
+        view.listed = max(view.listed, how if fits else UNLISTED)
         return fits
 
     def component(self, number: int) -> int:

@@ -122,7 +122,7 @@ class Encoder:
                     view.division.number,
                     [[test.site, self.part(test.values)] for test in view.tests],
                     view.summary,
-                    view.is_listed,
+                    view.listed,
                     [[number, *present] for present, number in view.answers.items()],
                 ]
                 for view in book.views
