@@ -603,7 +603,7 @@ class Book:
             if isinstance(domain, Listed):
                 if domain.compares and not view.division.sorts():
                     continue
-                if not view.division.lists(view):
+                if not view.division.lists(view, sorted_too=domain.sorts):
                     continue
             return place, view
         return -1, None

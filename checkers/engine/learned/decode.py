@@ -170,7 +170,7 @@ class Decoder:
                 book.rewritten(asked)
         for division, number in about["elements"]:
             book.divisions[division].component(number)
-        for number, (of, encoded, summary, is_listed, answers) in enumerate(about["views"]):
+        for number, (of, encoded, summary, listed, answers) in enumerate(about["views"]):
             division = book.divisions[of]
             tests = [book.recognised.test(site, self.part(values)) for site, values in encoded]
             if None in tests:
@@ -178,7 +178,8 @@ class Decoder:
                 continue
             view = division.view(tests, summary)
             check(view.number == number)
-            view.is_listed = is_listed
+            is_listed, is_sorted = listed
+            check(not is_listed or division.lists(view, sorted_too=is_sorted))
             view.answers = {
                 tuple([(k, local) for k, local in present]): answer for answer, present in answers
             }

@@ -94,6 +94,21 @@ WHOLE_FIELD = "whole"
 """The summary of a view that is the mapping or the bag itself, and not the set of its keys."""
 
 
+class InOrder:
+    """Values that can be compared, in ascending order."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        """Unlistable is raised later, for a value that cannot be compared with these."""
+        self.values = sorted(values, key=key_of)
+
+    def insert(self, value: Any, field: str) -> None:
+        """Insert a value of a field."""
+        insort(self.values, value, key=key_of)
+        at = bisect_left(self.values, key_of(value), key=key_of)
+        if not sorts(self.values[max(0, at - 1) : at + 2]):
+            raise Unlistable(field)
+
+
 @attrs.define(eq=False)
 class View:
     """The elements of a division for which some tests hold."""
@@ -111,6 +126,8 @@ class View:
     """The number of the answer where these of its elements are present."""
     is_listed: bool = False
     """Whether the elements are choices, which a function lists: it must not raise."""
+    sorted: InOrder | None = None
+    """The elements, if that function sorts them."""
 
     def take(self, component: int, member: int) -> None:
         """Take an element if the tests hold for it."""
@@ -120,6 +137,8 @@ class View:
         if all(test.holds(value) for test in self.tests):
             self.components.append(component)
             self.members.append(member)
+            if self.sorted is not None:
+                self.sorted.insert(value, self.division.field)
 
     def answer(self, row: Sequence[int]) -> int:
         """The number of the answer in a state, given as a row."""
@@ -197,31 +216,28 @@ class Division:
     views: dict[Any, View] = attrs.field(factory=dict)
     is_listable: bool = True
     """Whether functions that list or sort the set may be taken to raise for no element."""
-    sorted: list[Any] | None = None
-    """The elements in ascending order, if it was relied on that they can be compared."""
+    sorted: InOrder | None = None
+    """The elements, if it was relied on that they can be compared."""
 
     def sorts(self) -> bool:
         """Whether `sorted` gives any of the elements in ascending order; relied on from now on."""
         if self.sorted is None and self.is_listable:
             values = [self.values.value(number) for number in self.member_of.values()]
             if sorts(values):
-                self.sorted = sorted(values, key=key_of)
+                self.sorted = InOrder(values)
         return self.sorted is not None
 
-    def insert(self, value: Any) -> None:
-        """Insert an element among those sorted; Unlistable if it cannot be compared."""
-        if self.sorted is not None:
-            insort(self.sorted, value, key=key_of)
-            at = bisect_left(self.sorted, key_of(value), key=key_of)
-            if not sorts(self.sorted[max(0, at - 1) : at + 2]):
-                raise Unlistable(self.field)
-
-    def lists(self, view: View) -> bool:
+    def lists(self, view: View, *, sorted_too: bool) -> bool:
         """Whether a function may list the elements of a view as choices; relied on if so."""
-        values = [self.values.value(number) for number in self.member_of.values()]
-        fits = self.is_listable and not any(t.raises(v) for v in values for t in view.tests)
-        view.is_listed |= fits
-        return fits
+        value = self.values.value
+        raises = any(test.raises(value(n)) for n in self.member_of.values() for test in view.tests)
+        listed = list(map(value, view.members))
+        if not self.is_listable or raises or (sorted_too and not sorts(listed)):
+            return False
+        view.is_listed = True
+        if sorted_too and view.sorted is None:
+            view.sorted = InOrder(listed)
+        return True
 
     def component(self, number: int) -> int:
         """The component of an element, given a number of it; a new one if it is new."""
@@ -231,7 +247,8 @@ class Division:
             found = self.components[same] = self.new_component(self)
             self.member_of[found] = number
             self.places[found] = Place(found, ())
-            self.insert(self.values.value(number))
+            if self.sorted is not None:
+                self.sorted.insert(self.values.value(number), self.field)
             for view in self.views.values():
                 view.take(found, number)
         return found

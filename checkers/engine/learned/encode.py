@@ -127,7 +127,7 @@ class Encoder:
                     view.division.number,
                     [[test.site, self.part(test.values)] for test in view.tests],
                     view.summary,
-                    view.is_listed,
+                    [view.is_listed, view.sorted is not None],
                     [[number, present] for present, number in view.answers.items()],
                 ]
                 for view in book.views
