@@ -16,10 +16,21 @@ import attrs
 import numpy as np
 
 from kspec.checkers.engine.learned import recipes, standins, walk
-from kspec.checkers.engine.learned.divided import Choices, Division, Layout, Unfit, View
+from kspec.checkers.engine.learned.divided import (
+    ABSENT,
+    Choices,
+    Division,
+    Layout,
+    Presence,
+    Unfit,
+    View,
+    kind_of,
+)
+from kspec.checkers.engine.learned.elements import Elements, plain_test
 from kspec.checkers.engine.learned.plainly import asks_for_types
 from kspec.checkers.engine.learned.recognised import Listed, Recognised
 from kspec.checkers.engine.learned.standins import (
+    DIVIDED,
     ROOT,
     Items,
     Place,
@@ -27,7 +38,7 @@ from kspec.checkers.engine.learned.standins import (
     Unread,
     Untraceable,
 )
-from kspec.checkers.engine.learned.values import SET, Uncompared, Values, is_plain, uncompared
+from kspec.checkers.engine.learned.values import Uncompared, Values, is_plain, uncompared
 from kspec.checkers.engine.numbered import Numbered
 from kspec.impl.compiled import Words
 from kspec.spec.core import (
@@ -36,6 +47,7 @@ from kspec.spec.core import (
     Choice,
     Limit,
     Liveness,
+    OrderedSet,
     Property,
     Reachable,
     Rule,
@@ -115,7 +127,7 @@ class Book:
         self.layout = layout or Layout()
         self.is_divisible = is_divisible
         self.values = Values()
-        self.absent, self.present = self.values.number(False), self.values.number(True)
+        self.absent, self.present = map(self.values.number, Presence)
         self.system = system
         first = system.initial()
         if not first:
@@ -194,9 +206,9 @@ class Book:
             found = [getattr(state, name) for state in first]
             lengths = {len(v) if type(v) is tuple else -1 for v in found}
             if name not in self.layout.whole and len(lengths) == 1 and 0 < min(lengths) <= 64:
-                self.plan.append([self.new_part(name, i) for i in range(min(lengths))])
+                self.plan.append([self.new_part(name, i, v) for i, v in enumerate(found[0])])
             else:
-                self.plan.append(self.new_part(name, None))
+                self.plan.append(self.new_part(name, None, found[0]))
         for name, part in zip(shape.names, self.plan, strict=True):
             if not isinstance(part, list):
                 self.root.children[name] = self.part_place(part)
@@ -212,18 +224,27 @@ class Book:
             (index, part) for index, part in enumerate(self.plan) if isinstance(part, int)
         ]
 
-    def new_part(self, field: str, index: int | None) -> Part:
-        """A component, or a division, for a field or an item of it."""
-        if field not in self.layout.divided:
+    def new_part(self, field: str, index: int | None, value: Any) -> Part:
+        """A component, or a division, for a field or an item of it, given one of its values."""
+        cls = kind_of(value)
+        if field not in self.layout.divided or cls is None:
             return self.new_component(field, index)
         division = Division(
-            len(self.divisions), field, index, self.values,
-            self.new_element, self.new_view, self.present,
+            len(self.divisions), field, index, cls, self.values,
+            self.new_element, self.new_view, self.value_at,
             is_listable=field not in self.layout.unlistable,
         )  # fmt: skip
         self.divisions.append(division)
-        division.view()
         return division
+
+    def is_bit(self, k: int) -> bool:
+        """Whether a component is an element of a set, which has one bit."""
+        division = self.components[k].division
+        return division is not None and division.cls is OrderedSet
+
+    def value_at(self, k: int, local: int) -> int:
+        """The number of the value of a component with a local number."""
+        return self.components[k].values[local]
 
     def part_place(self, part: Part) -> Place:
         """The place of a component or a division."""
@@ -231,7 +252,7 @@ class Book:
             return Place(ROOT, (), division=part)
         return Place(part, ())
 
-    def new_element(self, division: Division, number: int) -> int:
+    def new_element(self, division: Division) -> int:
         """Add the component of an element, which is absent in all states so far."""
         k = self.new_component(division.field, division.index)
         self.components[k].division = division
@@ -244,12 +265,6 @@ class Book:
         view = View(number, division, tests, summary, Place(walk.VIEWS - number, ()))
         self.views.append(view)
         return view
-
-    def elements_of(self, division: Division, value: Any) -> list[int]:
-        """The components of the elements in a set."""
-        if type(value) not in standins.SETS:
-            raise Unfit(division.field)
-        return [division.component(self.values.number(member)) for member in value]
 
     def new_component(self, field: str, index: int | None) -> int:
         """Add a component."""
@@ -273,7 +288,7 @@ class Book:
             return [self.id_of(0, number(state))]
         self.assert_same_apart(tuple(getattr(state, name) for name in self.shape.apart))
         row = [0] * self.fixed
-        present: list[int] = []
+        elements: list[tuple[int, Any]] = []
         for name, parts in zip(self.shape.names, self.plan, strict=True):
             value = getattr(state, name)
             if not isinstance(parts, list):
@@ -282,12 +297,12 @@ class Book:
                 raise Unfit(name)
             for part, item in zip(parts, value, strict=True):
                 if isinstance(part, Division):
-                    present += self.elements_of(part, item)
+                    elements += part.parts(item)
                 else:
                     row[part] = self.id_of(part, number(item))
         row += [0] * (len(self.components) - len(row))
-        for k in present:
-            row[k] = self.id_of(k, self.present)
+        for k, value in elements:
+            row[k] = self.id_of(k, number(value))
         return row
 
     def rows_of(self, states: Iterable[Any], watch: Callable[[], None] = lambda: None) -> Words:
@@ -314,27 +329,21 @@ class Book:
         ]
         if not self.is_record:
             return parts[0]
-        sets: list[list[int]] = [[] for _ in self.divisions]
-        for k, division in self.elements(row):
-            sets[division.number].append(k)
+        present: list[list[tuple[int, int]]] = [[] for _ in self.divisions]
+        for k in range(self.fixed, len(row)):
+            division = self.components[k].division
+            if division is not None and row[k]:
+                present[division.number].append((k, row[k]))
 
         def built(part: Part) -> Any:
             if isinstance(part, Division):
-                return value(part.value_of(sets[part.number]))
+                return value(part.value_of(tuple(present[part.number])))
             return parts[part]
 
         fields: dict[str, Any] = dict(zip(self.shape.apart_aliases, self.apart, strict=True))
         for alias, part in zip(self.shape.aliases, self.plan, strict=True):
             fields[alias] = tuple(map(built, part)) if isinstance(part, list) else built(part)
         return self.cls(**fields)
-
-    def elements(self, row: Sequence[int]) -> Iterator[tuple[int, Division]]:
-        """The components of the elements that are present in a row, with their divisions."""
-        for k in range(self.fixed, len(row)):
-            if row[k]:
-                division = self.components[k].division
-                assert division is not None, "components behind the fixed ones are elements"
-                yield k, division
 
     # -- instances ------------------------------------------------------------------------------
 
@@ -396,7 +405,7 @@ class Book:
         for k, number in enumerate(self.numbers[: self.fixed]):
             trace.note(self.component_place(k), walk.WHOLE, -1, number)
         for division in self.divisions:
-            division.members(trace)
+            division.whole().read(trace)
         return self.state_of(self.row)
 
     def component_place(self, k: int) -> Place:
@@ -442,7 +451,7 @@ class Book:
             if not self.is_record:
                 instance.follow = WHOLE_STATE
             trace = ReadTrace(
-                self.values, self.numbers, self.new_probe, self.whole_state,
+                self.values, self.row, self.new_probe, self.whole_state,
                 deep=instance.follow == DEEP, has_standins=instance.follow != WHOLE_STATE,
             )  # fmt: skip
             try:
@@ -475,7 +484,7 @@ class Book:
     def agrees(self, instance: Instance, leaf: int) -> bool:
         """Whether an instance gives the same result on the state itself."""
         trace = ReadTrace(
-            self.values, self.numbers, self.new_probe, self.whole_state,
+            self.values, self.row, self.new_probe, self.whole_state,
             deep=False, has_standins=False,
         )  # fmt: skip
         state = self.state_of(self.row)
@@ -588,13 +597,13 @@ class Book:
             if not isinstance(domain, Each):
                 continue
             members = domain.members(state)
-            if type(members) is not standins.Elements or not members.is_untouched:
+            if type(members) not in DIVIDED.values() or not members.is_untouched:
                 continue
-            view = members.division.view(tuple(map(standins.plain_test, domain.tests)))
+            view = members.division.view(tuple(map(plain_test, domain.tests)))
             if isinstance(domain, Listed):
                 if domain.compares and not view.division.sorts():
                     continue
-                if not view.division.lists(view):
+                if not view.division.lists(view, sorted_too=domain.sorts):
                     continue
             return place, view
         return -1, None
@@ -706,18 +715,26 @@ class Book:
         if not isinstance(part, Division):
             yield part, standins.recipe_of(trace, value)
             return
-        if type(value) is standins.Elements and value.division is part and value.value is None:
+        if type(value) in DIVIDED.values() and value.division is part and value.value is None:
+            yield from self.element_changes(trace, part, value)
+            return
+        yield CLEAR - part.number, None
+        for k, item in part.parts(self.values.value(standins.number_of(trace, value))):
+            yield k, self.values.number(item)
+
+    def element_changes(
+        self, trace: ReadTrace, part: Division, value: Any
+    ) -> Iterable[tuple[int, Any]]:
+        """The same for a stand-in for a divided part, with some elements changed."""
+        if type(value) is Elements:
             for same in value.less - value.more.keys():
                 yield part.component(same), self.absent
-            members: Iterable[int] = value.more.values()
-        else:
-            number = standins.number_of(trace, value)
-            if self.values.kinds[number] != SET:
-                raise Unfit(part.field)
-            members = self.values.parts[number]
-            yield CLEAR - part.number, None
-        for member in members:
-            yield part.component(member), self.present
+            for member in value.more.values():
+                yield part.component(member), self.present
+            return
+        for number, item in value.changes.values():
+            recipe = self.absent if item is ABSENT else standins.recipe_of(trace, item)
+            yield part.component(number), recipe
 
     def list_of(self, instances: tuple[int, ...]) -> tuple[int, int]:
         """Where a list of instances stands."""

@@ -22,7 +22,7 @@ from kspec.checkers.engine.learned.standins import Place
 from kspec.checkers.engine.learned.tables import Tables
 from kspec.checkers.engine.learned.values import RECORD, SET, TUPLE
 from kspec.checkers.engine.numbered import Numbered
-from kspec.spec.core import Always, Reachable, Rule
+from kspec.spec.core import Always, Bag, Map, Reachable, Rule
 
 UNUSED = 10_000
 """A file may have three times as many leaves as its paths use, and this many more; otherwise it
@@ -105,6 +105,9 @@ class Decoder:
             return float.fromhex(of)
         if what == "bytes":
             return bytes.fromhex(of)
+        if what in ("Map", "Bag"):
+            kind: Any = {"Map": Map, "Bag": Bag}[what]
+            return kind.of_pairs(tuple(map(self.book.values.value, pair)) for pair in of)
         cls: Any = self.classes[of[0]]
         if what == "member":
             return cls.__members__[of[1]]
@@ -167,7 +170,7 @@ class Decoder:
                 book.rewritten(asked)
         for division, number in about["elements"]:
             book.divisions[division].component(number)
-        for number, (of, encoded, summary, is_listed, answers) in enumerate(about["views"]):
+        for number, (of, encoded, summary, listed, answers) in enumerate(about["views"]):
             division = book.divisions[of]
             tests = [book.recognised.test(site, self.part(values)) for site, values in encoded]
             if None in tests:
@@ -175,10 +178,13 @@ class Decoder:
                 continue
             view = division.view(tests, summary)
             check(view.number == number)
-            view.is_listed = is_listed
-            view.answers = {tuple(present): answer for answer, *present in answers}
+            is_listed, is_sorted = listed
+            check(not is_listed or division.lists(view, sorted_too=is_sorted))
+            view.answers = {
+                tuple([(k, local) for k, local in present]): answer for answer, present in answers
+            }
         for division, is_sorted in zip(book.divisions, about["sorted"], strict=True):
-            division.is_sorted = is_sorted
+            check(not is_sorted or division.sorts())
 
     def take_choices(self) -> None:
         """The choices that are elements."""

@@ -1,11 +1,11 @@
-"""Divided sets: a field of the state whose frozenset has a component for each member.
+"""Divided fields: a set, a mapping or a bag of the state that has a component for each key.
 
-A protocol keeps the messages in flight in a set, and almost every state has another set. So a set
-with many values is **divided**: each value that was ever a member, or was asked for, is an
-**element** with a component of its own, which says whether it is present. Adding and removing an
-element are then constants, and membership is one read.
+A protocol keeps the messages in flight in a set, and almost every state has another set. So a field
+with many values is **divided**: each key that it ever had, or was asked for, is an **element** with
+a component of its own: whether a set has it, the value of a mapping, the number in a bag. A step
+that writes one element leaves the others alone, and a rule that asks for one reads no other.
 
-A rule that asks for all members with some property reads a **view**: the elements for which some
+A rule that asks for all elements with some property reads a **view**: the elements for which some
 tests hold. What it reads is the answer of the view, for example the set of those present. An
 element that is found later, and for which the tests hold, becomes part of the view. It is absent in
 all states before it, so what was learned of them stays valid.
@@ -13,17 +13,21 @@ all states before it, so what was learned of them stays valid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
 from kspec.checkers.engine.learned.standins import Place
 from kspec.checkers.engine.learned.values import Values
-from kspec.checkers.engine.learned.walk import VIEW, WHOLE
+from kspec.checkers.engine.learned.walk import VIEW
+from kspec.spec.core import Bag, Map, OrderedSet, ordered
 from kspec.spec.core.matching import Test, sorts, summary
+from kspec.spec.core.sets import key_of
 
 if TYPE_CHECKING:
     from kspec.checkers.engine.learned.standins import ReadTrace
@@ -41,7 +45,7 @@ class Unfit(Exception):
 
 
 class Divide(Unfit):
-    """A field has many different sets: it is to be divided."""
+    """A field has many different sets, mappings or bags: it is to be divided."""
 
 
 class Unlistable(Unfit):
@@ -55,7 +59,7 @@ class Layout:
     whole: frozenset[str] = frozenset()
     """Fields of one component each: their lengths or classes differ between states."""
     divided: frozenset[str] = frozenset()
-    """Fields whose sets are divided into elements."""
+    """Fields that are divided into elements."""
     unlistable: frozenset[str] = frozenset()
     """Of these, those that no function is relied on to list or sort."""
 
@@ -76,6 +80,35 @@ class Layout:
         )
 
 
+class Presence(Enum):
+    """The values of elements that say whether they are present; those of mappings have others."""
+
+    ABSENT = 0
+    PRESENT = 1
+
+
+Present: TypeAlias = tuple[tuple[int, int], ...]
+"""Some elements that are present: for each, its component and the local number of its value."""
+
+WHOLE_FIELD = "whole"
+"""The summary of a view that is the mapping or the bag itself, and not the set of its keys."""
+
+
+class InOrder:
+    """Values that can be compared, in ascending order."""
+
+    def __init__(self, values: Iterable[Any]) -> None:
+        """Unlistable is raised later, for a value that cannot be compared with these."""
+        self.values = sorted(values, key=key_of)
+
+    def insert(self, value: Any, field: str) -> None:
+        """Insert a value of a field."""
+        insort(self.values, value, key=key_of)
+        at = bisect_left(self.values, key_of(value), key=key_of)
+        if not sorts(self.values[max(0, at - 1) : at + 2]):
+            raise Unlistable(field)
+
+
 @attrs.define(eq=False)
 class View:
     """The elements of a division for which some tests hold."""
@@ -89,11 +122,12 @@ class View:
     components: list[int] = attrs.field(factory=list)
     members: list[int] = attrs.field(factory=list)
     """The numbers of their elements."""
-    answers: dict[tuple[int, ...], int] = attrs.field(factory=dict)
-    """By the components of those present: the number of the answer."""
-
+    answers: dict[Present, int] = attrs.field(factory=dict)
+    """The number of the answer where these of its elements are present."""
     is_listed: bool = False
     """Whether the elements are choices, which a function lists: it must not raise."""
+    sorted: InOrder | None = None
+    """The elements, if that function sorts them."""
 
     def take(self, component: int, member: int) -> None:
         """Take an element if the tests hold for it."""
@@ -103,33 +137,31 @@ class View:
         if all(test.holds(value) for test in self.tests):
             self.components.append(component)
             self.members.append(member)
+            if self.sorted is not None:
+                self.sorted.insert(value, self.division.field)
 
-    def answer(self, numbers: Sequence[int]) -> int:
-        """The number of the answer in a state, given the numbers of its values."""
-        present, among = self.division.present, len(numbers)
-        return self.answer_for(
-            tuple([k for k in self.components if k < among and numbers[k] == present])
-        )
-
-    def answer_in(self, row: Sequence[int]) -> int:
+    def answer(self, row: Sequence[int]) -> int:
         """The number of the answer in a state, given as a row."""
         among = len(row)
-        return self.answer_for(tuple([k for k in self.components if k < among and row[k]]))
-
-    def answer_for(self, present: tuple[int, ...]) -> int:
-        """The number of the answer if the elements of these components are present."""
+        present = tuple([(k, row[k]) for k in self.components if k < among and row[k]])
         found = self.answers.get(present)
         if found is None:
-            values = self.division.values
-            found = self.division.value_of(present)
-            if self.summary is not None:
-                found = values.number(summary(self.summary)(values.value(found)))
-            self.answers[present] = found
+            found = self.answers[present] = self.answer_for(present)
         return found
+
+    def answer_for(self, present: Present) -> int:
+        """The number of the answer where these elements are present."""
+        division, values = self.division, self.division.values
+        if self.summary == WHOLE_FIELD:
+            return division.value_of(present)
+        keys = values.set_of(tuple(sorted([division.member_of[k] for k, _ in present])))
+        if self.summary is None:
+            return keys
+        return values.number(summary(self.summary)(values.value(keys)))
 
     def read(self, trace: ReadTrace) -> Any:
         """The answer; it counts as read."""
-        number = self.answer(trace.numbers)
+        number = self.answer(trace.row)
         trace.note(self.place, VIEW, -1, number)
         return self.division.values.value(number)
 
@@ -163,17 +195,18 @@ class Choices:
 
 @attrs.define(eq=False)
 class Division:
-    """A set of the state, by element."""
+    """A set, a mapping or a bag of the state, by element."""
 
     number: int
     field: str
     index: int | None
+    cls: type
+    """OrderedSet, Map or Bag."""
     values: Values
-    new_component: Callable[[Division, int], int]
-    new_view: Callable[[Division, tuple[Any, ...], Any], View]
-    present: int
-    """The number of the value that says that an element is present; another says that it is
-    absent."""
+    new_component: Callable[[Division], int]
+    new_view: Callable[[Division, tuple[Test, ...], str | None], View]
+    value_at: Callable[[int, int], int]
+    """The number of the value of a component with a local number."""
     components: dict[int, int] = attrs.field(factory=dict)
     """By the least number of the equals of an element: its component."""
     member_of: dict[int, int] = attrs.field(factory=dict)
@@ -183,36 +216,39 @@ class Division:
     views: dict[Any, View] = attrs.field(factory=dict)
     is_listable: bool = True
     """Whether functions that list or sort the set may be taken to raise for no element."""
-    is_sorted: bool = False
-    """Whether it was relied on that the elements can be compared."""
+    sorted: InOrder | None = None
+    """The elements, if it was relied on that they can be compared."""
 
     def sorts(self) -> bool:
         """Whether `sorted` gives any of the elements in ascending order; relied on from now on."""
-        if not self.is_sorted:
-            self.is_sorted = self.is_listable and self.can_sort()
-        return self.is_sorted
+        if self.sorted is None and self.is_listable:
+            values = [self.values.value(number) for number in self.member_of.values()]
+            if sorts(values):
+                self.sorted = InOrder(values)
+        return self.sorted is not None
 
-    def can_sort(self) -> bool:
-        """Whether it does for all elements so far."""
-        return sorts(map(self.values.value, self.member_of.values()))
-
-    def lists(self, view: View) -> bool:
+    def lists(self, view: View, *, sorted_too: bool) -> bool:
         """Whether a function may list the elements of a view as choices; relied on if so."""
-        values = [self.values.value(number) for number in self.member_of.values()]
-        fits = self.is_listable and not any(t.raises(v) for v in values for t in view.tests)
-        view.is_listed |= fits
-        return fits
+        value = self.values.value
+        raises = any(test.raises(value(n)) for n in self.member_of.values() for test in view.tests)
+        listed = list(map(value, view.members))
+        if not self.is_listable or raises or (sorted_too and not sorts(listed)):
+            return False
+        view.is_listed = True
+        if sorted_too and view.sorted is None:
+            view.sorted = InOrder(listed)
+        return True
 
     def component(self, number: int) -> int:
         """The component of an element, given a number of it; a new one if it is new."""
         same = self.values.same[number]
         found = self.components.get(same)
         if found is None:
-            found = self.components[same] = self.new_component(self, number)
+            found = self.components[same] = self.new_component(self)
             self.member_of[found] = number
             self.places[found] = Place(found, ())
-            if self.is_sorted and not self.can_sort():
-                raise Unlistable(self.field)
+            if self.sorted is not None:
+                self.sorted.insert(self.values.value(number), self.field)
             for view in self.views.values():
                 view.take(found, number)
         return found
@@ -227,18 +263,44 @@ class Division:
                 found.take(component, member)
         return found
 
-    def members(self, trace: ReadTrace) -> Any:
-        """The set itself; all of it counts as read."""
-        return self.view().read(trace)
+    def whole(self) -> View:
+        """The view of everything."""
+        return self.view((), None if self.cls is OrderedSet else WHOLE_FIELD)
 
-    def has(self, trace: ReadTrace, number: int) -> bool:
-        """Whether an element is present; it counts as read."""
+    def read(self, trace: ReadTrace, number: int) -> Any:
+        """The value of an element, or a stand-in for it, given a number of the element."""
         k = self.component(number)
-        answer = k < len(trace.numbers) and trace.numbers[k] == self.present
-        absent = self.values.number(False)
-        trace.note(self.places[k], WHOLE, -1, self.present if answer else absent)
-        return answer
+        local = trace.row[k] if k < len(trace.row) else 0
+        return trace.read(self.places[k], self.value_at(k, local))
 
-    def value_of(self, present: Iterable[int]) -> int:
-        """The number of the set with the elements of these components."""
-        return self.values.set_of(tuple(sorted([self.member_of[k] for k in present])))
+    def parts(self, value: Any) -> Iterable[tuple[int, Any]]:
+        """The components of the elements of a value of this field, with their values."""
+        if type(value) not in CLASSES[self.cls]:
+            raise Unfit(self.field)
+        pairs = value.pairs() if self.cls is not OrderedSet else ((m, PRESENT) for m in value)
+        return [(self.component(self.values.number(key)), one) for key, one in pairs]
+
+    def value_of(self, present: Present) -> int:
+        """The number of the value of this field where these elements are present."""
+        values = self.values
+        if self.cls is OrderedSet:
+            return values.set_of(tuple(sorted([self.member_of[k] for k, _ in present])))
+        pairs = [(self.member_of[k], self.value_at(k, local)) for k, local in present]
+        made: Any = self.cls
+        entries = made.of_pairs((values.value(key), values.value(value)) for key, value in pairs)
+        return values.number(ordered(entries))
+
+
+ABSENT, PRESENT = Presence
+
+CLASSES: Mapping[type, frozenset[type]] = {
+    OrderedSet: frozenset({frozenset, OrderedSet}),
+    Map: frozenset({Map}),
+    Bag: frozenset({Bag}),
+}
+"""The classes of fields that can be divided, and those of their values."""
+
+
+def kind_of(value: Any) -> type | None:
+    """The class of a field with such a value, if it can be divided."""
+    return next((cls for cls, classes in CLASSES.items() if type(value) in classes), None)

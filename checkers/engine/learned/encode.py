@@ -15,6 +15,7 @@ from kspec.checkers.engine.learned.keys import Keys
 from kspec.checkers.engine.learned.source import resolved
 from kspec.checkers.engine.learned.tables import Tables
 from kspec.checkers.engine.learned.values import SCALAR, Values
+from kspec.spec.core import Bag, Map
 
 Array = Any
 
@@ -62,6 +63,10 @@ class Encoder:
             parts = [self.values.number(part) for part in value]
             if all(part < number for part in parts):
                 return {"named": [self.class_number(cls), parts]}
+        if cls in (Map, Bag):
+            pairs = [tuple(map(self.values.number, pair)) for pair in value.pairs()]
+            if all(part < number for pair in pairs for part in pair):
+                return {cls.__name__: pairs}
         raise Unkeepable(cls.__qualname__)
 
     def apart(self, apart: Sequence[Any]) -> list[Any]:
@@ -109,7 +114,7 @@ class Encoder:
         book = self.book
         numbers = {id(instance): number for number, instance in enumerate(book.instances)}
         return {
-            "sorted": [division.is_sorted for division in book.divisions],
+            "sorted": [division.sorted is not None for division in book.divisions],
             "elements": [
                 [division.number, division.member_of[k]]
                 for k, division in enumerate(
@@ -122,8 +127,8 @@ class Encoder:
                     view.division.number,
                     [[test.site, self.part(test.values)] for test in view.tests],
                     view.summary,
-                    view.is_listed,
-                    [[number, *present] for present, number in view.answers.items()],
+                    [view.is_listed, view.sorted is not None],
+                    [[number, present] for present, number in view.answers.items()],
                 ]
                 for view in book.views
             ],

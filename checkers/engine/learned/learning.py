@@ -238,11 +238,11 @@ class Learning:
     def texts_of(self, division: Division, rows: Words) -> tuple[list[str], Words]:
         """For each row a text of the elements of a division, and the order of these texts."""
         among = [k for k in division.member_of if k < rows.shape[1]]
-        sets, places = np.unique(rows[:, among] > 0, axis=0, return_inverse=True)
+        sets, places = np.unique(rows[:, among], axis=0, return_inverse=True)
         texts = []
         for present in sets:
-            some = [among[place] for place in np.flatnonzero(present).tolist()]
-            number = division.value_of(some)
+            some = [(among[place], int(present[place])) for place in np.flatnonzero(present)]
+            number = division.value_of(tuple(some))
             texts.append(canonical(self.book.values, number))
         ranks = np.argsort(np.argsort(np.array(texts, object), kind="stable"), kind="stable")
         places = places.reshape(-1)

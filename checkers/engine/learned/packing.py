@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import islice
 
 import attrs
 import numpy as np
@@ -29,8 +30,8 @@ class Packing:
     free: list[tuple[int, int]] = attrs.field(factory=list)
     """Words and shifts of bits for elements."""
 
-    def place_elements(self, counts: Words) -> list[int]:
-        """Give a free bit to each element that has none and needs one, as long as there are any.
+    def place_elements(self, counts: Words, is_bit: Callable[[int], bool]) -> list[int]:
+        """Give a free bit to each element of a set that needs one, as long as there are any.
 
         Returns their components.
         """
@@ -41,26 +42,26 @@ class Packing:
                 np.concatenate([some, none]) for some in (self.words, self.shifts, self.masks)
             )
             self.room = np.concatenate([self.room, none + 1])
-        placed = []
-        for k in np.flatnonzero((counts > 1) & (self.room == 1))[: len(self.free)].tolist():
+        wanted = filter(is_bit, np.flatnonzero((counts > 1) & (self.room == 1)).tolist())
+        placed = list(islice(wanted, len(self.free)))
+        for k in placed:
             self.words[k], self.shifts[k] = self.free.pop(0)
             self.masks[k], self.room[k] = 1, 2
-            placed.append(k)
         return placed
 
 
-def packing_for(counts: Sequence[int], fixed: int | None = None) -> Packing:
+def packing_for(counts: Sequence[int], elements: Sequence[bool] | None = None) -> Packing:
     """A packing with room for twice as many values, or more if a code has bits left.
 
-    Where sets are divided, components from `fixed` on are elements; they take one bit once they
-    have two values.
+    Where fields are divided, the last components are elements, which take no bits as long as they
+    have one value; `elements` says of each whether one bit is enough for it.
     """
-    has_elements = fixed is not None
-    fixed = len(counts) if fixed is None else fixed
-    bits = [max(1, (2 * count - 1).bit_length()) for count in counts[:fixed]]
-    elements = [k for k in range(fixed, len(counts)) if counts[k] > 1]
-    reserve = max(RESERVE, len(elements) // 2) if has_elements else 0
-    spare = CODE_BITS - sum(bits) - len(elements) - reserve
+    fixed = len(counts) - len(elements or ())
+    needed = [max(1, (2 * count - 1).bit_length()) for count in counts]
+    bits, others = needed[:fixed], [k for k in range(fixed, len(counts)) if counts[k] > 1]
+    sizes = {k: 1 if elements and elements[k - fixed] else needed[k] for k in others}
+    reserve = max(RESERVE, len(others) // 2) if elements is not None else 0
+    spare = CODE_BITS - sum(bits) - sum(sizes.values()) - reserve
     for k in sorted(range(len(bits)), key=lambda k: -bits[k])[: max(0, spare)] * 2:
         if spare > 0 and bits[k] > 1:
             bits[k] += 1
@@ -77,10 +78,10 @@ def packing_for(counts: Sequence[int], fixed: int | None = None) -> Packing:
         widths[word] += size
         return word, widths[word] - size
 
-    for k in [*sorted(range(fixed), key=lambda k: -bits[k]), *elements]:
-        size = bits[k] if k < fixed else 1
-        words[k], shifts[k] = place(size)
-        room[k] = 1 << size
+    sizes |= dict(enumerate(bits))
+    for k in [*sorted(range(fixed), key=lambda k: -bits[k]), *others]:
+        words[k], shifts[k] = place(sizes[k])
+        room[k] = 1 << sizes[k]
     free = [place(1) for _ in range(reserve)]
     return Packing(words, shifts, room - 1, tuple(widths), room, free)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kspec.checkers.engine.learned.source import is_library
+from kspec.spec.core import Each
 
 
 def asks_for_types(things: Iterable[Any]) -> bool:
@@ -21,7 +22,9 @@ def asks_for_types(things: Iterable[Any]) -> bool:
         if id(thing) in seen:
             continue
         seen.add(id(thing))
-        if isinstance(thing, type):
+        if isinstance(thing, Each):
+            todo.append(thing.source)
+        elif isinstance(thing, type):
             todo += functions_of(thing)
         elif isinstance(thing, types.FunctionType) and not is_library(thing.__module__):
             names = set(names_in(thing.__code__))

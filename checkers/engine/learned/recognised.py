@@ -96,7 +96,9 @@ class Listed(Each):
     original: Callable[[Any], Any] = attrs.field(kw_only=True)
     """The function. It raises if a test raises for a member (`Test.raises`), as `each` does not."""
     compares: bool = attrs.field(kw_only=True)
-    """Whether it sorts the members, and raises where they cannot be compared (`sorts`)."""
+    """Whether it sorts all members, and raises where they cannot be compared (`sorts`)."""
+    sorts: bool = attrs.field(kw_only=True)
+    """Whether it sorts those that pass the tests."""
 
     def __call__(self, s: Any) -> Any:
         """What the function lists."""
@@ -234,7 +236,7 @@ class Recognised:
             site, code = self.tests_of(function, filtered, name).codes[-1]
             tests = (Test(site, (), code),)
         source = found.path if "." not in found.path else attrgetter(found.path)
-        return Listed(source, tests, original=function, compares=found.compares)
+        return Listed(source, tests, original=function, compares=found.compares, sorts=found.sorts)
 
 
 def adder(recognised: Recognised, function: FunctionType) -> Callable[[Filter], int]:
@@ -340,6 +342,9 @@ class Listing:
     target: ast.expr | None
     conditions: tuple[Condition, ...]
     compares: bool
+    """Whether all members are sorted."""
+    sorts: bool
+    """Whether those are sorted for which the conditions hold."""
 
 
 def listing_of(
@@ -347,27 +352,28 @@ def listing_of(
 ) -> Listing | None:
     """The listing of a function of the state that does nothing else; else None."""
     state, outcome = parameter_of(node), outcome_of(node)
-    compares, target = False, None
+    target: ast.expr | None = None
     conditions: tuple[Condition, ...] = ()
 
-    def unwrapped(listed: ast.expr) -> ast.expr:
-        nonlocal compares
+    def unwrapped(listed: ast.expr) -> tuple[ast.expr, bool]:
+        sorts = False
         while is_plain_call(listed) and builtin_called(listed, variables, space) in LISTERS:
-            compares |= builtin_called(listed, variables, space) == "sorted"
+            sorts |= builtin_called(listed, variables, space) == "sorted"
             listed = listed.args[0]
-        return listed
+        return listed, sorts
 
     if state is None or outcome is None:
         return None
-    outcome = unwrapped(outcome)
+    outcome, sorts = unwrapped(outcome)
+    compares = sorts
     if isinstance(outcome, ast.ListComp | ast.GeneratorExp):
         found = conditions_of(outcome, variables)
         if found is None:
             return None
         target, conditions = outcome.generators[0].target, found
-        outcome = unwrapped(outcome.generators[0].iter)
+        outcome, compares = unwrapped(outcome.generators[0].iter)
     path = path_of(outcome, state)
-    return Listing(path, target, conditions, compares) if path else None
+    return Listing(path, target, conditions, compares, sorts) if path else None
 
 
 def parameter_of(node: ast.FunctionDef | ast.Lambda) -> str | None:

@@ -24,11 +24,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import attrs
 
-from kspec.checkers.engine.learned.recipes import Recipe, settled, with_members
+from kspec.checkers.engine.learned.recipes import Recipe, settled
 from kspec.checkers.engine.learned.values import RECORD, TUPLE, Shape, Values, is_plain, uncompared
 from kspec.checkers.engine.learned.walk import EQUALS, HAS, SHAPE, SIZE, WHOLE
 from kspec.spec.core import OrderedSet, SpecError, ordered
-from kspec.spec.core.matching import Test, summary
 from kspec.spec.core.schema import names_of
 from kspec.spec.core.sets import KEPT, TRANSIENT, Entries
 
@@ -86,8 +85,8 @@ class ReadTrace:
     """The reads of one run, in order: pairs of the number of a probe and its answer."""
 
     values: Values
-    numbers: Sequence[int]
-    """Of the state that the run is for: by component, the number of its value."""
+    row: Sequence[int]
+    """The state that the run is for."""
     new_probe: Callable[[Place, int, int], int]
     whole_state: Callable[[ReadTrace], Any]
     deep: bool = attrs.field(kw_only=True)
@@ -154,8 +153,9 @@ class ReadTrace:
         return made
 
     def divided(self, place: Place, division: Division) -> Any:
-        """A stand-in for a divided set, or the set itself."""
-        made = Elements(self, division) if self.deep else division.members(self)
+        """A stand-in for a divided field, or its value."""
+        whole = division.whole()
+        made = DIVIDED[division.cls](self, division) if self.deep else whole.read(self)
         self.stands_for(place, made)
         return made
 
@@ -381,7 +381,7 @@ def is_known(value: Any) -> bool:
 def untouched(standin: Any) -> tuple[Place | None, int]:
     """The place of a stand-in for an unchanged part of the state, and the number of its value."""
     cls = type(standin)
-    if cls is Elements:
+    if cls in MEMBERS and cls is not Members:
         return None, 0
     if cls is Items or cls is Members:
         origin = standin.origin
@@ -710,98 +710,13 @@ class Members(Printed):
 Set.register(Members)
 
 
-class Elements(Members):
-    """A stand-in for a divided frozenset: each element is read by itself."""
+MEMBERS: set[type] = {Members}
+"""Classes of stand-ins that know themselves how they are made of the state."""
 
-    __slots__ = ("division",)
+DIVIDED: dict[type, Any] = {}
+"""By class of divided fields: the class of stand-ins for them."""
 
-    def __init__(
-        self,
-        trace: ReadTrace,
-        division: Division,
-        more: Mapping[int, int] = NO_MEMBERS,
-        less: Set[int] = frozenset(),
-    ) -> None:
-        self.trace = trace
-        self.division = division
-        self.more = more
-        self.less = less
-        self.value = None
-
-    def has(self, same: int) -> bool:
-        return self.division.has(self.trace, same)
-
-    def size(self) -> int:
-        return len(self.division.members(self.trace))
-
-    def is_empty(self) -> bool:
-        return not self.division.members(self.trace)
-
-    def like(self, more: Mapping[int, int], less: Set[int]) -> Members:
-        return Elements(self.trace, self.division, more, less)
-
-    @property
-    def is_untouched(self) -> bool:
-        """Whether it is the frozenset of the state, and nothing else was read of it by value."""
-        return self.value is None and not self.more and not self.less
-
-    def recipe(self) -> Recipe:
-        members = self.division.members(self.trace)
-        return with_members(
-            self.trace.values, self.trace.values.number(members), self.more.values(), self.less
-        )
-
-    def _kspec_selected(self, tests: Iterable[Test]) -> Any:
-        """The members that pass all tests (`spec.core.matching`)."""
-        return self.part(tuple(map(plain_test, tests)), None)
-
-    def _kspec_summary(self, tests: Iterable[Test], name: str, _: Any) -> Any:
-        """A summary of these members."""
-        return self.part(tuple(map(plain_test, tests)), name)
-
-    def _kspec_sorts(self) -> bool:
-        """Whether `sorted` gives any members that the set ever has in ascending order."""
-        return self.is_untouched and self.division.sorts()
-
-    def part(self, tests: tuple[Test, ...], name: str | None) -> Any:
-        """The members that pass plain tests, or a summary of them."""
-        if self.is_untouched:
-            return self.division.view(tests, name).read(self.trace)
-        if self.value is not None:
-            members = list(self.value)
-        else:
-            values = self.trace.values
-            others = {*self.less, *self.more}
-            kept = self.division.view(tests).read(self.trace)
-            members = [v for v in kept if values.same[values.number(v)] not in others]
-            members += map(values.value, self.more.values())
-        part = OrderedSet(m for m in members if all(test.holds(m) for test in tests))
-        return part if name is None else summary(name)(part)
-
-    def __and__(self, other: Any) -> Any:
-        if self.value is not None or not isinstance(other, frozenset) or is_standin(other):
-            return real(self) & real(other)
-        return OrderedSet(member for member in other if member in self)
-
-    def __rand__(self, other: Any) -> Any:
-        return self & other if type(other) in SETS else other & real(self)
-
-
-def plain_test(test: Test) -> Test:
-    """A test that depends on values alone, in place of stand-ins."""
-    found = [plain_value(value) for value in test.values]
-    return attrs.evolve(test, values=tuple(found))
-
-
-def plain_value(value: Any) -> Any:
-    """A value without stand-ins at any depth of its tuples; what they stand for counts as read."""
-    if is_standin(value):
-        return real(value)
-    return tuple(map(plain_value, value)) if type(value) is tuple else value
-
-
-MEMBERS = (Members, Elements)
-TRANSIENT.update((Items, *MEMBERS))
+TRANSIENT.update((Items, Members))
 
 
 # -- from stand-ins to values ---------------------------------------------------------------------
@@ -921,7 +836,7 @@ def recipe_of(trace: ReadTrace, value: Any) -> Recipe:
     if cls is Unread:
         division = value.place.division
         if division is not None:
-            return values.number(division.members(trace))
+            return values.number(division.whole().read(trace))
         return ("copy", value.place, value.number)
     if cls is Items:
         if value.origin is not None:

@@ -9,10 +9,9 @@ import numpy as np
 
 from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.book import CLEAR, Book, Component, Impure, Plainer
-from kspec.checkers.engine.learned.divided import FROM, Divide, View
+from kspec.checkers.engine.learned.divided import FROM, Divide, View, kind_of
 from kspec.checkers.engine.learned.growing import MOST, MOST_IN_TREES, Lanes, Row, TooMany
 from kspec.checkers.engine.learned.packing import Packing, packing_for, rows_of
-from kspec.checkers.engine.learned.values import SET
 from kspec.checkers.engine.learned.viewing import ViewTables
 from kspec.checkers.engine.search import Stopped
 from kspec.impl.compiled import Words
@@ -21,7 +20,9 @@ from kspec.impl.compiled import Words
 def packing_for_book(book: Book) -> Packing:
     """A packing for the states of a book."""
     counts = [len(component.values) for component in book.components]
-    return packing_for(counts, book.fixed if book.divisions else None)
+    if not book.divisions:
+        return packing_for(counts)
+    return packing_for(counts, [book.is_bit(k) for k in range(book.fixed, len(counts))])
 
 
 class Tables:
@@ -151,13 +152,15 @@ class Tables:
                     self.divide(component)
 
     def divide(self, component: Component) -> None:
-        """Raise Divide if the values of a component are sets."""
-        if all(self.book.values.kinds[number] == SET for number in component.values):
+        """Raise Divide if the values of a component are sets, or mappings, or bags."""
+        value = self.book.values.value
+        kinds = {kind_of(value(number)) for number in component.values}
+        if len(kinds) == 1 and None not in kinds:
             raise Divide(component.field)
 
     def take_elements(self) -> None:
         """Give bits to the elements that are new, as long as there are free ones."""
-        for k in self.packing.place_elements(self.component_count):
+        for k in self.packing.place_elements(self.component_count, self.book.is_bit):
             division = self.book.components[k].division
             assert division is not None, "only elements lack bits"
             clear = self.effects_by.get(CLEAR - division.number, [])
@@ -413,7 +416,7 @@ class Tables:
         if len(views):
             _, first = np.unique(misses[views, 1:3], axis=0, return_index=True)
             for m in views[first].tolist():
-                book.views[int(misses[m, 1])].answer_in(rows[m].tolist())
+                book.views[int(misses[m, 1])].answer(rows[m].tolist())
                 watch()
         made = misses[:, 0] == walk.MISSED_RECIPE
         if made.any():

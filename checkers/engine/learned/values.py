@@ -15,6 +15,7 @@ import attrs
 from kspec.checkers.engine.learned.plainly import asks_for_types
 from kspec.checkers.engine.learned.source import is_generated
 from kspec.spec.core import OrderedSet, SpecError, ordered
+from kspec.spec.core.sets import Entries
 
 
 class Uncompared(SpecError):
@@ -132,6 +133,8 @@ class Values:
         key = cls, value
         found = self.numbers.get(key)
         if found is None:
+            for pair in value.pairs() if isinstance(value, Entries) else ():
+                self.number(pair)  # its parts have numbers before it, so that a file can name them
             equal: Any = "scalar", value
             if isinstance(value, tuple) and getattr(cls, "__eq__", None) is tuple.__eq__:
                 # a named tuple equals a tuple of the same parts

@@ -84,8 +84,9 @@ class ViewTables:
             return
         taken.bits = len(placed)
         masks: dict[int, int] = {}
-        for word, shift in zip(packing.words[placed], packing.shifts[placed], strict=True):
-            masks[int(word)] = masks.get(int(word), 0) | 1 << int(shift)
+        for k in placed.tolist():
+            word = int(packing.words[k])
+            masks[word] = masks.get(word, 0) | int(packing.masks[k]) << int(packing.shifts[k])
         words = tuple(sorted(masks))
         if words != taken.words or taken.room == 0:
             about[0], about[1] = self.words.count, len(words)
@@ -108,8 +109,8 @@ class ViewTables:
         columns: Words = np.zeros((len(taken.words), len(keys)), np.int64)
         at = {word: place for place, word in enumerate(taken.words)}
         for n, key in enumerate(keys):
-            for k in key:
-                columns[at[int(packing.words[k])], n] |= 1 << int(packing.shifts[k])
+            for k, local in key:
+                columns[at[int(packing.words[k])], n] |= local << int(packing.shifts[k])
         about = self.views.array[view.number]
         walk.enter_answers(
             numbers[first:], columns, self.known.array,

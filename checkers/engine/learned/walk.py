@@ -883,8 +883,9 @@ def expand(
                                         leaves[leaf * LEAF_SIZE + 2], leaves[leaf * LEAF_SIZE + 3]
                                     ):
                                         recipe = writes[z * 3 + 1]
-                                        cell = recipe_at[recipe] + ids[writes[z * 3 + 2]]
-                                        prefetch(recipe_table_, cell)
+                                        base = np.int64(writes[z * 3 + 2])
+                                        number = number_at(base, ids, state, lazily)
+                                        prefetch(recipe_table_, recipe_at[recipe] + number)
                                 elif leaves[leaf * LEAF_SIZE + 2] >= 0:
                                     edges[limits] = leaves[leaf * LEAF_SIZE + 2]
                                     limits += 1

@@ -348,7 +348,8 @@ def test_choices_that_only_list_members_are_recognised(source: str, module: Any)
     listed = [m for m in members if all(test.holds(m) for test in each.tests)]
     assert list(names.f(state)) == listed == list(each(state))
     assert recognised.each_of(each) is each
-    assert each.compares == ("sorted" in source)
+    assert each.compares == ("sorted(s" in source)
+    assert each.sorts == ("sorted" in source)
 
 
 def test_a_listing_function_may_have_a_docstring(module: Any) -> None:
