@@ -12,13 +12,13 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import attrs
 
 from benchmarks.peers import rumur
-from kspec.impl.compiled import cache_folder
 
 R = TypeVar("R", bound="Measured")
 
@@ -119,10 +119,24 @@ def end_group(process: int) -> None:
 @contextmanager
 def nothing_learned() -> Iterator[Mapping[str, str]]:
     """An environment in which compiled code is present, and nothing is learned yet."""
-    compiled = cache_folder()
+    compiled = compiled_code()
     with tempfile.TemporaryDirectory() as empty:
         folder = Path(empty) / "kspec"
         folder.mkdir(mode=0o700)
-        if compiled is not None:
+        if compiled.name:
             (folder / compiled.name).symlink_to(compiled)
         yield {"XDG_CACHE_HOME": empty}
+
+
+@cache
+def compiled_code() -> Path:
+    """The folder of compiled code; an empty path if there is none.
+
+    Asked of another process: the peak of a process that is measured here is at least the memory of
+    this one, which should be small, and so should not import Numba.
+    """
+    asks = "from kspec.impl.compiled import cache_folder; print(cache_folder() or '')"
+    found = subprocess.run(
+        [sys.executable, "-c", asks], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return Path(found.stdout.strip())

@@ -167,7 +167,7 @@ class State:
 
     def agrees(self, m: Append) -> bool:
         """Whether a node's log begins with the prefix that the message names."""
-        return m.length == 0 or self.log[m.to][: m.length][-1:] == (m.last_term,)
+        return m.length == 0 or self.log[m.to][m.length - 1 : m.length] == (m.last_term,)
 
 
 def end_of(log: Log) -> tuple[int, int]:

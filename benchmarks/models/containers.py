@@ -62,7 +62,11 @@ def DeliveredInOrder(s):
 
 
 ALTERNATING_BIT = model(
-    "alternating-bit", "Two lossy queues.", lambda b: [Bit()], [send_data, receive_data, receive_ack, lose_data], [DeliveredInOrder]
+    "alternating-bit",
+    "Two lossy queues.",
+    lambda b: [Bit()],
+    [send_data, receive_data, receive_ack, lose_data],
+    [DeliveredInOrder],
 )
 
 
@@ -87,7 +91,11 @@ def pass_on(s, node):
 def add_note(s, node, text):
     yield "it has the token", s.queues[node][:1] == ("token",)
     yield limit("few notes"), s.done[node] < 1
-    return evolve(s, queues=replaced(s.queues, node, appended(s.queues[node], text)), done=replaced(s.done, node, 1))
+    return evolve(
+        s,
+        queues=replaced(s.queues, node, appended(s.queues[node], text)),
+        done=replaced(s.done, node, 1),
+    )
 
 
 @always
@@ -170,7 +178,9 @@ def KeysAreUnique(s):
     return len({key for key, _ in s.pairs}) == len(s.pairs)
 
 
-TABLE = model("table", "A mapping as pairs.", lambda b: [Table()], [put, remove, look_up], [KeysAreUnique])
+TABLE = model(
+    "table", "A mapping as pairs.", lambda b: [Table()], [put, remove, look_up], [KeysAreUnique]
+)
 
 
 # -- a multiset as a set of counted members ---------------------------------------------------------
@@ -203,7 +213,9 @@ def TotalIsTheSum(s):
     return sum(number for _, number in s.counted) == s.total
 
 
-BAG = model("bag", "A multiset as counts.", lambda b: [Bag()], [add_one, remove_one], [TotalIsTheSum])
+BAG = model(
+    "bag", "A multiset as counts.", lambda b: [Bag()], [add_one, remove_one], [TotalIsTheSum]
+)
 
 
 # -- a multiset as a sorted tuple -------------------------------------------------------------------
@@ -214,7 +226,13 @@ class Soup:
     molecules: tuple[str, ...]
 
 
-REACTIONS = {("A", "B"): ("C", "C"), ("A", "C"): ("B", "D"), ("B", "D"): ("A", "A"), ("C", "D"): ("B", "B"), ("D", "D"): ("A", "C")}
+REACTIONS = {
+    ("A", "B"): ("C", "C"),
+    ("A", "C"): ("B", "D"),
+    ("B", "D"): ("A", "A"),
+    ("C", "D"): ("B", "B"),
+    ("D", "D"): ("A", "C"),
+}
 
 
 @rule(by="chance", pair=lambda s: sorted(set(combinations(s.molecules, 2))))
@@ -232,7 +250,13 @@ def SoupHasASize(s):
     return len(s.molecules) == 36
 
 
-SOUP = model("soup", "A multiset as a sorted tuple.", lambda b: [Soup(("A",) * 18 + ("B",) * 18)], [react], [SoupHasASize])
+SOUP = model(
+    "soup",
+    "A multiset as a sorted tuple.",
+    lambda b: [Soup(("A",) * 18 + ("B",) * 18)],
+    [react],
+    [SoupHasASize],
+)
 
 
 # -- a set of sets: components that merge -----------------------------------------------------------
@@ -256,7 +280,11 @@ def GroupsAreDisjoint(s):
 
 
 COMPONENTS = model(
-    "components", "A set of sets.", lambda b: [Components(frozenset(frozenset({k}) for k in range(8)))], [merge], [GroupsAreDisjoint]
+    "components",
+    "A set of sets.",
+    lambda b: [Components(frozenset(frozenset({k}) for k in range(8)))],
+    [merge],
+    [GroupsAreDisjoint],
 )
 
 
@@ -294,7 +322,13 @@ def Acyclic(s):
     return all(a != b for a, b in closure(s.edges))
 
 
-EDGES = model("edges", "A set of edges, and its closure.", lambda b: [Edges()], [add_edge, remove_edge], [Acyclic])
+EDGES = model(
+    "edges",
+    "A set of edges, and its closure.",
+    lambda b: [Edges()],
+    [add_edge, remove_edge],
+    [Acyclic],
+)
 
 
 # -- a power set ------------------------------------------------------------------------------------
@@ -356,7 +390,11 @@ def FiredAreGone(s):
 
 
 COMPANY = model(
-    "company", "Sets in records in a set.", lambda b: [Company(frozenset(Team(n) for n in "abc"))], [hire, fire], [FiredAreGone]
+    "company",
+    "Sets in records in a set.",
+    lambda b: [Company(frozenset(Team(n) for n in "abc"))],
+    [hire, fire],
+    [FiredAreGone],
 )
 
 
@@ -391,7 +429,9 @@ def NumbersAreSmall(s):
     return all(0 <= n < 7 for n in s.stack)
 
 
-MACHINE = model("stack-machine", "A stack.", lambda b: [Machine()], [push_number, operate], [NumbersAreSmall])
+MACHINE = model(
+    "stack-machine", "A stack.", lambda b: [Machine()], [push_number, operate], [NumbersAreSmall]
+)
 
 
 # -- a history: a tuple that only grows -------------------------------------------------------------
@@ -419,7 +459,9 @@ def EveryEndHasABegin(s):
         yield f"client {client}", len(ends) <= len(begins)
 
 
-HISTORY = model("history", "A tuple that only grows.", lambda b: [History()], [record], [EveryEndHasABegin])
+HISTORY = model(
+    "history", "A tuple that only grows.", lambda b: [History()], [record], [EveryEndHasABegin]
+)
 
 
 # -- matrices: tuples of tuples ---------------------------------------------------------------------
@@ -445,7 +487,9 @@ def AllAreOn(s):
     return all(map(all, s.rows))
 
 
-LIGHTS = model("lights", "A tuple of tuples, changed in a cross.", lambda b: [Lights()], [press], [AllAreOn])
+LIGHTS = model(
+    "lights", "A tuple of tuples, changed in a cross.", lambda b: [Lights()], [press], [AllAreOn]
+)
 
 
 # -- choices from everything ------------------------------------------------------------------------
@@ -469,7 +513,12 @@ def offer(s, item, price):
 def buy(s, offered, buyer):
     item, price = offered
     yield "another", buyer != s.owners[item] and len(s.queue) < 2
-    return Market(s.offers - {offered}, replaced(s.owners, item, buyer), replaced(s.prices, item, price), (*s.queue, buyer))
+    return Market(
+        s.offers - {offered},
+        replaced(s.owners, item, buyer),
+        replaced(s.prices, item, price),
+        (*s.queue, buyer),
+    )
 
 
 @rule(by="clerk")
@@ -484,7 +533,13 @@ def PricesArePositive(s):
     return min(s.prices) > 0
 
 
-MARKET = model("market", "Choices from everything.", lambda b: [Market()], [offer, buy, serve_first], [PricesArePositive])
+MARKET = model(
+    "market",
+    "Choices from everything.",
+    lambda b: [Market()],
+    [offer, buy, serve_first],
+    [PricesArePositive],
+)
 
 
 # -- values of any type in one field ----------------------------------------------------------------
@@ -496,7 +551,20 @@ class Slot:
     other: Any = ()
 
 
-VALUES = (None, 0, 1, "a", "bb", b"x", (1, 2), frozenset({1}), frozenset({"a", "b"}), 2.5, ("a", (None,)), True)
+VALUES = (
+    None,
+    0,
+    1,
+    "a",
+    "bb",
+    b"x",
+    (1, 2),
+    frozenset({1}),
+    frozenset({"a", "b"}),
+    2.5,
+    ("a", (None,)),
+    True,
+)
 
 
 @rule(by="user", value=lambda s: VALUES)
@@ -561,7 +629,11 @@ def NoMoreIsLentThanThere(s):
 
 
 INVENTORY = model(
-    "inventory", "Mappings.", lambda b: [Inventory()], [acquire, lend, give_back, discard], [NoMoreIsLentThanThere]
+    "inventory",
+    "Mappings.",
+    lambda b: [Inventory()],
+    [acquire, lend, give_back, discard],
+    [NoMoreIsLentThanThere],
 )
 
 
@@ -600,4 +672,10 @@ def FewAreUnderWay(s):
     return len(s.air) <= s.sent
 
 
-COPIES = model("copies", "A bag of messages.", lambda b: [Network()], [post, receive, lose_all_copies], [FewAreUnderWay])
+COPIES = model(
+    "copies",
+    "A bag of messages.",
+    lambda b: [Network()],
+    [post, receive, lose_all_copies],
+    [FewAreUnderWay],
+)

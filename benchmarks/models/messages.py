@@ -73,7 +73,13 @@ def LeaderHasVotes(s):
         yield f"turn {turn}", leader == -1 or len(votes) > 1
 
 
-VOTES = model("votes", "Ballots that stay.", lambda b: [Election()], [vote, next_round, lead], [LeaderHasVotes])
+VOTES = model(
+    "votes",
+    "Ballots that stay.",
+    lambda b: [Election()],
+    [vote, next_round, lead],
+    [LeaderHasVotes],
+)
 
 
 # -- requests and replies: tuples that are consumed, sorted as choices ------------------------------
@@ -95,7 +101,9 @@ def in_flight(s):
 def ask(s, client):
     yield limit("few requests"), s.asked[client] < 3
     number = s.asked[client]
-    return evolve(s, asked=replaced(s.asked, client, number + 1), msgs=s.msgs | {("ask", client, number)})
+    return evolve(
+        s, asked=replaced(s.asked, client, number + 1), msgs=s.msgs | {("ask", client, number)}
+    )
 
 
 @rule(by="server", m=in_flight)
@@ -120,7 +128,13 @@ def NobodyIsAnsweredTooOften(s):
         yield f"client {client}", s.answered[client] <= s.served[client] <= s.asked[client]
 
 
-CALLS = model("calls", "Requests and replies.", lambda b: [Calls()], [ask, serve, receive_reply], [NobodyIsAnsweredTooOften])
+CALLS = model(
+    "calls",
+    "Requests and replies.",
+    lambda b: [Calls()],
+    [ask, serve, receive_reply],
+    [NobodyIsAnsweredTooOften],
+)
 
 
 @rule(by="server", m=each("msgs"))
@@ -139,7 +153,11 @@ def receive_each(s, m):
 
 
 CALLS_EACH = model(
-    "calls-each", "Requests and replies, with each.", lambda b: [Calls()], [ask, serve_each, receive_each], [NobodyIsAnsweredTooOften]
+    "calls-each",
+    "Requests and replies, with each.",
+    lambda b: [Calls()],
+    [ask, serve_each, receive_each],
+    [NobodyIsAnsweredTooOften],
 )
 
 
@@ -178,7 +196,10 @@ def clients(s):
 
 @rule(by="client", client=clients, value=lambda s: range(2))
 def write(s, client, value):
-    yield "no write of this client", not any(isinstance(m, Write) and m.client == client for m in s.mail)
+    yield (
+        "no write of this client",
+        not any(isinstance(m, Write) and m.client == client for m in s.mail),
+    )
     yield limit("versions"), s.version < 2
     return evolve(s, mail=s.mail | {Write(client, value)})
 
@@ -190,7 +211,12 @@ def commit_all(s):
     yield limit("versions"), s.version < 2
     version = s.version + 1
     acks = {Ack(m.client, version) for m in writes}
-    return evolve(s, mail=(s.mail - set(writes)) | acks, version=version, values=s.values | {m.value for m in writes})
+    return evolve(
+        s,
+        mail=(s.mail - set(writes)) | acks,
+        version=version,
+        values=s.values | {m.value for m in writes},
+    )
 
 
 @rule(by="client", client=clients)
@@ -247,7 +273,13 @@ def NobodyForgets(s):
     return all(node in known for node, known in enumerate(s.knows))
 
 
-GOSSIP = model("gossip", "Sets that grow.", lambda b: [Gossip(tuple(frozenset({n}) for n in range(4)))], [tell], [NobodyForgets])
+GOSSIP = model(
+    "gossip",
+    "Sets that grow.",
+    lambda b: [Gossip(tuple(frozenset({n}) for n in range(4)))],
+    [tell],
+    [NobodyForgets],
+)
 
 
 # -- inboxes: a set of messages for each node -------------------------------------------------------
@@ -273,7 +305,9 @@ def take_oldest(s, a):
     yield "mail", len(s.inbox[a]) > 0
     first = min(s.inbox[a])
     time = max(s.clock[a], first[0])
-    return evolve(s, inbox=replaced(s.inbox, a, s.inbox[a] - {first}), clock=replaced(s.clock, a, time))
+    return evolve(
+        s, inbox=replaced(s.inbox, a, s.inbox[a] - {first}), clock=replaced(s.clock, a, time)
+    )
 
 
 @always
@@ -284,7 +318,13 @@ def ClocksAreNotBehind(s):
             yield f"from {sender}", time <= s.clock[sender]
 
 
-INBOXES = model("inboxes", "A set for each node.", lambda b: [Inboxes()], [post, take_oldest], [ClocksAreNotBehind])
+INBOXES = model(
+    "inboxes",
+    "A set for each node.",
+    lambda b: [Inboxes()],
+    [post, take_oldest],
+    [ClocksAreNotBehind],
+)
 
 
 # -- messages as text -------------------------------------------------------------------------------
@@ -323,7 +363,13 @@ def LinesAreWellFormed(s):
     return all(line.count(":") == 2 for line in s.lines)
 
 
-WIRE = model("wire", "Messages as text.", lambda b: [Wire()], [put_line, parse_line, drop_left], [LinesAreWellFormed])
+WIRE = model(
+    "wire",
+    "Messages as text.",
+    lambda b: [Wire()],
+    [put_line, parse_line, drop_left],
+    [LinesAreWellFormed],
+)
 
 
 # -- duplicates and losses --------------------------------------------------------------------------
@@ -372,7 +418,13 @@ def SeenWereSent(s):
     return all(number < s.next for number in s.seen)
 
 
-LOSSY = model("lossy", "Losses and duplicates.", lambda b: [Lossy()], [transmit, duplicate, lose_packet, deliver], [SeenWereSent])
+LOSSY = model(
+    "lossy",
+    "Losses and duplicates.",
+    lambda b: [Lossy()],
+    [transmit, duplicate, lose_packet, deliver],
+    [SeenWereSent],
+)
 
 
 # -- two sets: from one to the other ----------------------------------------------------------------
@@ -405,7 +457,9 @@ def finish(s, job):
 @rule(by="worker", job=lambda s: s.running)
 def fail(s, job):
     yield limit("tries"), job.tries < 1
-    return evolve(s, running=s.running - {job}, waiting=s.waiting | {evolve(job, tries=job.tries + 1)})
+    return evolve(
+        s, running=s.running - {job}, waiting=s.waiting | {evolve(job, tries=job.tries + 1)}
+    )
 
 
 @always
@@ -415,7 +469,13 @@ def JobsAreInOnePlace(s):
     return len(ids) == len(set(ids))
 
 
-JOBS = model("jobs", "Three sets.", lambda b: [Jobs(frozenset(Job(k) for k in range(6)))], [begin, finish, fail], [JobsAreInOnePlace])
+JOBS = model(
+    "jobs",
+    "Three sets.",
+    lambda b: [Jobs(frozenset(Job(k) for k in range(6)))],
+    [begin, finish, fail],
+    [JobsAreInOnePlace],
+)
 
 
 # -- causal broadcast: vector clocks in messages ----------------------------------------------------
@@ -439,8 +499,9 @@ def broadcast(s, node):
 def deliver_causally(s, m):
     node, to, clock = m
     mine = s.clocks[to]
-    yield "all causes are there", all(
-        mine[k] >= clock[k] if k != node else mine[k] == clock[k] - 1 for k in range(3)
+    yield (
+        "all causes are there",
+        all(mine[k] >= clock[k] if k != node else mine[k] == clock[k] - 1 for k in range(3)),
     )
     return evolve(s, air=s.air - {m}, clocks=replaced(s.clocks, to, tuple(map(max, mine, clock))))
 
@@ -453,7 +514,13 @@ def KnowledgeHasACause(s):
             yield f"{a} of {b}", s.clocks[a][b] <= s.clocks[b][b]
 
 
-BROADCAST = model("broadcast", "Vector clocks.", lambda b: [Broadcast()], [broadcast, deliver_causally], [KnowledgeHasACause])
+BROADCAST = model(
+    "broadcast",
+    "Vector clocks.",
+    lambda b: [Broadcast()],
+    [broadcast, deliver_causally],
+    [KnowledgeHasACause],
+)
 
 
 # -- locks with leases: words for parts of sets -----------------------------------------------------
@@ -490,7 +557,11 @@ def grant(s, m):
     yield "free", count(s.sent, Grant, lock=m.lock) == 0
     yield limit("epochs"), s.epoch[m.lock] < 4
     epoch = s.epoch[m.lock] + 1
-    return evolve(s, sent=s.sent - {m} | {Grant(m.holder, m.lock, epoch)}, epoch=replaced(s.epoch, m.lock, epoch))
+    return evolve(
+        s,
+        sent=s.sent - {m} | {Grant(m.holder, m.lock, epoch)},
+        epoch=replaced(s.epoch, m.lock, epoch),
+    )
 
 
 @rule(by="client", m=each("sent", Grant))
@@ -504,7 +575,9 @@ def OneHolder(s, lock):
     return len(matching(s.sent, Grant, lock=lock)) < 2
 
 
-LOCKS = model("locks", "Wishes and grants.", lambda b: [Locks()], [wish, grant, release], [OneHolder])
+LOCKS = model(
+    "locks", "Wishes and grants.", lambda b: [Locks()], [wish, grant, release], [OneHolder]
+)
 
 
 # -- a commit log with offsets: a set of pairs beside a queue ---------------------------------------
@@ -542,4 +615,10 @@ def CommitsAreFetched(s):
     return s.commits <= {at for at, _ in s.fetched}
 
 
-LOG = model("log", "A queue and sets of places.", lambda b: [Log()], [produce, fetch, commit_record], [CommitsAreFetched])
+LOG = model(
+    "log",
+    "A queue and sets of places.",
+    lambda b: [Log()],
+    [produce, fetch, commit_record],
+    [CommitsAreFetched],
+)

@@ -30,7 +30,9 @@ def seats(s):
 
 
 def take(s, k, fork, after):
-    return evolve(s, forks=replaced(s.forks, fork % len(s.forks), k), state=replaced(s.state, k, after))
+    return evolve(
+        s, forks=replaced(s.forks, fork % len(s.forks), k), state=replaced(s.state, k, after)
+    )
 
 
 @rule(by="philosopher", k=seats)
@@ -62,7 +64,12 @@ def NeighboursDoNotEat(s):
 
 
 PHILOSOPHERS = model(
-    "philosophers", "A deadlock.", lambda b: [Table()], [take_left, take_right, put_down], [NeighboursDoNotEat], final=None
+    "philosophers",
+    "A deadlock.",
+    lambda b: [Table()],
+    [take_left, take_right, put_down],
+    [NeighboursDoNotEat],
+    final=None,
 )
 
 
@@ -77,10 +84,19 @@ def take_both(s, k):
 @rule(by="philosopher", k=seats)
 def say(s, k):
     yield "thinking", s.state[k] in ("thinking", "talking")
-    return evolve(s, state=replaced(s.state, k, "talking" if s.state[k] == "thinking" else "thinking"))
+    return evolve(
+        s, state=replaced(s.state, k, "talking" if s.state[k] == "thinking" else "thinking")
+    )
 
 
-POLITE = model("polite", "Both forks at once.", lambda b: [Table()], [take_both, put_down, say], [NeighboursDoNotEat], final=None)
+POLITE = model(
+    "polite",
+    "Both forks at once.",
+    lambda b: [Table()],
+    [take_both, put_down, say],
+    [NeighboursDoNotEat],
+    final=None,
+)
 
 
 # -- a lost update: a property that fails deep ------------------------------------------------------
@@ -118,7 +134,13 @@ def MostUpdatesAreKept(s):
     return sum(s.rounds) < 9 or s.shared > 2
 
 
-UPDATES = model("lost-updates", "A property that fails in the last level.", lambda b: [Threads()], [load, store], [MostUpdatesAreKept])
+UPDATES = model(
+    "lost-updates",
+    "A property that fails in the last level.",
+    lambda b: [Threads()],
+    [load, store],
+    [MostUpdatesAreKept],
+)
 
 
 @always
@@ -127,7 +149,13 @@ def EachUpdateIsKept(s):
     return s.shared >= sum(s.rounds)
 
 
-EARLY = model("early", "A property that fails at once.", lambda b: [Threads()], [load, store], [EachUpdateIsKept])
+EARLY = model(
+    "early",
+    "A property that fails at once.",
+    lambda b: [Threads()],
+    [load, store],
+    [EachUpdateIsKept],
+)
 
 
 # -- mutual exclusion -------------------------------------------------------------------------------
@@ -144,7 +172,9 @@ class Bakery:
 def take_ticket(s, k):
     yield "idle", s.at[k] == "idle"
     yield limit("tickets"), max(s.ticket) < 9
-    return evolve(s, ticket=replaced(s.ticket, k, max(s.ticket) + 1), at=replaced(s.at, k, "waiting"))
+    return evolve(
+        s, ticket=replaced(s.ticket, k, max(s.ticket) + 1), at=replaced(s.at, k, "waiting")
+    )
 
 
 @rule(by="customer", k=threads)
@@ -172,7 +202,9 @@ def ManyWait(s):
     return s.at.count("waiting") == 3
 
 
-BAKERY = model("bakery", "Tickets.", lambda b: [Bakery()], [take_ticket, enter, leave], [OneInside, ManyWait])
+BAKERY = model(
+    "bakery", "Tickets.", lambda b: [Bakery()], [take_ticket, enter, leave], [OneInside, ManyWait]
+)
 
 
 # -- several properties, some of which fail ---------------------------------------------------------
@@ -196,7 +228,9 @@ def ship(s):
     yield "an order", len(s.orders) > 0
     item, number = s.orders[0]
     yield "enough", s.stock[item] >= number
-    return Warehouse(replaced(s.stock, item, s.stock[item] - number), s.orders[1:], s.shipped + number)
+    return Warehouse(
+        replaced(s.stock, item, s.stock[item] - number), s.orders[1:], s.shipped + number
+    )
 
 
 @rule(by="supplier", item=threads)
@@ -234,7 +268,11 @@ WAREHOUSE = model(
     [StockIsKept, NotEverythingIsGone, MuchIsShipped],
 )  # fmt: skip
 UNREACHED = model(
-    "unreached", "A state that is never reached.", lambda b: [Warehouse()], [order, ship, supply], [StockIsKept, TooMuchIsShipped]
+    "unreached",
+    "A state that is never reached.",
+    lambda b: [Warehouse()],
+    [order, ship, supply],
+    [StockIsKept, TooMuchIsShipped],
 )
 
 
@@ -274,7 +312,13 @@ def GuestsAreAdmitted(s):
     return 0 in s.waiting, s.inside == 0
 
 
-QUEUE = model("queue", "A queue in which everybody is served.", lambda b: [Queue()], [arrive, admit, depart], [GuestsAreAdmitted])
+QUEUE = model(
+    "queue",
+    "A queue in which everybody is served.",
+    lambda b: [Queue()],
+    [arrive, admit, depart],
+    [GuestsAreAdmitted],
+)
 
 
 # -- elevators: two of them, and a property about both ----------------------------------------------
@@ -326,7 +370,13 @@ def LiftsAreInTheHouse(s):
         yield "floor", 0 <= lift.floor < 4 and lift.floor not in lift.calls
 
 
-ELEVATORS = model("elevators", "Two independent parts.", lambda b: [House()], [call, travel, close_door], [LiftsAreInTheHouse])
+ELEVATORS = model(
+    "elevators",
+    "Two independent parts.",
+    lambda b: [House()],
+    [call, travel, close_door],
+    [LiftsAreInTheHouse],
+)
 
 
 # -- a lock-free stack: compare and swap ------------------------------------------------------------
@@ -352,7 +402,9 @@ def swap_in(s, k):
     yield limit("room"), s.pushed[k] < 2
     if s.seen[k] != s.top:
         return evolve(s, seen=replaced(s.seen, k, None), failed=min(2, s.failed + 1))
-    return Stack((*s.top, k), replaced(s.seen, k, None), replaced(s.pushed, k, s.pushed[k] + 1), s.failed)
+    return Stack(
+        (*s.top, k), replaced(s.seen, k, None), replaced(s.pushed, k, s.pushed[k] + 1), s.failed
+    )
 
 
 @always
@@ -426,9 +478,16 @@ def abort(s, k):
 def SnapshotsExist(s):
     """A snapshot is not newer than the last commit."""
     for k in range(2):
-        yield f"transaction {k}", s.running[k].snapshot is None or s.running[k].snapshot <= len(s.commits)
+        yield (
+            f"transaction {k}",
+            s.running[k].snapshot is None or s.running[k].snapshot <= len(s.commits),
+        )
 
 
 DATABASE = model(
-    "database", "Snapshot isolation.", lambda b: [Database()], [begin, read_key, write_key, commit, abort], [SnapshotsExist]
+    "database",
+    "Snapshot isolation.",
+    lambda b: [Database()],
+    [begin, read_key, write_key, commit, abort],
+    [SnapshotsExist],
 )

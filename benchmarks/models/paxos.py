@@ -97,7 +97,10 @@ def acceptor_promises(s, acceptor, ballot):
 @rule(by="proposer", ballot=ballots, value=values)
 def proposer_requests_votes(s, ballot, value):
     """A proposer with a quorum of promises asks for votes for the value voted highest."""
-    yield "ballot has no value", not any(isinstance(m, Accept) and m.ballot == ballot for m in s.sent)
+    yield (
+        "ballot has no value",
+        not any(isinstance(m, Accept) and m.ballot == ballot for m in s.sent),
+    )
     promises = [m for m in s.sent if isinstance(m, Promise) and m.ballot == ballot]
     yield "a quorum promised", 2 * len(promises) > s.bounds.acceptors
     is_safe = False
@@ -129,7 +132,11 @@ def chosen(s):
     found = set()
     for ballot in range(s.bounds.ballots):
         for value in range(s.bounds.values):
-            votes = [m for m in s.sent if isinstance(m, Accepted) and m.ballot == ballot and m.value == value]
+            votes = [
+                m
+                for m in s.sent
+                if isinstance(m, Accepted) and m.ballot == ballot and m.value == value
+            ]
             if 2 * len(votes) > s.bounds.acceptors:
                 found.add(value)
     return found

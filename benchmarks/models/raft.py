@@ -47,7 +47,16 @@ class State:
 def initial(bounds):
     n = bounds.nodes
     none = (frozenset(),) * n
-    start = State((0,) * n, (-1,) * n, ("follower",) * n, ((),) * n, (0,) * n, none, ((0,) * n,) * n, bounds=bounds)
+    start = State(
+        (0,) * n,
+        (-1,) * n,
+        ("follower",) * n,
+        ((),) * n,
+        (0,) * n,
+        none,
+        ((0,) * n,) * n,
+        bounds=bounds,
+    )
     return [start]
 
 
@@ -89,7 +98,8 @@ def start_election(s, node):
         voted=replaced(s.voted, node, node),
         role=replaced(s.role, node, "candidate"),
         votes=replaced(s.votes, node, frozenset([node])),
-        msgs=s.msgs | {("RequestVote", term, node, to, last(log), len(log)) for to in nodes(s) if to != node},
+        msgs=s.msgs
+        | {("RequestVote", term, node, to, last(log), len(log)) for to in nodes(s) if to != node},
         elections=s.elections + 1,
     )
 
@@ -145,10 +155,20 @@ def send(s, node, to, length):
     busy = [
         m
         for m in s.msgs
-        if (m[0] == "Append" and m[2:4] == (node, to)) or (m[0] == "Appended" and m[2:4] == (to, node))
+        if (m[0] == "Append" and m[2:4] == (node, to))
+        or (m[0] == "Appended" and m[2:4] == (to, node))
     ]
     yield "the follower is not busy", not busy
-    m = ("Append", s.term[node], node, to, length, last(log[:length]), log[length : length + 1], s.commit[node])
+    m = (
+        "Append",
+        s.term[node],
+        node,
+        to,
+        length,
+        last(log[:length]),
+        log[length : length + 1],
+        s.commit[node],
+    )
     return evolve(s, msgs=s.msgs | {m})
 
 
@@ -253,7 +273,13 @@ RAFT = Model(
     doc="Raft.",
     bounds=Bounds,
     initial=initial,
-    properties=(ElectionSafety, LogMatching, LeaderCompleteness, StateMachineSafety, EveryNodeCommits),
+    properties=(
+        ElectionSafety,
+        LogMatching,
+        LeaderCompleteness,
+        StateMachineSafety,
+        EveryNodeCommits,
+    ),
     variants=(
         Variant(
             "plain",

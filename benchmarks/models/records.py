@@ -61,7 +61,13 @@ def SavedIsClean(s):
     return s.saved is None or not (s.saved.left.dirty or s.saved.right.dirty)
 
 
-BOOK = model("book", "Records in records in records.", lambda b: [Book()], [write_cell, clean, restore], [SavedIsClean])
+BOOK = model(
+    "book",
+    "Records in records in records.",
+    lambda b: [Book()],
+    [write_cell, clean, restore],
+    [SavedIsClean],
+)
 
 
 # -- replicas: a record for each node, with methods -------------------------------------------------
@@ -215,7 +221,13 @@ def LinksLeadToFiles(s):
             yield f"to {slot.to}", isinstance(s.slots[slot.to], File)
 
 
-DISK = model("disk", "One of several classes.", lambda b: [Disk()], [create, grow, link, delete], [LinksLeadToFiles])
+DISK = model(
+    "disk",
+    "One of several classes.",
+    lambda b: [Disk()],
+    [create, grow, link, delete],
+    [LinksLeadToFiles],
+)
 
 
 # -- cache coherence: enumerations ------------------------------------------------------------------
@@ -249,7 +261,10 @@ def caches(s):
 @rule(by="cache", cache=caches, what=lambda s: (Bus.READ, Bus.WRITE))
 def request(s, cache, what):
     yield "bus is idle", s.bus is Bus.IDLE
-    yield "needed", s.lines[cache] is Line.INVALID or (what is Bus.WRITE and s.lines[cache] is Line.SHARED)
+    yield (
+        "needed",
+        s.lines[cache] is Line.INVALID or (what is Bus.WRITE and s.lines[cache] is Line.SHARED),
+    )
     return evolve(s, bus=what, owner=cache)
 
 
@@ -261,7 +276,10 @@ def answer(s):
         return Caches(lines, Bus.IDLE, None, (s.version + 1) % 3)
     alone = all(line is Line.INVALID for line in s.lines)
     mine = Line.EXCLUSIVE if alone else Line.SHARED
-    lines = tuple(mine if k == s.owner else (Line.SHARED if x is not Line.INVALID else x) for k, x in enumerate(s.lines))
+    lines = tuple(
+        mine if k == s.owner else (Line.SHARED if x is not Line.INVALID else x)
+        for k, x in enumerate(s.lines)
+    )
     return evolve(s, lines=lines, bus=Bus.IDLE, owner=None)
 
 
@@ -284,7 +302,9 @@ def OneWriter(s):
     return writers == 0 or (writers == 1 and s.lines.count(Line.INVALID) == 5)
 
 
-CACHES = model("caches", "Enumerations.", lambda b: [Caches()], [request, answer, evict, upgrade], [OneWriter])
+CACHES = model(
+    "caches", "Enumerations.", lambda b: [Caches()], [request, answer, evict, upgrade], [OneWriter]
+)
 
 
 # -- dataclasses ------------------------------------------------------------------------------------
@@ -392,7 +412,9 @@ def LettersAreKept(s):
     return sorted(s.text) == sorted("abcabcabc")
 
 
-TEXT = model("text", "Text that is rewritten.", lambda b: [Text()], [swap_letters], [LettersAreKept])
+TEXT = model(
+    "text", "Text that is rewritten.", lambda b: [Text()], [swap_letters], [LettersAreKept]
+)
 
 
 # -- a tape of bytes --------------------------------------------------------------------------------
@@ -475,7 +497,13 @@ def PaidHasAddress(s):
     return all(order.address is not None for order in s.orders if order is not None and order.paid)
 
 
-SHOP = model("shop", "Optional parts.", lambda b: [Shop()], [open_order, give_address, use_coupon, pay, close_order], [PaidHasAddress])
+SHOP = model(
+    "shop",
+    "Optional parts.",
+    lambda b: [Shop()],
+    [open_order, give_address, use_coupon, pay, close_order],
+    [PaidHasAddress],
+)
 
 
 # -- asdict: states that are taken apart ------------------------------------------------------------
@@ -502,7 +530,9 @@ def AllAreEight(s):
     return set(attrs.astuple(s)) == {8}
 
 
-SETTINGS = model("settings", "States taken apart by asdict.", lambda b: [Settings()], [change], [AllAreEight])
+SETTINGS = model(
+    "settings", "States taken apart by asdict.", lambda b: [Settings()], [change], [AllAreEight]
+)
 
 
 # -- floats and fractions ---------------------------------------------------------------------------

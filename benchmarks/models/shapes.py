@@ -62,7 +62,13 @@ def InALane(s):
     return 0 <= s.lane < 10 and s.n >= 0
 
 
-LANES = model("lanes", "Thin levels, 2,000 of them.", lambda b: [Lane(k) for k in range(10)], [advance, jump], [InALane])
+LANES = model(
+    "lanes",
+    "Thin levels, 2,000 of them.",
+    lambda b: [Lane(k) for k in range(10)],
+    [advance, jump],
+    [InALane],
+)
 
 
 # -- a grid -----------------------------------------------------------------------------------------
@@ -146,7 +152,9 @@ def SettledOnce(s):
     return (s.h is None) == (s.m == 0)
 
 
-WIDE = model("wide", "Fourteen fields.", lambda b: [Wide()], [count_one, flip, switch, settle], [SettledOnce])
+WIDE = model(
+    "wide", "Fourteen fields.", lambda b: [Wide()], [count_one, flip, switch, settle], [SettledOnce]
+)
 
 
 # -- independent switches ---------------------------------------------------------------------------
@@ -168,7 +176,9 @@ def NotMoreThanThere(s):
     return sum(s.on) <= 13
 
 
-SWITCHES = model("switches", "A cube of 13 dimensions.", lambda b: [Switches()], [press], [NotMoreThanThere])
+SWITCHES = model(
+    "switches", "A cube of 13 dimensions.", lambda b: [Switches()], [press], [NotMoreThanThere]
+)
 
 
 # -- many initial states ----------------------------------------------------------------------------
@@ -193,7 +203,13 @@ def Positive(s):
     return s.n > 0
 
 
-INITIAL = model("initial", "12,000 initial states.", lambda b: [Number(n) for n in range(1, 12_001)], [collatz], [Positive])
+INITIAL = model(
+    "initial",
+    "12,000 initial states.",
+    lambda b: [Number(n) for n in range(1, 12_001)],
+    [collatz],
+    [Positive],
+)
 
 
 # -- a tree -----------------------------------------------------------------------------------------
@@ -266,7 +282,13 @@ def KnightsAreInACorner(s):
     return set(s.pieces) == {0, 1, 6}
 
 
-KNIGHTS = model("knights", "108 choices, few of which are enabled.", lambda b: [Board()], [move], [KnightsAreInACorner])
+KNIGHTS = model(
+    "knights",
+    "108 choices, few of which are enabled.",
+    lambda b: [Board()],
+    [move],
+    [KnightsAreInACorner],
+)
 
 
 # -- forty rules ------------------------------------------------------------------------------------
@@ -294,7 +316,13 @@ def BelowFive(s):
     return max(s.r) < 5
 
 
-RULES = model("rules", "Forty rules.", lambda b: [Registers()], [assignment(k) for k in range(40)], [BelowFive])
+RULES = model(
+    "rules",
+    "Forty rules.",
+    lambda b: [Registers()],
+    [assignment(k) for k in range(40)],
+    [BelowFive],
+)
 
 
 # -- puzzles ----------------------------------------------------------------------------------------
@@ -316,7 +344,9 @@ def APermutation(s):
     return set(s.items) == set(range(7))
 
 
-PANCAKES = model("pancakes", "All permutations of seven.", lambda b: [Permutation()], [reverse], [APermutation])
+PANCAKES = model(
+    "pancakes", "All permutations of seven.", lambda b: [Permutation()], [reverse], [APermutation]
+)
 
 
 @frozen
@@ -443,7 +473,13 @@ def WordsAreBytes(s):
     return all(0 <= word < 251 for word in s.words) and mixed(*s.words) >= 0
 
 
-SPONGE = model("sponge", "A new value in each state.", lambda b: [Sponge((1, 2, 3, 4, 5, 6))], [absorb], [WordsAreBytes])
+SPONGE = model(
+    "sponge",
+    "A new value in each state.",
+    lambda b: [Sponge((1, 2, 3, 4, 5, 6))],
+    [absorb],
+    [WordsAreBytes],
+)
 
 
 @frozen
@@ -462,7 +498,9 @@ def BelowModulus(s):
     return s.n < 30_011
 
 
-GENERATOR = model("generator", "One number, and no pattern.", lambda b: [Big()], [generate], [BelowModulus])
+GENERATOR = model(
+    "generator", "One number, and no pattern.", lambda b: [Big()], [generate], [BelowModulus]
+)
 
 
 # -- rules that compute much ------------------------------------------------------------------------
@@ -501,7 +539,13 @@ def NothingIsTooLarge(s):
     return s.a < 25 and s.b < 23
 
 
-HEAVY = model("heavy", "Much computing for each value.", lambda b: [Heavy()], [compute_a, compute_b, count_up], [NothingIsTooLarge])
+HEAVY = model(
+    "heavy",
+    "Much computing for each value.",
+    lambda b: [Heavy()],
+    [compute_a, compute_b, count_up],
+    [NothingIsTooLarge],
+)
 
 
 @rule(by="computer", k=lambda s: (1, 2))
@@ -510,7 +554,13 @@ def compute_all(s, k):
     return Heavy((s.a + n) % 25, (s.b + k) % 23, (s.c + n + k) % 10)
 
 
-HEAVY_WHOLE = model("heavy-whole", "Much computing for each state.", lambda b: [Heavy()], [compute_all], [NothingIsTooLarge])
+HEAVY_WHOLE = model(
+    "heavy-whole",
+    "Much computing for each state.",
+    lambda b: [Heavy()],
+    [compute_all],
+    [NothingIsTooLarge],
+)
 
 
 @frozen
@@ -527,7 +577,12 @@ def neighbours(k):
 
 @rule(by="nature")
 def generation(s):
-    return Life(tuple(sum(s.cells[n] for n in neighbours(k)) in ((2, 3) if alive else (3,)) for k, alive in enumerate(s.cells)))
+    return Life(
+        tuple(
+            sum(s.cells[n] for n in neighbours(k)) in ((2, 3) if alive else (3,))
+            for k, alive in enumerate(s.cells)
+        )
+    )
 
 
 @rule(by="nature", k=lambda s: range(12))
@@ -536,7 +591,9 @@ def be_born(s, k):
     return Life(replaced(s.cells, k, True))
 
 
-LIFE = model("life", "A rule about all cells.", lambda b: [Life((False,) * 12)], [generation, be_born])
+LIFE = model(
+    "life", "A rule about all cells.", lambda b: [Life((False,) * 12)], [generation, be_born]
+)
 
 
 # -- properties about everything --------------------------------------------------------------------
@@ -561,7 +618,9 @@ def RowsAndColumns(s):
         yield f"order {order}", sum(sum(s.rows[k]) for k in order) <= 18
 
 
-MATRIX = model("matrix", "A property about everything.", lambda b: [Matrix()], [add], [RowsAndColumns])
+MATRIX = model(
+    "matrix", "A property about everything.", lambda b: [Matrix()], [add], [RowsAndColumns]
+)
 
 
 # -- the same in larger bounds: a family ------------------------------------------------------------
