@@ -16,7 +16,6 @@ from typing import TypeAlias
 import attrs
 
 from kspec.spec.core import (
-    Guarded,
     Model,
     Step,
     Variant,
@@ -112,10 +111,14 @@ def node_starts_snapshot(s: State, node: int) -> Step[State]:
     return s.recording(node)
 
 
-def receive(s: State, sender: int, node: int, place: int, what: str) -> Guarded[State]:
-    """Take a coin or a marker out of a channel."""
+def holds(s: State, sender: int, node: int, place: int, what: str) -> bool:
+    """Whether a coin or a marker is at a place in a channel."""
+    return s.channels[sender][node][place : place + 1] == (what,)
+
+
+def without(s: State, sender: int, node: int, place: int) -> State:
+    """The state without what is at a place in a channel."""
     queue = s.channels[sender][node]
-    yield f"{what} is at this place", queue[place : place + 1] == (what,)
     return s.with_channel(sender, node, queue[:place] + queue[place + 1 :])
 
 
@@ -130,21 +133,22 @@ def with_coin(s: State, sender: int, node: int) -> State:
 @rule(by="node", sender=nodes, node=nodes)
 def node_receives_coin(s: State, sender: int, node: int) -> Step[State]:
     """A node receives a coin, and records it if the channel's marker is still to come."""
-    after = yield from receive(s, sender, node, 0, COIN)
-    return with_coin(after, sender, node)
+    yield "next in the channel is a coin", holds(s, sender, node, 0, COIN)
+    return with_coin(without(s, sender, node, 0), sender, node)
 
 
 @rule(by="node", sender=nodes, node=nodes, place=places)
 def node_receives_any_coin(s: State, sender: int, node: int, place: int) -> Step[State]:
     """The same in a channel in which a coin may overtake what was sent before it."""
-    after = yield from receive(s, sender, node, place, COIN)
-    return with_coin(after, sender, node)
+    yield "a coin is at this place in the channel", holds(s, sender, node, place, COIN)
+    return with_coin(without(s, sender, node, place), sender, node)
 
 
 @rule(by="node", sender=nodes, node=nodes)
 def node_receives_marker(s: State, sender: int, node: int) -> Step[State]:
     """A marker ends the recording of its channel, and starts that of a node that had not begun."""
-    after = yield from receive(s, sender, node, 0, MARKER)
+    yield "next in the channel is a marker", holds(s, sender, node, 0, MARKER)
+    after = without(s, sender, node, 0)
     if not s.has_recorded(node):
         after = after.recording(node)
     row = replaced(s.closed[sender], node, True)
