@@ -263,6 +263,7 @@ def test_the_counterexample_depends_neither_on_workers_nor_on_dividing(
         monkeypatch.setattr(tables, "FROM", first)
         for workers in (1, 2):
             (violation,) = explore_by_learning(system, Options(workers=workers)).violations
+            assert violation.trace is not None
             found.append(violation.trace.states)
     assert all(states == found[0] for states in found)
 
