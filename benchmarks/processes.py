@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -75,15 +79,64 @@ def check(
 
 def measured(command: Sequence[str | Path], **environment: str) -> Ran:
     """Run a command to its end."""
+    ran, code = ended(command, None, **environment)
+    if ran is None or code != 0:
+        said = ran.said[-2000:] if ran else ""
+        raise SystemExit(f"{command[0]} ended with {code}:\n{said}")
+    return ran
+
+
+def ended(
+    command: Sequence[str | Path], limit: float | None, **environment: str
+) -> tuple[Ran | None, int]:
+    """What a command cost, or None if it exceeded a limit in seconds; and its exit code."""
     with tempfile.TemporaryFile("w+") as output:
         begun = time.perf_counter()
-        process = subprocess.Popen(command, stdout=output, env=os.environ | environment)
+        process = subprocess.Popen(
+            command, stdout=output, env=os.environ | environment, start_new_session=True
+        )
+        timer = threading.Timer(limit or 0, end_group, [process.pid])
+        if limit:
+            timer.start()
         _, status, usage = os.wait4(process.pid, 0)
+        timer.cancel()
         seconds = time.perf_counter() - begun
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         said = output.read()
-    if process.returncode != 0:
-        raise SystemExit(f"{command[0]} ended with {process.returncode}:\n{said[-2000:]}")
+    if process.returncode == -signal.SIGKILL:
+        return None, process.returncode
     peak = usage.ru_maxrss if sys.platform == "darwin" else usage.ru_maxrss * 1024
-    return Ran(seconds, usage.ru_utime + usage.ru_stime, peak, said)
+    return Ran(seconds, usage.ru_utime + usage.ru_stime, peak, said), process.returncode
+
+
+def end_group(process: int) -> None:
+    """End a process that leads a group, and those that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)
+
+
+@contextmanager
+def nothing_learned() -> Iterator[Mapping[str, str]]:
+    """An environment in which compiled code is present, and nothing is learned yet."""
+    compiled = compiled_code()
+    with tempfile.TemporaryDirectory() as empty:
+        folder = Path(empty) / "kspec"
+        folder.mkdir(mode=0o700)
+        if compiled.name:
+            (folder / compiled.name).symlink_to(compiled)
+        yield {"XDG_CACHE_HOME": empty}
+
+
+@cache
+def compiled_code() -> Path:
+    """The folder of compiled code; an empty path if there is none.
+
+    Asked of another process: the peak of a process that is measured here is at least the memory of
+    this one, which should be small, and so should not import Numba.
+    """
+    asks = "from kspec.impl.compiled import cache_folder; print(cache_folder() or '')"
+    found = subprocess.run(
+        [sys.executable, "-c", asks], stdout=subprocess.PIPE, text=True, check=True
+    )
+    return Path(found.stdout.strip())

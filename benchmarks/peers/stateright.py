@@ -22,6 +22,9 @@ PROJECT = Path(__file__).with_name("stateright")
 RELEASES = ("0.31", "0.30")
 TWO_PHASE_COMMIT = "two-phase-commit"
 KIP_320 = "kip-320"
+PAXOS = "paxos"
+RAFT = "raft"
+SNAPSHOT = "snapshot"
 HOW_TO_GET = "https://rustup.rs"
 
 

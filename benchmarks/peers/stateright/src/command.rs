@@ -1,7 +1,10 @@
-//! Two models for Stateright, explored breadth-first to the end:
+//! Models for Stateright, explored breadth-first to the end:
 //!
 //!     stateright-0-31 two-phase-commit managers=7 --threads 2
 //!     stateright-0-31 kip-320 brokers=3 log_size=2 max_records=2 max_epoch=1 --threads 2
+//!     stateright-0-31 paxos acceptors=3 ballots=2 values=2 --threads 2
+//!     stateright-0-31 raft nodes=3 elections=1 entries=1 losses=0 restarts=0 --threads 2
+//!     stateright-0-31 snapshot nodes=2 coins=1 capacity=2 --threads 2
 //!
 //! Prints one line, such as `296448 states, 0.250 seconds`; the seconds are those of the
 //! exploration. A violated property is an error.
@@ -14,6 +17,9 @@ use std::time::Instant;
 use mimalloc::MiMalloc;
 
 use crate::kip_320::{self, Kip320};
+use crate::paxos::{self, Paxos};
+use crate::raft::{self, Raft};
+use crate::snapshot::Snapshot;
 use crate::stateright::{Checker, Model};
 use crate::two_phase_commit::{self, TwoPhaseCommit};
 
@@ -108,7 +114,49 @@ fn run(arguments: &[String]) -> Result<(), String> {
                 _ => explore(Kip320::<4> { bounds }, threads),
             }
         }
-        _ => Err(format!("no such model: {name}; there are two-phase-commit and kip-320")),
+        "paxos" => {
+            let model = Paxos {
+                acceptors: options.bound("acceptors", 3, 1, paxos::MOST_ACCEPTORS)?,
+                ballots: options.bound("ballots", 2, 1, 6)?,
+                values: options.bound("values", 2, 1, 3)?,
+            };
+            if !model.fits() {
+                return Err("the messages of these bounds exceed 128 bits".to_owned());
+            }
+            explore(model, options.done()?)
+        }
+        "raft" => {
+            let nodes = options.bound("nodes", 3, 1, raft::MOST_NODES)?;
+            let bounds = raft::Bounds {
+                elections: options.bound("elections", 1, 0, 9)?,
+                entries: options.bound("entries", 1, 0, raft::MOST_ENTRIES)?,
+                losses: options.bound("losses", 0, 0, 9)?,
+                restarts: options.bound("restarts", 0, 0, 9)?,
+            };
+            let threads = options.done()?;
+            match nodes {
+                1 => explore(Raft::<1> { bounds }, threads),
+                2 => explore(Raft::<2> { bounds }, threads),
+                3 => explore(Raft::<3> { bounds }, threads),
+                4 => explore(Raft::<4> { bounds }, threads),
+                _ => explore(Raft::<5> { bounds }, threads),
+            }
+        }
+        "snapshot" => {
+            let nodes = options.bound("nodes", 2, 1, 4)?;
+            let coins = options.bound("coins", 1, 0, 9)?;
+            let capacity = options.bound("capacity", 2, 1, 9)?;
+            let threads = options.done()?;
+            match nodes {
+                1 => explore(Snapshot::<1> { coins, capacity }, threads),
+                2 => explore(Snapshot::<2> { coins, capacity }, threads),
+                3 => explore(Snapshot::<3> { coins, capacity }, threads),
+                _ => explore(Snapshot::<4> { coins, capacity }, threads),
+            }
+        }
+        _ => Err(format!(
+            "no such model: {name}; there are two-phase-commit, kip-320, paxos, raft and snapshot"
+        )),
     }
 }
 

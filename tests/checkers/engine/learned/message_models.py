@@ -44,7 +44,8 @@ import attrs
 from attrs import frozen
 
 from kspec.spec.core import (
-    Model, Variant, always, appended, constant, evolve, limit, reachable, replaced, rule,
+    Bag, Map, Model, Variant, always, appended, constant, count, distinct, each, evolve, highest,
+    limit, matching, reachable, replaced, rule,
 )
 
 
@@ -75,6 +76,8 @@ def number_of(value):
         return sum(map(number_of, value)) + len(value)
     if isinstance(value, str):
         return len(value) + ord(value[0])
+    if isinstance(value, (Map, Bag)):
+        return sum(number_of(item) for item in value.items())
     if attrs.has(type(value)):
         return sum(number_of(getattr(value, a.name)) for a in attrs.fields(type(value)))
     return int(value or 0)
@@ -148,7 +151,8 @@ class Field:
     name: str
     shape: str
     """set, sets (a tuple of sets), queue, channels (a tuple of queues), pairs, family (a set of
-    sets), one (None or a message), number, numbers, mode."""
+    sets), map (numbers to numbers), owner (numbers to messages), bag, one (None or a message),
+    number, numbers, mode."""
     of: Elements | None = None
     initial: str = ""
 
@@ -210,7 +214,7 @@ class Writer:
         fields = [Field("sent", "set", Elements(self.kinds), "frozenset()")]
         for name, p in (
             ("done", 0.35), ("inbox", 0.2), ("queue", 0.25), ("links", 0.12), ("table", 0.15),
-            ("groups", 0.1), ("held", 0.2), ("n", 0.7), ("at", 0.4), ("mode", 0.25),
+            ("groups", 0.1), ("terms", 0.2), ("owner", 0.15), ("bag", 0.2), ("held", 0.2), ("n", 0.7), ("at", 0.4), ("mode", 0.25),
         ):  # fmt: skip
             if self.chance(p):
                 fields.append(self.field(name))
@@ -227,6 +231,9 @@ class Writer:
             "links": Field(name, "channels", of, "((),) * 2"),
             "table": Field(name, "pairs", None, "frozenset()"),
             "groups": Field(name, "family", of, "frozenset()"),
+            "terms": Field(name, "map", None, "Map()"),
+            "owner": Field(name, "owner", of, "Map()"),
+            "bag": Field(name, "bag", of, "Bag()"),
             "held": Field(name, "one", of, "None"),
             "n": Field(name, "number", None, "0"),
             "at": Field(name, "numbers", None, "(0, 0)"),
@@ -247,6 +254,8 @@ class Writer:
             ways += [lambda: "s.n"] * 2
         if self.of_shape("numbers"):
             ways.append(lambda: f"s.at[{self.place(depth)}]")
+        if self.of_shape("map"):
+            ways.append(lambda: f"s.terms.get({self.number(0)}, 0)")
         safe = [(m, of) for m, of in self.bound if not of.is_mixed or self.careless]
         if safe:
             ways += [lambda: self.of_message(*self.random.choice(safe))] * 4
@@ -274,6 +283,18 @@ class Writer:
         items, of = self.holder(depth)
         x = self.name("x")
         test = self.test(x, of, depth)
+        if of.kinds[0].how == "record" and self.chance(0.35):
+            kind = self.random.choice(of.kinds)
+            return self.pick(
+                f"count({items}, {self.wanted(kind)})", f"count({items}, {self.wanted(kind)})",
+                f"len(matching({items}, {self.wanted(kind)}))",
+                f"len(distinct({items}, {self.random.choice(kind.fields)!r}, {self.wanted(kind)}))",
+                f"count({items}, {kind.name})", f"count({items}, {self.wanted_of_any(kind)})",
+            )  # fmt: skip
+        if self.of_shape("bag") and self.chance(0.15):
+            bag = self.of_shape("bag")[0]
+            assert bag.of is not None
+            return self.pick("len(s.bag)", f"s.bag.count({self.message(bag.of, 0)})")
         return self.pick(
             f"len({items})", f"sum(1 for {x} in {items} if {test})",
             f"len([{x} for {x} in {items} if {test}])", f"sum({test} for {x} in {items})",
@@ -288,11 +309,26 @@ class Writer:
         kind = self.random.choice(of.kinds)
         number = self.random.choice(kind.numbers(x))
         test = self.test_of(x, of, kind, depth)
+        if kind.how == "record" and self.chance(0.35):
+            field = self.random.choice(kind.fields)
+            return f"highest({items}, {field!r}, {self.wanted(kind)}, default={self.number(0)})"
         return self.pick(
             f"max(({number} for {x} in {items} if {test}), default=0)",
             f"min([{number} for {x} in {items} if {test}], default=K - 1)",
             f"sum({number} for {x} in {items} if {test}) % K",
         )  # fmt: skip
+
+    def wanted(self, kind: Kind) -> str:
+        """A class and perhaps a field, as the words for parts of sets take them."""
+        if self.chance(0.25):
+            return kind.name
+        return f"{kind.name}, {self.random.choice(kind.fields)}={self.number(0)}"
+
+    def wanted_of_any(self, kind: Kind) -> str:
+        """A field of any class, or two fields of one."""
+        if len(kind.fields) > 1 and self.chance(0.5):
+            return f"{kind.name}, {', '.join(f'{field}={self.number(0)}' for field in kind.fields)}"
+        return f"None, {self.random.choice(kind.fields)}={self.number(0)}"
 
     # -- tests of messages ----------------------------------------------------------------------
 
@@ -386,6 +422,8 @@ class Writer:
             kind = self.random.choice(of.kinds)
             if kind.how == "record":
                 asked = f"{self.random.choice(kind.fields)}={self.number(0)}"
+                if self.chance(0.6):
+                    return f"matching({items}, {self.wanted(kind)})", Elements((kind,))
                 return f"only({kind.name}, {items}, {asked})", Elements((kind,))
         return self.random.choice(ways), of
 
@@ -448,6 +486,33 @@ class Writer:
             return self.pick(
                 "s.held is None", "s.held is not None",
                 f"s.held is not None and ({self.test('s.held', field.of, depth)})",
+            )  # fmt: skip
+        if field.shape == "map":
+            return self.pick(
+                f"{self.number(0)} in s.terms", f"{self.number(0)} not in s.terms",
+                f"s.terms.get({self.number(0)}) == {self.number(0)}", "len(s.terms) > 1",
+                f"any(value == {self.number(0)} for value in s.terms.values())",
+                "all(key <= value for key, value in s.terms.items())",
+                f"max(s.terms.values(), default=0) >= {self.number(0)}", "bool(s.terms)",
+                f"s.terms == Map({{{self.number(0)}: {self.number(0)}}})",
+                f"next(iter(s.terms), 0) == {self.number(0)}",
+            )  # fmt: skip
+        if field.shape == "owner":
+            assert field.of is not None
+            k, made = self.number(0), self.message(field.of, 0)
+            return self.pick(
+                f"s.owner.get({k}) == {made}", f"{made} in s.owner.values()", f"{k} in s.owner",
+                f"s.owner.get({k}) is not None and ({self.test(f's.owner[{k}]', field.of, 0)})",
+                f"any({self.test('x', field.of, 0)} for x in s.owner.values())",
+            )  # fmt: skip
+        if field.shape == "bag":
+            assert field.of is not None
+            made = self.message(field.of, 0)
+            return self.pick(
+                f"{made} in s.bag", f"{made} not in s.bag", f"s.bag.count({made}) > 1", "len(s.bag) > 2",
+                f"any({self.test('x', field.of, 0)} for x in s.bag)", "bool(s.bag)",
+                "any(number > 1 for _, number in s.bag.items())", f"s.bag == Bag([{made}])",
+                f"sum({self.test('x', field.of, 0)} for x in s.bag) == 1",
             )  # fmt: skip
         if field.shape == "pairs":
             return self.pick(
@@ -523,8 +588,29 @@ class Writer:
                 f"{at} | {{({a}, {b})}}", f"frozenset(p for p in {at} if p[0] != {a}) | {{({a}, {b})}}",
                 f"frozenset((dict({at}) | {{{a}: {b}}}).items())", f"frozenset(p for p in {at} if p[1] >= {b})",
             )  # fmt: skip
+        if field.shape == "map":
+            a, b = self.number(depth - 1), self.number(depth - 1)
+            return self.pick(
+                f"{at}.set({a}, {b})", f"{at}.set({a}, {b})", f"{at}.set({a}, {at}.get({a}, 0))", f"{at} | {{{a}: {b}}}",
+                f"({at}.without({a}) if {a} in {at} else {at})", f"Map((k, v) for k, v in {at}.items() if v != {b})",
+                "Map()", f"Map({{**{at}, {a}: {b}}})", f"Map({{k: (v + 1) % K for k, v in {at}.items()}})",
+                *([f"{at}.without({a})"] if self.careless else []),
+            )  # fmt: skip
         of = field.of
         assert of is not None
+        if field.shape == "owner":
+            k, made = self.number(depth - 1), self.message(of, depth)
+            return self.pick(
+                *[f"{at}.set({k}, {made})"] * 3, f"({at}.without({k}) if {k} in {at} else {at})",
+                f"Map((k, m) for k, m in {at}.items() if {self.test('m', of, 0)})", f"{at} | {{{k}: {made}}}",
+            )  # fmt: skip
+        if field.shape == "bag":
+            made = self.message(of, depth)
+            return self.pick(
+                *[f"({at}.add({made}) if len({at}) < 3 else {at})"] * 3, f"({at}.remove({made}) if {made} in {at} else {at})",
+                f"{at} - [{made}]", f"Bag(x for x in {at} if {self.test('x', of, 0)})", "Bag()", f"Bag([{made}])",
+                f"(({at} + [{made}, {made}]) if not {at} else {at})", *([f"{at}.remove({made})"] if self.careless else []),
+            )  # fmt: skip
         if field.shape == "set":
             return self.set_changed(at, of, depth)
         if field.shape == "queue":
@@ -570,6 +656,11 @@ class Writer:
             f"frozenset({{*{at}, {m}}})", f"({at} if {m} in {at} else {at} | {{{m}}})",
             f"frozenset({x} if {test} else {self.message(of, 0)} for {x} in {at})",
         ]  # fmt: skip
+        if kind.how == "record":
+            ways += [
+                f"{at} - matching({at}, {self.wanted(kind)})",
+                f"frozenset(matching({at}, {self.wanted(kind)}))",
+            ]
         ways += [f"{at} - {{{name}}}" for name in bound for _ in range(6)]
         ways += [
             f"({at} - {{{name}}}) | {{{self.message(of, 1)}}}" for name in bound for _ in range(3)
@@ -611,12 +702,31 @@ class Writer:
         for name, text in made:
             if text:
                 numbers.append(name)
+                text = f"lambda s: {text}"
             else:
-                text, of = self.domain()
+                text, of = self.each() if self.chance(0.3) else self.domain()
+                text = text if text.startswith("each(") else f"lambda s: {text}"
                 messages.append((name, of))
             given.append((name, text))
         self.numbers_bound, self.bound = numbers, messages
         return given
+
+    def each(self) -> Holder:
+        """Messages to choose from, by the word for it."""
+        self.numbers_bound, self.bound = [], []
+        sets = [field for field in self.of_shape("set") if field.of is not None]
+        field = self.random.choice(sets)
+        assert field.of is not None
+        kind = self.random.choice(field.of.kinds)
+        inboxes = self.of_shape("sets")
+        if inboxes and self.chance(0.3):
+            assert inboxes[0].of is not None
+            return f"each(lambda s: s.inbox[{self.place(0)}])", inboxes[0].of
+        if kind.how == "record" and self.chance(0.7):
+            field_wanted = f", {self.random.choice(kind.fields)}={self.random.randrange(self.top)}"
+            more = field_wanted if self.chance(0.3) else ""
+            return f"each({field.name!r}, {kind.name}{more})", Elements((kind,))
+        return f"each({field.name!r})", field.of
 
     def domain(self) -> Holder:
         """Messages to choose from."""
@@ -624,8 +734,16 @@ class Writer:
         items, of = self.random.choice(self.holders())
         x = self.name("x")
         kind = self.random.choice(of.kinds)
-        if kind.how == "record" and self.chance(0.15):
-            return f"only({kind.name}, {items})", Elements((kind,))
+        bags = self.of_shape("bag")
+        if bags and self.chance(0.2):
+            assert bags[0].of is not None
+            return "s.bag", bags[0].of
+        if kind.how == "record" and self.chance(0.2):
+            part = Elements((kind,))
+            return self.pick(
+                (f"only({kind.name}, {items})", part), (f"matching({items}, {kind.name})", part),
+                (f"matching({items}, {self.wanted(kind)})", part),
+            )  # fmt: skip
         if of.is_mixed and self.chance(0.3):
             chosen = self.is_kind(x, of, kind) or "True"
             return f"[{x} for {x} in {items} if {chosen}]", of if self.careless else Elements(
@@ -651,7 +769,7 @@ class Writer:
     def write_rule(self, number: int) -> list[str]:
         """The text of a rule."""
         choices = self.choices()
-        given = "".join(f", {name}=lambda s: {text}" for name, text in choices)
+        given = "".join(f", {name}={text}" for name, text in choices)
         lines = ["", "", f'@rule(by="somebody"{given})']
         lines.append(f"def rule{number}({', '.join(['s', *(name for name, _ in choices)])}):")
         body: list[str] = []

@@ -8,6 +8,12 @@ use stateright_0_30 as stateright;
 mod command;
 #[path = "../kip_320.rs"]
 mod kip_320;
+#[path = "../paxos.rs"]
+mod paxos;
+#[path = "../raft.rs"]
+mod raft;
+#[path = "../snapshot.rs"]
+mod snapshot;
 #[path = "../two_phase_commit.rs"]
 mod two_phase_commit;
 
