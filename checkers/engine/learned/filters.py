@@ -217,8 +217,12 @@ class Splitting:
             return self.rest_of_comprehension(node, bound)
         if isinstance(node, ast.Lambda | ast.FormattedValue):
             raise Inseparable
+        method = node.func if isinstance(node, ast.Call) else None
+        if isinstance(method, ast.Attribute):
+            method.value = self.rest(method.value, bound)  # its object, as a method is no value
         for field, child in ast.iter_fields(node):
-            setattr(node, field, self.rest_of_part(child, bound))
+            if child is not method or not isinstance(method, ast.Attribute):
+                setattr(node, field, self.rest_of_part(child, bound))
         return node
 
     def rest_of_part(self, part: Any, bound: frozenset[str]) -> Any:

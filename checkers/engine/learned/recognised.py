@@ -54,7 +54,7 @@ from kspec.checkers.engine.learned.texts import Text, like, text_of
 from kspec.checkers.engine.learned.values import is_plain
 from kspec.spec.core import Each, OrderedSet
 from kspec.spec.core.matching import Test, select
-from kspec.spec.core.sets import parts_of
+from kspec.spec.core.sets import Entries, parts_of
 
 LISTERS = frozenset({"list", "sorted", "tuple"})
 """Built-in functions by which a function of choices may list a set."""
@@ -294,6 +294,8 @@ def is_steady(value: Any) -> bool:
         return True
     if isinstance(value, tuple) or cls in SETS:
         return all(map(is_steady, value))
+    if isinstance(value, Entries):
+        return is_steady(value.pairs())
     return is_record(cls) and all(is_steady(getattr(value, name)) for name in parts_of(cls))
 
 
@@ -308,6 +310,8 @@ def plain(value: Any) -> Any:
         raise Unknown
     if cls in SETS:
         return OrderedSet([plain(part) for part in value])
+    if isinstance(value, Entries):
+        return value.of_pairs(plain(value.pairs()))
     if isinstance(value, tuple):
         parts = [plain(part) for part in value]
         return cls._make(parts) if hasattr(cls, "_make") else tuple(parts)

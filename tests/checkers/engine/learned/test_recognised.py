@@ -22,6 +22,7 @@ HEAD = '''
 from __future__ import annotations
 from functools import cache
 from attrs import frozen
+from kspec.spec.core import Map
 
 @frozen(order=True)
 class Vote:
@@ -62,6 +63,8 @@ PARTS = {
     "chain": "def f(s, n):\n return [m for m in s if LEAST <= m.term <= n]",
     "equal": "def f(s, n):\n return [m for m in s if m == Vote(n, n)]",
     "is": "def f(s, n):\n return [m for m in s if isinstance(m, Vote) and m.voted is None]",
+    "map": "def f(s, n):\n k = Map({1: n})\n return [m for m in s if m.term == k.get(1)]",
+    "map itself": "def f(s, n):\n k = Map({1: n})\n return [m for m in s if k.get(m.term) == n]",
     "tuple of the state": "def f(s, n):\n return [m for m in s if m.term in (n, n + 1)]",
     "list of it": "def f(s, n):\n return [m for m in list(s) if m.term == n]",
     "sorted": "def f(s, n):\n return [m for m in sorted(s) if m.term == n]",
