@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import attrs
 
@@ -285,10 +285,13 @@ class Division:
         values = self.values
         if self.cls is OrderedSet:
             return values.set_of(tuple(sorted([self.member_of[k] for k, _ in present])))
+        return values.number(self.built(present))
+
+    def built(self, present: Iterable[tuple[int, int]]) -> Any:
+        """The mapping or the bag with these elements."""
+        value, made = self.values.value, cast(Any, self.cls)
         pairs = [(self.member_of[k], self.value_at(k, local)) for k, local in present]
-        made: Any = self.cls
-        entries = made.of_pairs((values.value(key), values.value(value)) for key, value in pairs)
-        return values.number(ordered(entries))
+        return ordered(made.of_pairs((value(key), value(item)) for key, item in pairs))
 
 
 ABSENT, PRESENT = Presence

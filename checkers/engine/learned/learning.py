@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 import attrs
@@ -18,7 +19,7 @@ from kspec.checkers.engine.learned.values import RECORD, SCALAR, SET, Values
 from kspec.checkers.engine.search import Stopped
 from kspec.checkers.engine.symmetry import Symmetry
 from kspec.impl.compiled import Words
-from kspec.spec.core import Always, Reachable, System
+from kspec.spec.core import Always, OrderedSet, Reachable, System
 
 
 class Learning:
@@ -45,6 +46,7 @@ class Learning:
         self.tables.sync()
         self.tables.repack()
         self.ranks: list[Words] = []
+        self.building = Lock()
         self.version = 0
         """It changes when the shortened lists of workers are void."""
         self.refresh()
@@ -242,11 +244,23 @@ class Learning:
         texts = []
         for present in sets:
             some = [(among[place], int(present[place])) for place in np.flatnonzero(present)]
-            number = division.value_of(tuple(some))
-            texts.append(canonical(self.book.values, number))
+            texts.append(self.text_of(division, some))
         ranks = np.argsort(np.argsort(np.array(texts, object), kind="stable"), kind="stable")
         places = places.reshape(-1)
         return [texts[place] for place in places.tolist()], ranks[places]
+
+    def text_of(self, division: Division, present: Sequence[tuple[int, int]]) -> str:
+        """The text of a divided field with these elements, as `canonical` gives it.
+
+        Workers ask at the same time, so the value gets no number.
+        """
+        values = self.book.values
+        if division.cls is OrderedSet:
+            members = sorted(canonical(values, division.member_of[k]) for k, _ in present)
+            return "{" + ",".join(members) + "}"
+        with self.building:
+            value = division.built(present)
+        return f"{division.cls.__name__}:{value!r}"
 
 
 def canonical(values: Values, number: int) -> str:
