@@ -201,7 +201,7 @@ def show(
         table.add_row(
             row.who,
             f"{row.states:,}",
-            f"{row.states / max(row.explore, 0.001):,.0f}",
+            f"{row.states / row.explore:,.0f}" if row.explore >= 0.01 else "-",
             f"{row.explore:.3f} s",
             f"{row.explore / max(ours.explore, 0.001):.3g}" if ours else "-",
             f"{row.shell:.2f} s",

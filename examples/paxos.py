@@ -146,7 +146,7 @@ def proposer_requests_votes(s: State, ballot: int, value: int) -> Step[State]:
 
 
 def is_safe(promises: Iterable[Promise], value: int, quorum: int) -> bool:
-    """Whether in some quorum nobody has voted, or the highest vote is one for this value."""
+    """Whether in some quorum no acceptor has voted, or the highest vote is one for this value."""
     highest = [NONE, *(m.voted for m in promises if m.value == value)]
     return any(sum(m.voted <= ballot for m in promises) >= quorum for ballot in highest)
 
@@ -197,7 +197,7 @@ def ValueIsChosen(s: State) -> bool:
 
 
 def initial(bounds: Bounds) -> list[State]:
-    """Nobody has promised or voted, and no message was sent."""
+    """No acceptor has promised or voted, and no message was sent."""
     none = (NONE,) * bounds.acceptors
     return [State(none, none, none, bounds=bounds)]
 

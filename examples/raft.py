@@ -418,7 +418,7 @@ def EveryNodeCommits(s: State) -> bool:
 
 
 def initial(bounds: Bounds) -> list[State]:
-    """Every node follows, nobody has voted, and all logs are empty."""
+    """Every node follows, no node has voted, and all logs are empty."""
     n = bounds.nodes
     return [
         State(

@@ -385,7 +385,7 @@ def fire(s, person):
 
 @always
 def FiredAreGone(s):
-    """Who is fired is in no team."""
+    """A person who is fired is in no team."""
     return all(s.fired.isdisjoint(team.members) for team in s.teams)
 
 

@@ -122,7 +122,7 @@ def receive_reply(s, m):
 
 
 @always
-def NobodyIsAnsweredTooOften(s):
+def AnswersAreForRequests(s):
     """Answers are for requests."""
     for client in range(3):
         yield f"client {client}", s.answered[client] <= s.served[client] <= s.asked[client]
@@ -133,7 +133,7 @@ CALLS = model(
     "Requests and replies.",
     lambda b: [Calls()],
     [ask, serve, receive_reply],
-    [NobodyIsAnsweredTooOften],
+    [AnswersAreForRequests],
 )
 
 
@@ -157,7 +157,7 @@ CALLS_EACH = model(
     "Requests and replies, with each.",
     lambda b: [Calls()],
     [ask, serve_each, receive_each],
-    [NobodyIsAnsweredTooOften],
+    [AnswersAreForRequests],
 )
 
 
@@ -242,7 +242,7 @@ def NoAckFromTheFuture(s):
 
 
 @reachable
-def EverybodyHasSeenTheLast(s):
+def ClientsSeeLastVersion(s):
     """All clients can have seen the last version."""
     return s.version == 3 and set(s.seen) == {3}
 
@@ -268,7 +268,7 @@ def tell(s, a, b):
 
 
 @always
-def NobodyForgets(s):
+def NodesKnowTheirOwnRumour(s):
     """Each node knows its own rumour."""
     return all(node in known for node, known in enumerate(s.knows))
 
@@ -278,7 +278,7 @@ GOSSIP = model(
     "Sets that grow.",
     lambda b: [Gossip(tuple(frozenset({n}) for n in range(4)))],
     [tell],
-    [NobodyForgets],
+    [NodesKnowTheirOwnRumour],
 )
 
 

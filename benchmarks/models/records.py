@@ -297,7 +297,7 @@ def upgrade(s, cache):
 
 @always
 def OneWriter(s):
-    """Who writes is alone."""
+    """A cache that may write is the only one with the line."""
     writers = s.lines.count(Line.MODIFIED) + s.lines.count(Line.EXCLUSIVE)
     return writers == 0 or (writers == 1 and s.lines.count(Line.INVALID) == 5)
 

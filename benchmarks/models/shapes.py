@@ -646,12 +646,12 @@ def process_steps(s, k):
 
 
 @always
-def NobodyIsFarAhead(s):
-    """No process is far ahead."""
+def ProcessesStayClose(s):
+    """No process is far ahead of another."""
     return max(s.at) - min(s.at) <= 3
 
 
 PROCESSES = model(
     "processes", "Processes that wait for each other.",
-    lambda bounds: [Processes((0,) * bounds.processes, bounds=bounds)], [process_steps], [NobodyIsFarAhead], bounds=Size,
+    lambda bounds: [Processes((0,) * bounds.processes, bounds=bounds)], [process_steps], [ProcessesStayClose], bounds=Size,
 )  # fmt: skip

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from benchmarks.peers import stateright, tlc
 from benchmarks.sweep import Case, Row, Run, cases, main
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.run import run
@@ -73,41 +71,3 @@ def test_a_run_that_exceeds_the_limit_is_not_finished(
     main()
     said = capsys.readouterr().out
     assert said.count("not finished in 0 s") == 2
-
-
-PEERS: list[tuple[str, Mapping[str, int], int]] = [
-    ("paxos", {}, 3_921),
-    ("paxos", {"ballots": 3}, 185_369),
-    ("paxos", {"acceptors": 5}, 701_505),
-    ("raft", {}, 5_479),
-    ("raft", {"losses": 1, "restarts": 1}, 40_550),
-    ("raft", {"elections": 2, "entries": 0, "restarts": 1}, 68_906),
-    ("raft", {"entries": 2, "losses": 1}, 163_900),
-    ("snapshot", {}, 329),
-    ("snapshot", {"nodes": 3}, 415_630),
-]
-"""Distinct states: those of `tests/test_examples.py`."""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not stateright.is_here(), reason=f"needs cargo: {stateright.HOW_TO_GET}")
-@pytest.mark.parametrize("release", stateright.RELEASES)
-def test_stateright_explores_as_many_states(release: str) -> None:
-    stateright.build()
-    for model, bounds, states in PEERS:
-        assert stateright.run(model, bounds, 2, release).states == states
-
-
-def test_the_configuration_for_tlc_gets_its_bounds() -> None:
-    text = tlc.configuration("raft", {"elections": 2, "losses": 1})
-    assert "elections = 2\n" in text
-    assert "losses = 1\n" in text
-    assert "entries = 1\n" in text
-
-
-def test_output_of_tlc_without_a_result_is_an_error() -> None:
-    counts = "9 states generated, 7 distinct states found, 0 states left on queue."
-    good = f"No error has been found.\n{counts}"
-    assert tlc.states(good) == 7
-    with pytest.raises(SystemExit, match="TLC did not explore the model"):
-        tlc.states("Invariant OneValueChosen is violated.")
