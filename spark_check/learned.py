@@ -31,7 +31,7 @@ class LearnedModel:
     def __init__(self, system: System[Any]) -> None:
         self.system = system
         self.codec = Codec(system)
-        self.learnable = Learnable(is_divisible=False)
+        self.learnable = Learnable()
         self.begin()
 
     def begin(self) -> None:
@@ -76,7 +76,8 @@ class LearnedModel:
 
     def bytes_of(self, rows: Words) -> list[bytes]:
         """Rows as states."""
-        return self.frames.snapshot().states(rows.astype(np.int64))
+        narrow = self.frames.narrowed(rows.astype(np.int64))
+        return self.frames.snapshot().states(narrow)
 
     # -- answers --------------------------------------------------------------------------------
 
@@ -103,7 +104,9 @@ class LearnedModel:
             mask |= int(np.bitwise_or.reduce(answer.masks, initial=0))
             once = np.unique(answer.successors, axis=1)
             found.append(self.tables.rows_of(once).astype(np.int32))
-        return np.unique(np.concatenate(found), axis=0), mask
+        width = max(rows.shape[1] for rows in found)  # rows before an element was found lack it
+        wide = [np.pad(rows, ((0, 0), (0, width - rows.shape[1]))) for rows in found]
+        return np.unique(np.concatenate(wide), axis=0), mask
 
     def check(self, rows: Words) -> None:
         """Compare the learned answers for some states with those of the rules, and those for the

@@ -266,7 +266,8 @@ def least(sought: Sought, job: Job, level: int, owner: int) -> tuple[int, ...] |
         goal = learned.rows_of([bytes(sought.leads_to)])[0]
         for answer in learned.expand(rows):
             after = learned.tables.rows_of(answer.successors)
-            yield answer.origins[(after == goal).all(axis=1)]
+            wanted = np.pad(goal, (0, after.shape[1] - len(goal)))  # elements found since
+            yield answer.origins[(after == wanted).all(axis=1)]
 
     def marked_by_expanding(rows: Words) -> Iterator[Words]:
         for answer in learned.expand(rows):

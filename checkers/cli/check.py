@@ -50,8 +50,8 @@ from kspec.spec.core import Always, Liveness, SpecError, System
 @option(
     "--engine",
     "`reference` runs the rules in every state; `learned` runs each rule once for all that "
-    "it reads, and then uses compiled tables; `kernel` and `native` mean `learned`; `auto` is "
-    "the fastest.",
+    "it reads, and then uses compiled tables; `kernel` and `native` mean `learned`; `auto` "
+    "explores by both, and the first to end gives the verdict.",
     type=click.Choice(ENGINES),
     default="auto",
 )
@@ -60,7 +60,12 @@ from kspec.spec.core import Always, Liveness, SpecError, System
     "Spark master: local[2], spark://HOST:PORT, yarn, k8s://…; all local cores by default.",
     metavar="URL",
 )
-@number_option("--workers", "Worker processes; all cores by default.", low=1, high=256)
+@number_option(
+    "--workers",
+    "Worker processes; all cores by default, and one with the reference engine.",
+    low=1,
+    high=256,
+)
 @number_option("--max-states", "Stop after N distinct states.", low=1)
 @number_option("--max-depth", "Stop at depth N.", low=1)
 @option(
@@ -94,8 +99,8 @@ from kspec.spec.core import Always, Liveness, SpecError, System
 @flag("--coverage", "Count how often each rule was enabled, and which guards blocked it.")
 @flag(
     "--verbose",
-    "Print the time of each phase and, with the learned engine, the rules that are slow to "
-    "learn, with the reason.",
+    "Print the time of each phase, how `auto` decided and, with the learned engine, the rules "
+    "that are slow to learn, with the reason.",
 )
 @flag("--check-learning", "Compare every answer of the learned engine with the rule itself.")
 @all_of(story_options, json_option)

@@ -215,6 +215,8 @@ def print_effort_in_detail(verdict: Verdict) -> None:
     say()
     spent = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in verdict.seconds.items())
     say(f"Time: {spent}; {verdict.workers} worker{'s' * (verdict.workers > 1)}.")
+    if "auto" in verdict.statistics:
+        say(f"Engine: {verdict.engine}, since {verdict.statistics['auto']}.")
     learned = verdict.statistics.get("learned")
     if learned is None:
         return

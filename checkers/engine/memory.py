@@ -31,6 +31,18 @@ def resident_bytes() -> int:
     return int(pages) * resource.getpagesize()
 
 
+def private_bytes() -> int:
+    """The memory of this process that no other one shares; 0 where the system does not report it.
+
+    A forked process shares most of its memory with its parent, until one of them changes it.
+    """
+    try:
+        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Private_"))
+
+
 def machine_bytes(groups: Path = Path("/sys/fs/cgroup")) -> int:
     """The memory of the machine, or of the container that runs this process."""
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]

@@ -43,8 +43,11 @@ class Options:
     """How to explore, and the limits at which to stop."""
 
     engine: str = "auto"
-    """`auto` uses learned rules, but explores small models with the reference engine."""
+    """`auto` explores by the rules themselves and by learned rules: the first to end wins."""
     max_states: int | None = None
+    whole_levels: bool = False
+    """Complete the level in which the limit on states is reached: the result then depends neither
+    on the engine nor on its workers."""
     max_depth: int | None = None
     keep_going: bool = False
     """Continue after a violation until the whole graph is explored, and report the shortest
@@ -53,7 +56,7 @@ class Options:
     """Limit in bytes. The default leaves the machine some memory, so that the run ends before the
     machine is exhausted."""
     workers: int | None = None
-    """Number of workers; all cores by default."""
+    """Number of workers; all cores by default, and one with the reference engine."""
     coverage: bool = False
     """Report how often each rule was enabled, and which guards blocked it."""
     symmetry: bool = False

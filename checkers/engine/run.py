@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import attrs
 
-from kspec.checkers.engine.options import INTERRUPTED, Options
+from kspec.checkers.engine.options import Options
+from kspec.checkers.engine.race import SMALL, explore_by_auto, is_large
 from kspec.checkers.engine.reference import explore
 from kspec.checkers.engine.simulate import Sampling, TooManyStates, WalksByRules
 from kspec.checkers.engine.verdict import Verdict, kinds
@@ -17,12 +17,6 @@ from kspec.spec.core import Liveness, SpecError, System
 LEARNED = ("learned", "kernel", "native")
 """The names of learned rules; the last two are from when some models had hand-written code."""
 ENGINES = ("auto", "reference", *LEARNED, "spark")
-
-SMALL = 1_000
-"""Up to this many states, running the rules takes less time than loading compiled code."""
-
-THIN = 8
-"""With fewer states per level than this, compiled code spends its time on starting levels."""
 
 LEARNED_PROPERTIES = 59
 """The most properties that learned rules can evaluate."""
@@ -44,11 +38,12 @@ def run(system: System[Any], options: Options | None = None) -> Verdict:
     engine = chosen(options)
     if options.symmetry:
         refuse_liveness(system)
+    if engine == "auto" and options.symmetry:
+        engine = "learned" if is_large(system, options) else "reference"
+    if engine == "auto" and options.max_states and options.max_states <= SMALL:
+        options, engine = attrs.evolve(options, workers=1), "reference"
     if engine == "auto":
-        probe = probed(system, options)
-        if isinstance(probe, Verdict):
-            return probe
-        engine = probe
+        return explore_by_auto(system, options)
     if engine == "reference":
         if options.checkpoint:
             raise SpecError("the reference engine does not support checkpoints; the others do")
@@ -73,42 +68,11 @@ def refuse_liveness(system: System[Any]) -> None:
 
 
 def chosen(options: Options) -> str:
-    """The engine that the options select: reference or learned; `auto` if a probe does."""
+    """The engine that the options select: reference, learned, or the one that ends first."""
     if options.engine == "reference":
         return "reference"
     is_asked = options.engine in LEARNED or options.check_learning or options.checkpoint
     return "learned" if is_asked else "auto"
-
-
-def probed(system: System[Any], options: Options) -> Verdict | str:
-    """The verdict, if the reference engine ends within a few states; else the engine to use."""
-    few = attrs.evolve(options, symmetry=False, on_progress=None)
-    is_probe = options.max_states is None or options.max_states > SMALL
-    if is_probe:
-        few = attrs.evolve(few, max_states=SMALL)
-    verdict = None
-    if not options.symmetry:
-        with suppress(SpecError):  # of a property, perhaps: then the rules alone decide
-            verdict = begun(system, few)
-            if not (is_probe and verdict.stopped_by == few.limit("max_states")):
-                if not is_probe or verdict.complete or not verdict.violations:
-                    return verdict
-                verdict = None  # a violation has ended it early
-    if verdict is None:
-        try:
-            verdict = begun(system.with_properties([]), few)
-        except SpecError:
-            return "reference"  # it reports the error, unless a violation ends the run first
-    ended = not is_probe or verdict.stopped_by != few.limit("max_states")
-    return "reference" if ended or verdict.distinct < THIN * verdict.depth else "learned"
-
-
-def begun(system: System[Any], options: Options) -> Verdict:
-    """What the reference engine says; KeyboardInterrupt if it was interrupted."""
-    verdict = explore(system, options)
-    if verdict.stopped_by == INTERRUPTED:
-        raise KeyboardInterrupt
-    return verdict
 
 
 def simulate(

@@ -174,6 +174,16 @@ class Backend(ABC):
         """Make the last checks, when the exploration ends."""
 
     @property
+    def bytes_beside(self) -> int:
+        """The memory of other processes that work for it."""
+        return 0
+
+    @property
+    def most_bytes_beside(self) -> int:
+        """The same at its peak."""
+        return 0
+
+    @property
     def learned(self) -> int:
         """The number of learned paths, if the backend learns."""
         return 0
@@ -223,10 +233,14 @@ class Run:
         if now - self.memory_asked >= MEMORY_INTERVAL:
             self.memory_asked = now
             most = self.options.max_memory * (MARGIN if self.stopped_by else 1)
-            if resident_bytes() > most:
+            if self.bytes_in_use() > most:
                 raise Stopped(self.options.limit("max_memory"))
         if self.interrupted():
             raise Stopped(INTERRUPTED)
+
+    def bytes_in_use(self) -> int:
+        """The memory that the run takes now."""
+        return resident_bytes()
 
 
 class Search(Run):
@@ -259,7 +273,7 @@ class Search(Run):
             self.stopped_by = str(stopped)  # also after a limit: a checkpoint is incomplete
         except MemoryError:
             self.stopped_by = self.options.limit("max_memory")
-        return self.verdict(peak_resident_bytes() - memory)
+        return self.verdict(peak_resident_bytes() - memory + self.backend.most_bytes_beside)
 
     # -- levels ---------------------------------------------------------------------------------
 
@@ -277,8 +291,7 @@ class Search(Run):
             if FAILED in shown:
                 self.raise_failure()
             if DEADLOCK in shown and DEADLOCK not in self.violations:
-                trace = self.backend.trace_to(len(self.levels) - 1, DEADLOCK)
-                self.violations[DEADLOCK] = Violation(DEADLOCK, EXIT_DEADLOCK, DEADLOCK_SAYS, trace)
+                self.violations[DEADLOCK] = self.deadlock(len(self.levels) - 1)
             size = self.backend.next_level()
             if not self.stopped_by:
                 self.backend.keep(complete=True)
@@ -331,6 +344,11 @@ class Search(Run):
         trace = Trace(trace.system, trace.states, trace.steps, prop.name, where)
         return Violation(prop.name, EXIT_ALWAYS, fails(prop.name, where), trace)
 
+    def deadlock(self, level: int) -> Violation:
+        """A deadlock in a level, with its counterexample."""
+        trace = self.backend.trace_to(level, DEADLOCK)
+        return Violation(DEADLOCK, EXIT_DEADLOCK, DEADLOCK_SAYS, trace)
+
     def raise_failure(self) -> None:
         """Raise the exception of a rule or a property in a state of the last level."""
         trace = self.backend.trace_to(len(self.levels) - 1, FAILED)
@@ -341,6 +359,9 @@ class Search(Run):
         options = self.options
         if not self.stopped_by and options.max_depth and len(self.levels) >= options.max_depth:
             self.stopped_by = options.limit("max_depth")
+        most = options.max_states
+        if not self.stopped_by and most and self.backend.distinct >= most:
+            self.stopped_by = options.limit("max_states")
         if not self.stopped_by:
             try:
                 self.go_on(self.levels[-1])
@@ -352,7 +373,8 @@ class Search(Run):
         """Report progress, and raise Stopped if the run is to end now."""
         self.queue = queue
         options = self.options
-        if options.max_states and self.backend.distinct >= options.max_states:
+        most = None if options.whole_levels else options.max_states
+        if most and self.backend.distinct >= most:
             raise Stopped(options.limit("max_states"))
         self.watch()
 
@@ -361,6 +383,10 @@ class Search(Run):
         if self.is_time_to_report() and self.options.on_progress:
             self.options.on_progress(self.progress(self.queue, self.reported - self.started))
         super().watch()
+
+    def bytes_in_use(self) -> int:
+        """The memory that the run takes now."""
+        return super().bytes_in_use() + self.backend.bytes_beside
 
     def progress(self, queue: int, seconds: float) -> Progress:
         """The current progress, with the number of paths if it has grown."""

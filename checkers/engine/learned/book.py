@@ -38,7 +38,7 @@ from kspec.checkers.engine.learned.standins import (
     Unread,
     Untraceable,
 )
-from kspec.checkers.engine.learned.values import Uncompared, Values, is_plain, uncompared
+from kspec.checkers.engine.learned.values import Unable, Uncompared, Values, is_plain, uncompared
 from kspec.checkers.engine.numbered import Numbered
 from kspec.impl.compiled import Words
 from kspec.spec.core import (
@@ -387,7 +387,7 @@ class Book:
         """The bit of a property in masks; SpecError where there are more than there are bits."""
         found = self.marks.setdefault(name, len(self.marks))
         if found >= walk.FINAL_BIT:
-            raise SpecError(
+            raise Unable(
                 f"the learned engine checks {walk.FINAL_BIT} properties at a time: name some of "
                 "them with --property, or use --engine reference"
             )

@@ -8,18 +8,19 @@ that has the value. So a state is written by copying pieces, and read by looking
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
 import attrs
 import numpy as np
 
 from kspec.checkers.engine.learned.book import STATE, Book
-from kspec.checkers.engine.learned.divided import Unfit
+from kspec.checkers.engine.learned.divided import Division, Present, Unfit
 from kspec.checkers.engine.learned.growing import Row
-from kspec.checkers.engine.learned.plain import COUNT, Codec
+from kspec.checkers.engine.learned.plain import COUNT, Codec, gathered, sized
 from kspec.checkers.engine.packed.codes import SHARD_BITS
 from kspec.checkers.engine.packed.intrinsics import SLACK, Bytes, are_equal, copy, hash_of
 from kspec.impl.compiled import Words, compiled
-from kspec.spec.core import SpecError
+from kspec.spec.core import OrderedSet, SpecError
 
 BEGIN, END, COMPONENT, NUMBER, CHECKSUM, KIND = range(6)
 """The columns of a piece: the position of its bytes, the value of its component, its CRC-32 (with
@@ -213,19 +214,29 @@ class Frames:
     def __init__(self, codec: Codec, book: Book) -> None:
         self.codec = codec
         self.book = book
-        count = len(book.components)
-        assert not book.divisions, "a divided set has no bytes of its own"
-        tuples = [[k for k in part if type(k) is int] for part in book.plan if type(part) is list]
-        self.items = frozenset(k for place in tuples for k in place)
-        """The components that are items of a tuple."""
-        headers = {place[0]: b"(" + COUNT.pack(len(place)) for place in tuples}
-        self.before = [headers.get(k, b"") for k in range(count)]
-        """By component: the bytes before its values."""
+        count = len(book.parts)
+        place = iter(range(count))
+        plan = [
+            [next(place) for _ in part] if isinstance(part, list) else next(place)
+            for part in book.plan
+        ]
+        tuples = [places for places in plan if isinstance(places, list)]
+        self.items = frozenset(p for places in tuples for p in places)
+        """The places of parts that are items of a tuple."""
+        headers = {places[0]: b"(" + COUNT.pack(len(places)) for places in tuples}
+        self.before = [headers.get(p, b"") for p in range(count)]
+        """By part: the bytes before its values."""
         if book.is_record:
             self.before[0] = self.codec.head + self.before[0]
+        self.fields: dict[int, dict[Present, int]] = {
+            p: {} for p, part in enumerate(book.parts) if isinstance(part, Division)
+        }
+        """By the place of a divided part: the numbers of its values."""
+        self.elements: dict[tuple[int, int], bytes] = {}
+        """By the component of an element and the local number of its value."""
         self.befores = np.array(list(map(len, self.before)), np.int64)
         self.is_item = np.array(
-            [k in self.items for k in range(count)] if book.is_record else [], np.bool_
+            [p in self.items for p in range(count)] if book.is_record else [], np.bool_
         )
         self.content = Row(kind=np.uint8)
         self.pieces = Row(6)
@@ -257,17 +268,90 @@ class Frames:
 
     def catch_up(self) -> None:
         """Add the bytes of all values that have been numbered since."""
-        for k, component in enumerate(self.book.components):
-            written = self.written[k]
-            for number in range(len(written), len(component.values)):
-                value = self.book.values.value(component.values[number])
-                if not self.book.is_record:
-                    content = self.codec.encode_state(value)
-                elif k in self.items:
-                    content = self.before[k] + self.codec.item(value)
-                else:
-                    content = self.before[k] + self.codec.frame(value)
-                written.append(self.add(k, number, content))
+        for p, part in enumerate(self.book.parts):
+            if not isinstance(part, Division):
+                for number in self.book.components[part].values[len(self.written[p]) :]:
+                    self.write(p, self.book.values.value(number))
+
+    def write(self, place: int, value: Any) -> None:
+        """Add the bytes of the next value of a part."""
+        before = self.before[place]
+        if not self.book.is_record:
+            content = self.codec.encode_state(value)
+        elif place in self.items:
+            content = before + self.codec.item(value)
+        else:
+            content = before + self.codec.frame(value)
+        self.append(place, content)
+
+    def append(self, place: int, content: bytes) -> None:
+        """Add the next value of a part, as bytes."""
+        self.written[place].append(self.add(place, len(self.written[place]), content))
+
+    # -- divided parts --------------------------------------------------------------------------
+
+    def narrowed(self, rows: Words) -> Words:
+        """Rows with one number for each part, in the order of the state."""
+        if not self.fields:
+            return rows
+        columns = []
+        for p, part in enumerate(self.book.parts):
+            if not isinstance(part, Division):
+                columns.append(rows[:, part])
+                continue
+            among = [k for k in part.member_of if k < rows.shape[1]]
+            found, places = np.unique(rows[:, among], axis=0, return_inverse=True)
+            numbers = [
+                self.number_of(
+                    p, tuple([(among[n], int(row[n])) for n in np.flatnonzero(row).tolist()])
+                )
+                for row in found
+            ]
+            columns.append(np.array(numbers, np.int64)[places.reshape(-1)])
+        return np.stack(columns, axis=1)
+
+    def number_of(self, place: int, present: Present) -> int:
+        """The number of a divided part's value with these elements."""
+        numbers, part = self.fields[place], self.book.parts[place]
+        assert isinstance(part, Division), "others have components"
+        found = numbers.get(present)
+        if found is None:
+            found = numbers[present] = len(numbers)
+            content = sized(gathered(part.cls, (self.element(part, *one) for one in present)))
+            start = b"" if place in self.items else b"."
+            self.append(place, self.before[place] + start + content)
+        return found
+
+    def element(self, part: Division, k: int, local: int) -> bytes:
+        """The bytes of an element: of a member, or of a key with its value."""
+        found = self.elements.get((k, local))
+        if found is None:
+            value, encode = self.book.values.value, self.codec.encode
+            found = encode(value(part.member_of[k]))
+            if part.cls is not OrderedSet:
+                found += encode(value(part.value_at(k, local)))
+            self.elements[k, local] = found
+        return found
+
+    def widened(self, rows: Words) -> Words:
+        """Rows with a number for each component, given one for each part."""
+        if not self.fields:
+            return rows
+        wide: Words = np.zeros((len(rows), len(self.book.components)), np.int64)
+        for p, part in enumerate(self.book.parts):
+            if not isinstance(part, Division):
+                wide[:, part] = rows[:, p]
+                continue
+            fields = list(self.fields[p])
+            numbers, places = np.unique(rows[:, p], return_inverse=True)
+            among = list(part.member_of)
+            column = {k: at for at, k in enumerate(among)}
+            found: Words = np.zeros((len(numbers), len(among)), np.int64)
+            for place, number in enumerate(numbers.tolist()):
+                for k, local in fields[number]:
+                    found[place, column[k]] = local
+            wide[:, among] = found[places]
+        return wide
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -288,7 +372,7 @@ class Frames:
         ends = np.cumsum(lengths, dtype=np.int64)
         if len(some) != (ends[-1] if len(ends) else 0):
             raise SpecError("these bytes are not states: they are truncated")
-        rows: Words = np.empty((len(ends), len(self.book.components)), np.int64)
+        rows: Words = np.empty((len(ends), len(self.book.parts)), np.int64)
         i = 0
         while True:
             why, i, k, begin, end = read(
@@ -296,7 +380,7 @@ class Frames:
                 self.slots, self.pieces.array, self.content.array, rows,
             )  # fmt: skip
             if why == KNOWN:
-                return rows
+                return self.widened(rows)
             piece = some[begin:end].tobytes()
             if k >= 0:
                 self.assert_fits(k, piece)
@@ -309,7 +393,12 @@ class Frames:
         if component == 0 and self.book.is_record and not piece.startswith(self.codec.head):
             raise Unfit(STATE)
         if not piece.startswith(self.before[component]):
-            raise Unfit(self.book.components[component].field)
+            raise Unfit(self.field_of(component))
+
+    def field_of(self, place: int) -> str:
+        """The field of a part."""
+        part = self.book.parts[place]
+        return part.field if isinstance(part, Division) else self.book.components[part].field
 
     def learn(self, component: int, piece: bytes) -> None:
         """Number a value, given its bytes."""
@@ -320,12 +409,20 @@ class Frames:
             value = codec.decode(content[COUNT.size :])
         else:
             value = codec.unframe(content)
-        number = self.book.id_of(component, self.book.values.number(value))
+        number = self.numbered(component, value)
         self.catch_up()
         known = self.written[component][number]
         begin, end = self.pieces.array[known, :2].tolist()
         if self.content.array[begin:end].tobytes() != piece:  # an equal value with other bytes
             self.add(component, number, piece)
+
+    def numbered(self, place: int, value: Any) -> int:
+        """The number of a part's value."""
+        book, part = self.book, self.book.parts[place]
+        if not isinstance(part, Division):
+            return book.id_of(part, book.values.number(value))
+        elements = [(k, book.id_of(k, book.values.number(one))) for k, one in part.parts(value)]
+        return self.number_of(place, tuple(sorted(elements)))
 
 
 @attrs.frozen(eq=False)

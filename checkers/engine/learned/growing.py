@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from kspec.checkers.engine.learned.values import Unable
 from kspec.impl.compiled import Words
-from kspec.spec.core import SpecError
 
 MOST = 1 << 30
 """The maximum number of values, probes, instances and so on; 24 GB of memory holds about a tenth
@@ -16,7 +16,7 @@ MOST_IN_TREES = 1 << 31
 """The maximum size of all trees: addresses are signed 32-bit integers."""
 
 
-class TooMany(SpecError):
+class TooMany(Unable):
     """A quantity exceeds the limit of the tables."""
 
     def __init__(self, what: str, limit: int) -> None:

@@ -22,12 +22,9 @@ class Learnable:
         tables: Tables | None = None,
         *,
         use_cache: bool = False,
-        is_divisible: bool = True,
     ) -> None:
         self.tables = tables
         self.layout = tables.book.layout if tables else Layout()
-        self.is_divisible = is_divisible
-        """Whether sets with many values are divided into elements."""
         self.use_cache = use_cache
         """Whether to use the cache folder."""
         self.keeping: Keeping | None = None
@@ -42,8 +39,7 @@ class Learnable:
         if self.tables is None and self.use_cache:
             self.tables = self.load(system)
         if self.tables is None:
-            is_divisible = self.is_divisible and symmetry is None
-            book = Book(system, self.layout, is_divisible=is_divisible)
+            book = Book(system, self.layout, is_divisible=symmetry is None)
             self.tables = Tables(book)
         return Learning(system, self.tables, symmetry, watch)
 

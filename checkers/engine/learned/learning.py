@@ -11,6 +11,7 @@ import numpy as np
 
 from kspec.checkers.engine.learned import walk
 from kspec.checkers.engine.learned.book import Book
+from kspec.checkers.engine.learned.canonical import text_of_parts, text_of_scalar, text_of_set
 from kspec.checkers.engine.learned.divided import Division
 from kspec.checkers.engine.learned.orbits import OrbitTables
 from kspec.checkers.engine.learned.representatives import representatives
@@ -264,13 +265,11 @@ class Learning:
 
 
 def canonical(values: Values, number: int) -> str:
-    """A text for a value, the same in every run."""
+    """The text of a value, the same in every run."""
     kind = values.kinds[number]
     if kind == SCALAR:
-        value = values.objects[number]
-        return f"{type(value).__name__}:{value!r}"
+        return text_of_scalar(values.objects[number])
     parts = [canonical(values, part) for part in values.parts[number]]
     if kind == SET:
-        return "{" + ",".join(sorted(parts)) + "}"
-    name = values.shape_of(number).cls.__name__ if kind == RECORD else ""
-    return f"{name}({','.join(parts)})"
+        return text_of_set(parts)
+    return text_of_parts(parts, values.shape_of(number).cls.__name__ if kind == RECORD else "")

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -135,7 +135,12 @@ class Keeper:
         self.depth += 1
         states = sum(chunk.count for chunk in chunks)
         level = Level.of(backend.system, backend.counts, self.initial(states), states)
-        tables = tables_of(chunks, self.learning.tables.packing, self.frames.snapshot())
+        packing = self.learning.tables.packing
+        rows: Iterable[tuple[Words, int]]
+        rows = ((rows_in(chunk, packing), chunk.count) for chunk in together(chunks))
+        if self.learning.book.divisions:  # their values get numbers, which is not for the writer
+            rows = [(self.frames.narrowed(some), count) for some, count in rows]
+        tables = tables_of(rows, self.frames.snapshot())
         self.write_later(partial(self.write_level, level, tables, self.ways(backend)))
 
     def ways(self, backend: LearnedBackend) -> list[Counterexample]:
@@ -267,7 +272,8 @@ class Keeper:
         for path in paths:
             for rows in read_rows(path, range(SHARDS)):
                 numbers = self.frames.rows_of(*bytes_in(rows))
-                if (numbers.max(axis=0) >= tables.packing.room).any():
+                room = tables.packing.room
+                if numbers.shape[1] > len(room) or (numbers.max(axis=0) >= room).any():
                     return False
                 codes, highs = encoded(tables.columns_of(numbers), backend.coding)
                 backend.of_all(partial(take_states, codes=codes, highs=highs, of=len(backend.all)))
@@ -287,14 +293,19 @@ class Keeper:
 
 
 def tables_of(
-    chunks: Sequence[Chunk], packing: Packing, written: Written
+    rows: Iterable[tuple[Words, int]], written: Written
 ) -> Iterator[tuple[pa.Table, int]]:
     """States as tables, each with as many rows as fit a file, and their number."""
+    for some, count in rows:
+        yield as_blocks(*written.by_shard(some)), count
+
+
+def rows_in(chunk: Chunk, packing: Packing) -> Words:
+    """The states of a chunk as rows."""
     coding = coding_for(packing.widths)
-    for chunk in together(chunks):
-        words: Words = np.empty((len(coding.widths), chunk.count), np.int64)
-        decode(chunk.codes, chunk.pieces, 0, chunk.count, coding, words)
-        yield as_blocks(*written.by_shard(rows_of(words, packing))), chunk.count
+    words: Words = np.empty((len(coding.widths), chunk.count), np.int64)
+    decode(chunk.codes, chunk.pieces, 0, chunk.count, coding, words)
+    return rows_of(words, packing)
 
 
 def together(chunks: Sequence[Chunk]) -> Iterator[Chunk]:

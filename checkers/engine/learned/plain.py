@@ -11,6 +11,7 @@ name in modules that are already imported.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any
 
@@ -41,6 +42,20 @@ def class_of(name: str) -> type:
     ):
         return found
     raise SpecError(f"a state names {name}, which is not a class of its model")
+
+
+LETTERS: dict[type, bytes] = {frozenset: b"f", OrderedSet: b"f", Map: b"m", Bag: b"g"}
+
+
+def gathered(kind: type, members: Iterable[bytes]) -> bytes:
+    """A set, a mapping or a bag, given the bytes of its members or entries in any order."""
+    parts = sorted(members)
+    return LETTERS[kind] + COUNT.pack(len(parts)) + b"".join(parts)
+
+
+def sized(content: bytes) -> bytes:
+    """Some bytes, after their length."""
+    return COUNT.pack(len(content)) + content
 
 
 class Codec:
@@ -87,10 +102,9 @@ class Codec:
         if kind is tuple:
             return b"t" + COUNT.pack(len(value)) + b"".join(map(self.encode, value))
         if kind is frozenset or kind is OrderedSet:
-            return b"f" + COUNT.pack(len(value)) + b"".join(sorted(map(self.encode, value)))
+            return gathered(kind, map(self.encode, value))
         if kind is Map or kind is Bag:
-            pairs = sorted(self.encode(key) + self.encode(part) for key, part in value.items())
-            return (b"m" if kind is Map else b"g") + COUNT.pack(len(pairs)) + b"".join(pairs)
+            return gathered(kind, (self.encode(k) + self.encode(v) for k, v in value.items()))
         if kind is type(self.bounds) and value == self.bounds:
             return b"B"
         if isinstance(value, Enum):
@@ -129,8 +143,7 @@ class Codec:
 
     def item(self, value: Any) -> bytes:
         """A value, after its length."""
-        content = self.encode(value)
-        return COUNT.pack(len(content)) + content
+        return sized(self.encode(value))
 
     # -- reading --------------------------------------------------------------------------------
 

@@ -32,9 +32,7 @@ def explore_by_learning(
 ) -> Verdict:
     """Explore with what was learned before and what is learned during the run."""
     options = options or Options()
-    learned = learned or Learnable(
-        use_cache=options.use_cache, is_divisible=options.checkpoint is None
-    )
+    learned = learned or Learnable(use_cache=options.use_cache)
     begun = time.perf_counter()
     symmetry = Symmetry(system) if options.symmetry else None
     with kept_levels(system, options) as manifest:

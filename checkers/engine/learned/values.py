@@ -18,7 +18,11 @@ from kspec.spec.core import OrderedSet, SpecError, ordered
 from kspec.spec.core.sets import Entries
 
 
-class Uncompared(SpecError):
+class Unable(SpecError):
+    """The learned engine cannot explore a system that the reference engine can."""
+
+
+class Uncompared(Unable):
     """Two equal records of a run differ in a field that is not compared."""
 
     def __init__(self, cls: type, field: str) -> None:

@@ -136,10 +136,10 @@ def test_an_unreached_limit_has_no_effect() -> None:
 def test_an_interrupted_run_reports_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
     take_rules = Reference.take_rules
 
-    def interrupt_at_the_tenth(self: Reference, state: Counter) -> int:
+    def interrupt_at_the_tenth(self: Reference, number: int, state: Counter) -> int:
         if state.value == 10:
             raise KeyboardInterrupt
-        return take_rules(self, state)
+        return take_rules(self, number, state)
 
     monkeypatch.setattr(Reference, "take_rules", interrupt_at_the_tenth)
     verdict = explore(examples.COUNTER.system(bounds={"top": 100}))

@@ -305,10 +305,8 @@ def test_more_properties_than_bits_are_rejected() -> None:
 # -- which engine explores ------------------------------------------------------------------------
 
 
-def test_only_small_models_use_the_reference_engine() -> None:
+def test_small_models_use_the_reference_engine() -> None:
     assert run(dials_of(turn)).engine == "reference"
-    large = run(dials_of(turn, top=12))
-    assert (large.engine, large.verdict, large.distinct) == ("learned", HOLDS, 13**3)
     assert run(dials_of(turn), Options("native")).engine == "learned"
 
 

@@ -1,0 +1,171 @@
+"""Forked processes: each has all objects of its parent, and sends back what it finds.
+
+Rules are functions, and cannot be sent to a process; a forked one has them already. What it sends
+is data. The processes of a run are ended with it, and one whose parent is gone ends at its next
+message.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import sys
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Connection, Pipe, wait
+from typing import Any
+
+from kspec.checkers.engine.memory import private_bytes
+
+MEASURED = 0.5
+"""Minimum seconds between two measurements of a process's memory."""
+
+PATIENCE = 0.05
+"""Seconds to wait for a message until the parent looks at its own limits."""
+
+
+NONE = -1
+"""In place of the number of a process that was not started, or that was ended."""
+
+
+class Forked:
+    """A process that does some work, and the messages that it sends."""
+
+    def __init__(self, work: Callable[[Callable[[Any], None]], None]) -> None:
+        """Start it; `work` is called there with a function that sends a message here."""
+        self.pipe, there = Pipe(duplex=False)
+        self.bytes = 0
+        """The memory that it had of its own when it sent the last message."""
+        self.messages: deque[Any] = deque()
+        """Those received and not taken."""
+        self.ended = False
+        """Whether it will send nothing more."""
+        self.is_interrupted = False
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        self.pid = fork()
+        if self.pid == 0:
+            try:
+                self.pipe.close()
+                _be_forked()
+                work(Sending(there))
+            finally:
+                os._exit(0)
+        there.close()
+
+    def receive(self) -> None:
+        """Take what it has sent, which is at least one message or its end."""
+        try:
+            self.bytes, message = pickle.loads(self.pipe.recv_bytes())  # noqa: S301 - its own
+            self.messages.append(message)
+        except (EOFError, OSError):
+            self.ended = True
+
+    def interrupt(self) -> None:
+        """Ask it, once, to end in good order."""
+        if self.pid > 0 and not self.is_interrupted:
+            os.kill(self.pid, signal.SIGTERM)
+            self.is_interrupted = True
+
+    def end(self) -> None:
+        """End it at once."""
+        if self.pid > 0:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        self.pipe.close()
+        self.pid, self.bytes, self.ended = NONE, 0, True
+
+
+class Sending:
+    """Sends messages to the parent, each with the memory that this process has of its own."""
+
+    def __init__(self, pipe: Connection) -> None:
+        self.pipe = pipe
+        self.bytes = 0
+        self.measured = 0.0
+
+    def __call__(self, message: Any) -> None:
+        now = time.perf_counter()
+        if now - self.measured >= MEASURED:
+            self.bytes, self.measured = private_bytes(), now
+        data = pickle.dumps((self.bytes, message), pickle.HIGHEST_PROTOCOL)
+        try:
+            self.pipe.send_bytes(data)
+        except OSError:  # nobody listens any more
+            os._exit(0)
+
+
+def fork() -> int:
+    """Fork this process; NONE if the system refuses."""
+    with warnings.catch_warnings(), suppress(OSError):
+        warnings.simplefilter("ignore", DeprecationWarning)  # a thread may draw the progress
+        return os.fork()
+    return NONE
+
+
+def _be_forked() -> None:
+    """Leave Ctrl-C and the terminal to the parent, and its objects where they are."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - until it ends
+    gc.freeze()
+
+
+def some_message(processes: Sequence[Forked], seconds: float = PATIENCE) -> None:
+    """Receive messages of these processes, or wait until the time is up."""
+    by_pipe = {process.pipe: process for process in processes if not process.ended}
+    for pipe in wait(list(by_pipe), seconds):
+        by_pipe[pipe].receive()  # type: ignore[index]
+
+
+class Team:
+    """Some processes that share the work of one level."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.bytes = 0
+        """The memory that they have of their own."""
+        self.most_bytes = 0
+
+    def results(
+        self,
+        parts: Sequence[Sequence[Any]],
+        work: Callable[[Any], Any],
+        watch: Callable[[], None],
+    ) -> Iterator[tuple[int, Any]]:
+        """For each item of each part, in order: the process, and what `work` returns there.
+
+        Parts are dealt out in turn. None is returned for the items of a process that has died.
+        """
+
+        def work_on(share: Sequence[Any], send: Callable[[Any], None]) -> None:
+            for item in share:
+                send(work(item))
+
+        def share_of(number: int) -> list[Any]:
+            return [item for part in parts[number :: self.size] for item in part]
+
+        team: list[Forked] = []
+        try:
+            for number in range(self.size):  # each is known here before the next one starts
+                team.append(Forked(partial(work_on, share_of(number))))  # noqa: PERF401
+            for number, part in enumerate(parts):
+                process = team[number % self.size]
+                for _ in part:
+                    while not process.messages and not process.ended:
+                        some_message(team)
+                        self.bytes = sum(one.bytes for one in team)
+                        self.most_bytes = max(self.bytes, self.most_bytes)
+                        watch()
+                    found = process.messages.popleft() if process.messages else None
+                    yield number % self.size, found
+        finally:
+            for process in team:
+                process.end()
+            self.bytes = 0

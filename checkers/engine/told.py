@@ -1,0 +1,90 @@
+"""A verdict as data, which one process sends to another that explores the same system.
+
+Rules, states and choices cannot always be sent. So a behaviour is sent as the places of its steps
+among those that are possible, and the other process takes these steps again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from kspec.checkers.engine.verdict import Verdict
+from kspec.spec.core import System, Taken
+from kspec.traces.trace import STUTTERING, Trace
+
+STAYS = -1
+"""In place of the place of a step that stays in its state."""
+
+
+@attrs.frozen
+class Told:
+    """A behaviour as numbers."""
+
+    initial: int
+    """The place of its first state among the initial states."""
+    steps: tuple[int, ...]
+    """The place of each step among those out of its state."""
+    property: str
+    where: str
+    loop: int | None
+
+
+def told(trace: Trace) -> Told:
+    """A behaviour as numbers."""
+    system = trace.system
+    steps = tuple(map(lambda state, step: place_of(system, state, step), trace.states, trace.steps))
+    first = system.initial().index(trace.states[0])
+    return Told(first, steps, trace.property, trace.where, trace.loop)
+
+
+def place_of(system: System[Any], state: Any, step: Taken) -> int:
+    """The place of a step among those out of a state."""
+    if step.rule == STUTTERING:
+        return STAYS
+    choices = tuple(step.choices.values())
+    for place, (rule, choice, _) in enumerate(system.steps(state)):
+        if rule.name == step.rule and choice == choices:
+            return place
+    raise ValueError("the system does not take this step")
+
+
+def retold(system: System[Any], told: Told) -> Trace:
+    """The behaviour of some numbers."""
+    states = [system.initial()[told.initial]]
+    steps = []
+    for place in told.steps:
+        if place == STAYS:
+            steps.append(Taken(STUTTERING, {}))
+            continue
+        rule, choice, after = list(system.steps(states[-1]))[place]
+        steps.append(Taken(rule.name, dict(zip(rule.choices, choice, strict=True))))
+        states.append(after)
+    if told.loop is not None and steps[-1].rule != STUTTERING:
+        states.pop()  # the last step leads back into the loop
+    return Trace(system, tuple(states), tuple(steps), told.property, told.where, told.loop)
+
+
+def as_data(verdict: Verdict) -> Verdict:
+    """A verdict that can be sent: without its system, and with behaviours as numbers."""
+    return with_traces(verdict, None, told)
+
+
+def as_verdict(data: Verdict, system: System[Any]) -> Verdict:
+    """The verdict that was sent."""
+    return with_traces(data, system, lambda trace: retold(system, trace))
+
+
+def with_traces(verdict: Verdict, system: Any, change: Callable[[Any], Any]) -> Verdict:
+    """A verdict with another system, and with its behaviours changed."""
+    return attrs.evolve(
+        verdict,
+        system=system,
+        violations=[
+            attrs.evolve(one, trace=change(one.trace) if one.trace else None)
+            for one in verdict.violations
+        ],
+        witnesses={name: change(trace) for name, trace in verdict.witnesses.items()},
+    )
