@@ -153,7 +153,7 @@ def is_safe(promises: Iterable[Promise], value: int, quorum: int) -> bool:
 
 @rule(by="proposer", ballot=ballots, value=values)
 def proposer_requests_votes_for_any_value(s: State, ballot: int, value: int) -> Step[State]:
-    """A proposer with a quorum of promises asks for votes, and ignores what they report."""
+    """A proposer with a quorum of promises asks for votes for any value, whatever they report."""
     yield "no value was proposed in this ballot", count(s.sent, Accept, ballot=ballot) == 0
     yield "a quorum promised", count(s.sent, Promise, ballot=ballot) >= quorum(s)
     return evolve(s, sent=s.sent | {Accept(ballot, value)})

@@ -5,8 +5,8 @@ commit indexes are not, so a restart forgets them.
 
 Simplifications: an entry is the term in which it was appended. A leader keeps no next index: it may
 send the entry after any prefix of its log, or none, so it needs no answer from a follower whose log
-differs; it sends one request at a time to each follower. A node that refuses a vote does not say
-so. Membership does not change.
+differs; it sends one request at a time to each follower. A node that refuses a vote sends no
+response. Membership does not change.
 
 `benchmarks/peers` has the same rules for Stateright and TLC.
 """
@@ -157,7 +157,7 @@ class State:
         return self.voted[node] if self.term[node] == term else NOBODY
 
     def grants(self, m: RequestVote) -> bool:
-        """Whether a node votes for a candidate: its log is no longer, or older, than the other."""
+        """Whether a node votes for a candidate, whose log must be as up to date as its own."""
         return self.may_vote(m) and (m.last_term, m.length) >= end_of(self.log[m.to])
 
     def may_vote(self, m: RequestVote) -> bool:
@@ -195,9 +195,9 @@ def majority(s: State, members: int) -> bool:
 
 @rule(by="node", node=nodes)
 def node_starts_election(s: State, node: int) -> Step[State]:
-    """A node that hears from no leader starts an election in the next term."""
+    """A node that is not the leader starts an election in the next term."""
     yield "node does not lead", s.role[node] != LEADER
-    yield limit("few elections are started"), s.elections < s.bounds.elections
+    yield limit("an election remains"), s.elections < s.bounds.elections
     term, end = s.term[node] + 1, end_of(s.log[node])
     requests = {RequestVote(term, node, to, *end) for to in nodes(s) if to != node}
     return evolve(
@@ -322,7 +322,7 @@ def leader_receives_response(s: State, m: Appended) -> Step[State]:
 
 @rule(by="leader", node=nodes, length=lengths)
 def leader_commits(s: State, node: int, length: int) -> Step[State]:
-    """A leader commits an entry of its own term, and with it all before, that a majority has."""
+    """A leader commits an entry of its own term that a majority has, and all entries before it."""
     yield "node leads", s.role[node] == LEADER
     yield "entry is not committed", s.commit[node] < length <= len(s.log[node])
     yield "a majority has the entry", majority(s, 1 + holders(s, node, length))
@@ -340,7 +340,7 @@ def holders(s: State, node: int, length: int) -> int:
 
 @rule(by="node", m=each("sent"))
 def node_discards_message(s: State, m: Message) -> Step[State]:
-    """A node discards a response to an earlier election or leader, or what a past leader sent."""
+    """A node discards a vote, a response or an Append that no longer applies to it."""
     term, role = s.term[m.to], s.role[m.to]
     is_stale = m.term < term and not isinstance(m, RequestVote)
     is_late = (isinstance(m, Vote) and role != CANDIDATE) or (
@@ -353,21 +353,21 @@ def node_discards_message(s: State, m: Message) -> Step[State]:
 @rule(by="network", m=each("sent"))
 def network_loses_message(s: State, m: Message) -> Step[State]:
     """A message is lost."""
-    yield limit("few messages are lost"), s.lost < s.bounds.losses
+    yield limit("a loss remains"), s.lost < s.bounds.losses
     return evolve(s, sent=s.sent - {m}, lost=s.lost + 1)
 
 
 @rule(by="node", node=nodes)
 def node_restarts(s: State, node: int) -> Step[State]:
     """A node restarts with its term, its vote and its log."""
-    yield limit("nodes restart rarely"), s.restarted < s.bounds.restarts
+    yield limit("a restart remains"), s.restarted < s.bounds.restarts
     return restarted(s, node)
 
 
 @rule(by="node", node=nodes)
 def node_restarts_without_its_vote(s: State, node: int) -> Step[State]:
     """A node restarts with its term and its log, and has forgotten its vote."""
-    yield limit("nodes restart rarely"), s.restarted < s.bounds.restarts
+    yield limit("a restart remains"), s.restarted < s.bounds.restarts
     return evolve(restarted(s, node), voted=replaced(s.voted, node, NOBODY))
 
 
@@ -467,7 +467,7 @@ FORGOTTEN_VOTES = RAFT_RULES.derive(
 ANY_LOG = RAFT_RULES.derive(
     "any-log",
     replace={node_grants_vote: node_grants_vote_to_any_log},
-    why="A leader without a committed entry overwrites it.",
+    why="A leader that lacks a committed entry overwrites it on the followers.",
     violates={"LeaderCompleteness": Violated(states=14, bounds={"elections": 2})},
 )
 

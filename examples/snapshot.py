@@ -2,8 +2,8 @@
 
 The nodes pass coins to each other. A channel, of which there is one for each ordered pair of nodes,
 delivers in order. A node that records its coins sends a marker into each of its channels; a node
-that receives a marker records its own coins, unless it has. A coin that it receives on a channel
-after that and before the channel's marker is recorded as one that was under way. If channels
+that receives a marker records its own coins, unless it already has. A coin that arrives on a
+channel after that, but before the channel's marker, is recorded as under way. If channels
 deliver in order, no coin is counted twice, and none is missing.
 
 It shows queues in a state, as tuples. `benchmarks/peers` has the same rules for Stateright and TLC.
@@ -139,7 +139,7 @@ def node_receives_coin(s: State, sender: int, node: int) -> Step[State]:
 
 @rule(by="node", sender=nodes, node=nodes, place=places)
 def node_receives_any_coin(s: State, sender: int, node: int, place: int) -> Step[State]:
-    """The same in a channel in which a coin may overtake what was sent before it."""
+    """A node receives any coin in a channel: coins may overtake what was sent before them."""
     yield "a coin is at this place in the channel", holds(s, sender, node, place, COIN)
     return with_coin(without(s, sender, node, place), sender, node)
 
@@ -162,7 +162,7 @@ def is_complete(s: State) -> bool:
 
 @always
 def SnapshotIsConsistent(s: State) -> bool:
-    """A complete snapshot has every coin exactly once."""
+    """A complete snapshot has as many coins as the system."""
     in_all = s.bounds.nodes * s.bounds.coins
     return not is_complete(s) or sum(s.recorded) + sum(s.under_way) == in_all
 

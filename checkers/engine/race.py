@@ -206,7 +206,7 @@ class Learned:
                 return message
             else:
                 raise message
-        return Lost("its process has ended") if process.ended else None
+        return Lost("their process ended without a result") if process.ended else None
 
 
 def failure(trace: Any) -> SpecError:
@@ -286,11 +286,11 @@ class Racing(Search):
         try:
             verdict = super().run()
         except Won as won:
-            return self.comparable(won.verdict, "learned rules ended first")
+            return self.comparable(won.verdict, "learned rules finished first")
         except GivenUp:
             return None
         if self.backend.key:
-            why = "the rules ended first" if self.learned_rules else self.why
+            why = "the reference engine finished first" if self.learned_rules else self.why
             return self.comparable(verdict, why or "the run ended within a few states")
         return verdict
 
@@ -440,7 +440,7 @@ class Racing(Search):
                 some_message([other.process])
                 result = other.hear()
                 if isinstance(result, Verdict):
-                    return self.comparable(result, "the rules were given up")
+                    return self.comparable(result, "the reference engine was given up")
                 if interrupted():
                     other.process.interrupt()
                 if result is not None:

@@ -1,7 +1,7 @@
 """A verdict as data, which one process sends to another that explores the same system.
 
-Rules, states and choices cannot always be sent. So a behaviour is sent as the places of its steps
-among those that are possible, and the other process takes these steps again.
+Rules, states and choices cannot always be pickled. So a behaviour is sent as the index of each step
+among the possible steps, and the other process takes these steps again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kspec.spec.core import System, Taken
 from kspec.traces.trace import STUTTERING, Trace
 
 STAYS = -1
-"""In place of the place of a step that stays in its state."""
+"""The index of a stuttering step."""
 
 
 @attrs.frozen

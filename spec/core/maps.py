@@ -1,8 +1,8 @@
 """Mappings and bags as parts of a state: they cannot change, and iterate in ascending order.
 
 A `Map` is a dict that cannot change; `m.set(key, value)` and `m.without(key)` return others. A
-`Bag` is a set that has a member as often as it was added, such as a message that is sent twice.
-Two that are equal iterate in the same order (`sets.py`).
+`Bag` is a multiset: it counts how often a member was added, such as a message that is sent twice.
+Equal maps iterate in the same order, and so do equal bags (`sets.py`).
 """
 
 from __future__ import annotations
@@ -108,11 +108,11 @@ class Bag(Entries, Iterable[T]):
         return ((member, self._entries[member]) for member in self)
 
     def add(self, member: T) -> Bag[T]:
-        """The bag with a member once more."""
+        """The bag with one more occurrence of a member."""
         return self + {member}
 
     def remove(self, member: T) -> Bag[T]:
-        """The bag with a member once less; KeyError if it has none."""
+        """The bag with one occurrence of a member fewer; KeyError if it has none."""
         self._entries[member]
         return self - {member}
 

@@ -9,13 +9,12 @@ does not depend on the other members:
 
 `each` lists members as the choices of a rule: `@rule(by="acceptor", m=each("sent", Prepare))`.
 
-Engines may put an object of their own in place of a set. If its class has a method
-`_kspec_selected`, a part is asked of that method, given the **tests** that all members of the part
-pass; its answer is an ordered set. If its class has a method `_kspec_summary`, so is a **summary**:
-a function of the part, by name. If it has a method `_kspec_sorts`, that says whether `sorts` holds
-for all members that the set ever has; only then do rewritten rules ask for a part of
-`sorted(members)`. The values of a test may contain such objects, too: the engine replaces them
-before it compares or keeps the test.
+An engine may substitute its own object for a set. Three methods of its class are then used, where
+they exist. `_kspec_selected` takes **tests** and returns the members that pass all of them, as an
+ordered set. `_kspec_summary` returns a **summary**, a named function of that part. `_kspec_sorts`
+says whether `sorts` holds for all members that the set ever has; only then do rewritten rules read
+a part of `sorted(members)`. The values of a test may contain such objects, too: the engine replaces
+them before it compares or keeps the test.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ class Test:
     """The function of the member and the values that the site names."""
 
     def holds(self, member: Any) -> bool:
-        """Whether a member passes. It does where the code raises.
+        """Whether a member passes. If the code raises, it passes.
 
         Rewritten rules evaluate the condition again for each member of the part, and raise then.
         """

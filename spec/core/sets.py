@@ -68,7 +68,7 @@ class OrderedSet(frozenset[T]):
 
 
 class Entries:
-    """What `Map` and `Bag` (`maps.py`) have in common: values or numbers by key, in one order."""
+    """The base of `Map` and `Bag` (`maps.py`): values or counts by key, in one order."""
 
     __slots__ = ("_entries", "_hash", "_order")
     _entries: dict[Any, Any]

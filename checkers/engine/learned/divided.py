@@ -54,17 +54,17 @@ class Unlistable(Unfit):
 
 @attrs.frozen
 class Layout:
-    """How the fields of states become components; the rest are found fit as they are."""
+    """How the fields of states become components; fields not named here need no exception."""
 
     whole: frozenset[str] = frozenset()
     """Fields of one component each: their lengths or classes differ between states."""
     divided: frozenset[str] = frozenset()
     """Fields that are divided into elements."""
     unlistable: frozenset[str] = frozenset()
-    """Of these, those that no function is relied on to list or sort."""
+    """Divided fields whose elements are not treated as choices that a function lists or sorts."""
 
     def for_unfit(self, unfit: Unfit) -> Layout:
-        """The layout in which something fits that did not."""
+        """The layout that resolves an Unfit exception."""
         field = {unfit.field}
         if isinstance(unfit, Divide):
             return attrs.evolve(self, divided=self.divided | field)
@@ -215,7 +215,7 @@ class Division:
     """By component."""
     views: dict[Any, View] = attrs.field(factory=dict)
     is_listable: bool = True
-    """Whether functions that list or sort the set may be taken to raise for no element."""
+    """Whether to assume that functions that list or sort the set raise for no element."""
     sorted: InOrder | None = None
     """The elements, if it was relied on that they can be compared."""
 

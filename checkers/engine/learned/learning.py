@@ -214,7 +214,7 @@ class Learning:
     def least(self, columns: Words) -> tuple[tuple[int | str, ...], int]:
         """The least of some states by their values, independently of the order of learning.
 
-        Returns a key that orders states of different calls, and the place of the least among these.
+        Returns a key that can be compared between calls, and the index of the least state.
         """
         if not self.ranks:
             ranks = []

@@ -12,7 +12,7 @@ from kspec.checkers.engine.packed.codes import CODE_BITS, WORD_BITS
 from kspec.impl.compiled import Words
 
 RESERVE = 16
-"""At least as many bits are free for elements that are found later; or half of those in use."""
+"""The minimum number of free bits for new elements; otherwise half of those in use."""
 
 
 @attrs.define(eq=False)

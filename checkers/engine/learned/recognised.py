@@ -73,7 +73,7 @@ class Tests:
     """By the number of conditions, less one: the site and the function."""
 
     def test(self, captured: Iterable[Any]) -> Test | None:
-        """The test of as many conditions as possible; None if it says nothing of a member."""
+        """The test for as many leading conditions as possible; None if none reads the member."""
         values: list[Any] = []
         length = 0
         for one in captured:
@@ -91,7 +91,7 @@ class Tests:
 
 @attrs.frozen(eq=False)
 class Listed(Each):
-    """Choices that a function lists as `each` does."""
+    """A function of choices that lists the same members as `each`."""
 
     original: Callable[[Any], Any] = attrs.field(kw_only=True)
     """The function. It raises if a test raises for a member (`Test.raises`), as `each` does not."""
@@ -348,7 +348,7 @@ class Listing:
     compares: bool
     """Whether all members are sorted."""
     sorts: bool
-    """Whether those are sorted for which the conditions hold."""
+    """Whether the function sorts the members for which the conditions hold."""
 
 
 def listing_of(
