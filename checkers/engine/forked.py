@@ -7,6 +7,7 @@ message.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import pickle
@@ -30,6 +31,9 @@ PATIENCE = 0.05
 """Seconds to wait for a message until the parent looks at its own limits."""
 
 
+DIE_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG of Linux."""
+
 NONE = -1
 """In place of the number of a process that was not started, or that was ended."""
 
@@ -46,7 +50,7 @@ class Forked:
         """Those received and not taken."""
         self.ended = False
         """Whether it will send nothing more."""
-        self.is_interrupted = False
+        self.is_interrupted = self.is_paused = False
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
         self.pid = fork()
@@ -67,8 +71,21 @@ class Forked:
         except (EOFError, OSError):
             self.ended = True
 
+    def pause(self) -> None:
+        """Have it wait, so that this process has the processors for itself."""
+        if self.pid > 0 and not self.is_paused:
+            os.kill(self.pid, signal.SIGSTOP)
+            self.is_paused = True
+
+    def resume(self) -> None:
+        """Have it go on."""
+        if self.pid > 0 and self.is_paused:
+            os.kill(self.pid, signal.SIGCONT)
+            self.is_paused = False
+
     def interrupt(self) -> None:
         """Ask it, once, to end in good order."""
+        self.resume()
         if self.pid > 0 and not self.is_interrupted:
             os.kill(self.pid, signal.SIGTERM)
             self.is_interrupted = True
@@ -113,6 +130,8 @@ def _be_forked() -> None:
     """Leave Ctrl-C and the terminal to the parent, and its objects where they are."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    with suppress(OSError, AttributeError):  # without Linux it ends at its next message
+        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGKILL)
     sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123 - until it ends
     gc.freeze()
 

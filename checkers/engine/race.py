@@ -45,6 +45,12 @@ LEAD = 10
 FAIR = 3.0
 """Seconds of exploration after which learned rules may be found too slow."""
 
+HEAD_START = 1.0
+"""Seconds in which learned rules wait while this process lacks a processor."""
+
+LACKS = 0.9
+"""It does if it had a processor for less than this share of the time."""
+
 LOOKED = 0.02
 """Minimum seconds between two looks at the other process."""
 
@@ -271,6 +277,8 @@ class Racing(Search):
         self.learned_rules: Learned | None = None
         self.paused = 0.0
         self.looked = 0.0
+        self.began = 0.0, 0.0
+        """The time, and the time on a processor, when the race began."""
         self.why = ""
         """Why the other process does not explore any more."""
 
@@ -333,6 +341,7 @@ class Racing(Search):
             raise NotShared(found / max(time.perf_counter() - self.started, 1e-9))
         options = attrs.evolve(self.options, engine="learned")
         self.learned_rules = Learned(self.system, options)
+        self.began = time.perf_counter(), time.process_time()
 
     def take_least(self) -> None:
         """Report least states, as learned rules do, also where other ones were found already."""
@@ -362,16 +371,28 @@ class Racing(Search):
 
     def look(self, other: Learned) -> None:
         """Take what the other process has sent, and pause, go on alone or give up."""
+        self.share_processors(other)
         while (decision := self.decision(other)) is Decision.PAUSE:
+            other.process.resume()
             begun = time.perf_counter()
             self.report(other)
             some_message([other.process])
             self.paused += time.perf_counter() - begun
         if decision is Decision.LEARNED:
+            other.process.resume()
             raise GivenUp
         if decision is Decision.RULES:
             self.end_other()
             self.use_all_cores()
+
+    def share_processors(self, other: Learned) -> None:
+        """On a busy machine, let a small model end before learned rules are loaded."""
+        time_passed = time.perf_counter() - self.began[0]
+        time_had = time.process_time() - self.began[1]
+        if time_passed >= HEAD_START or self.paused:
+            other.process.resume()
+        elif time_passed > LOOKED and time_had < LACKS * time_passed:
+            other.process.pause()
 
     def decision(self, other: Learned) -> Decision:
         """What becomes of the race now."""

@@ -290,6 +290,19 @@ def test_progress_is_that_of_the_one_that_leads(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("_few")
+@pytest.mark.parametrize("decision", [Decision.PAUSE, Decision.LEARNED, Decision.BOTH])
+def test_learned_rules_that_waited_for_a_processor_go_on(
+    decision: Decision, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This process never had one, as far as it can tell."""
+    monkeypatch.setattr(race, "HEAD_START", 0.2)
+    monkeypatch.setattr(race.time, "process_time", lambda: 0.0)
+    system = REPLICATION.system(bounds={"brokers": 2})
+    verdict = explore_by_auto(system, TWO, always_says(decision))
+    assert verdict.verdict == "holds"
+
+
+@pytest.mark.usefixtures("_few")
 def test_the_rules_go_on_where_learned_rules_cannot() -> None:
     properties = tuple(
         attrs.evolve(Low, name=f"Low{number}", body=lambda s: s.left < 99) for number in range(70)
