@@ -294,9 +294,9 @@ def test_progress_is_that_of_the_one_that_leads(monkeypatch: pytest.MonkeyPatch)
 def test_learned_rules_that_waited_for_a_processor_go_on(
     decision: Decision, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This process never had one, as far as it can tell."""
+    """As far as it can tell, the process itself never had one."""
     monkeypatch.setattr(race, "HEAD_START", 0.2)
-    monkeypatch.setattr(race.time, "process_time", lambda: 0.0)
+    monkeypatch.setattr("time.process_time", lambda: 0.0)
     system = REPLICATION.system(bounds={"brokers": 2})
     verdict = explore_by_auto(system, TWO, always_says(decision))
     assert verdict.verdict == "holds"
