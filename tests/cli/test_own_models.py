@@ -129,7 +129,7 @@ def test_a_variant_of_ones_own_is_explored_by_its_own_rules(kspec: Kspec) -> Non
     Path("own.py").write_text(EVOLVED)
     asked = ["check", "own.py", "--variant", "own", "--max-depth", "9", "--json"]
     for bounds, engine in ("brokers=1", "reference"), ("log_size=3", "learned"):
-        ran = kspec(*asked, "--set", bounds)
+        ran = kspec(*asked, "--set", bounds, "--engine", engine)
         assert (json.loads(ran.out)["engine"], ran.err) == (engine, "")
 
 
