@@ -87,7 +87,7 @@ class Forked:
         """Ask it, once, to end in good order."""
         self.resume()
         if self.pid > 0 and not self.is_interrupted:
-            os.kill(self.pid, signal.SIGTERM)
+            os.kill(self.pid, signal.SIGUSR1)
             self.is_interrupted = True
 
     def end(self) -> None:

@@ -17,7 +17,7 @@ PATIENCE = 60.0
 @contextmanager
 def noted(patience: float = PATIENCE) -> Iterator[Callable[[], bool]]:
     """Record Ctrl-C and SIGTERM instead of raising KeyboardInterrupt; yields a function that
-    returns whether a signal has arrived.
+    returns whether a signal has arrived. A forked process receives SIGUSR1 from its parent.
 
     The caller polls that function and ends the run in good order. A second signal raises
     KeyboardInterrupt, and so does the first if the caller does not poll in time: a rule that
@@ -49,7 +49,7 @@ def noted(patience: float = PATIENCE) -> Iterator[Callable[[], bool]]:
 
     in_main = threading.current_thread() is threading.main_thread()
     if in_main:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
             if signal.getsignal(number) is signal.default_int_handler:
                 signal.signal(number, note)
                 ours.append(number)

@@ -223,7 +223,9 @@ def failure(trace: Any) -> SpecError:
 
 def explored(system: System[Any], options: Options, send: Callable[[Any], None]) -> Any:
     """In the forked process: the message with the result."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # `timeout` signals every process of the run; the parent decides which one is to end.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGUSR1, signal.default_int_handler)
     from kspec.checkers.engine.learned.search import explore_by_learning  # imports compiled code
     from kspec.checkers.engine.learned.values import Unable
 
@@ -299,6 +301,8 @@ class Racing(Search):
             return None
         if self.backend.key:
             why = "the reference engine finished first" if self.learned_rules else self.why
+            if verdict.stopped_by == INTERRUPTED:
+                why = "it had found more when the run was interrupted"
             return self.comparable(verdict, why or "the run ended within a few states")
         return verdict
 

@@ -277,6 +277,23 @@ def test_ctrl_c_reports_what_the_one_that_leads_has_found(engine: str) -> None:
 
 
 @pytest.mark.usefixtures("_few")
+def test_a_signal_to_all_processes_loses_nothing() -> None:
+    """As `timeout` sends it: learned rules go on until their parent ends them."""
+
+    def stop_all(standing: Standing) -> Decision:
+        if standing.there > standing.here:
+            for child in (
+                Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+            ):
+                os.kill(int(child), signal.SIGTERM)
+            signal.raise_signal(signal.SIGINT)
+        return Decision.PAUSE
+
+    verdict = explore_by_auto(grid(go_on_forever), TWO, stop_all)
+    assert (verdict.engine, verdict.stopped_by) == ("learned", "interrupted")
+
+
+@pytest.mark.usefixtures("_few")
 def test_progress_is_that_of_the_one_that_leads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kspec.checkers.engine.search.PROGRESS_INTERVAL", 0)
     seen: list[Progress] = []
