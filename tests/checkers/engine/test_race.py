@@ -380,9 +380,8 @@ def ended(system: System[Any], workers: int, options: Options) -> Any:
     return verdict, backend.states, backend.parents, steps, backend.begins, marked
 
 
-@pytest.mark.parametrize(
-    "first", [0, *(pytest.param(first, marks=pytest.mark.slow) for first in range(200, 250, 10))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("first", [0, *range(200, 250, 10)])
 def test_several_processes_find_what_one_does(first: int) -> None:
     for seed in range(first, first + (3 if first == 0 else 10)):
         system = random_model(seed).system()
@@ -400,6 +399,7 @@ def test_several_processes_explore_a_large_level() -> None:
     assert (many.workers, one.workers) == (2, 1)
 
 
+@pytest.mark.slow
 def test_the_work_of_a_process_that_dies_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
     system = grid(step, turn, properties=(Low,))
     one = ended(system, 1, Options(keep_going=True))
