@@ -90,10 +90,11 @@ class Run:
 def run(
     case: Case, engine: str, limit: float, environment: Mapping[str, str], workers: int = 2
 ) -> Run | None:
-    """`kspec check`, or None if it exceeds the limit."""
+    """`kspec check`, or None if it exceeds the limit. The reference engine takes one process."""
     given = [f"--set={name}={value}" for name, value in case.bounds.items()]
     command = [sys.executable, "-m", "kspec", "check", case.model, *given, f"--engine={engine}"]
-    ran, code = ended([*command, f"--workers={workers}", "--json"], limit, **environment)
+    processes = 1 if engine == "reference" else workers
+    ran, code = ended([*command, f"--workers={processes}", "--json"], limit, **environment)
     return None if ran is None else answer(ran, f"{case.name}, {engine}: exit code {code}")
 
 

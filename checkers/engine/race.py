@@ -46,7 +46,7 @@ FAIR = 3.0
 """Seconds of exploration after which learned rules may be found too slow."""
 
 HEAD_START = 1.0
-"""Seconds in which learned rules wait while this process lacks a processor."""
+"""Seconds in which learned rules wait whenever this process lacked a processor."""
 
 LACKS = 0.9
 """It does if it had a processor for less than this share of the time."""
@@ -393,9 +393,9 @@ class Racing(Search):
         """On a busy machine, let a small model end before learned rules are loaded."""
         time_passed = time.perf_counter() - self.began[0]
         time_had = time.process_time() - self.began[1]
-        if time_passed >= HEAD_START or self.paused:
+        if time_passed >= HEAD_START or self.paused or time_had >= LACKS * time_passed:
             other.process.resume()
-        elif time_passed > LOOKED and time_had < LACKS * time_passed:
+        else:
             other.process.pause()
 
     def decision(self, other: Learned) -> Decision:
