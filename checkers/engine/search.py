@@ -401,11 +401,12 @@ class Search(Run):
         for shown in self.reachable:
             if shown.name not in self.witnesses:
                 self.violations[shown.name] = not_shown(shown.name)
-        if self.liveness:
-            from kspec.checkers.engine.liveness.judge import judge  # it imports numpy
+        if not self.liveness:
+            return
+        from kspec.checkers.engine.liveness.judge import judge  # it imports numpy
 
-        for prop in self.liveness:
-            judged = judge(self.system, prop, self.backend.steps_of, self.go_on)
+        found = judge(self.system, self.liveness, self.backend.steps_of, self.go_on)
+        for prop, judged in zip(self.liveness, found, strict=True):
             word = INCONCLUSIVE if judged.cut_off else HOLDS
             if judged.found is not None:
                 says, trace = judged.found.says, judged.found.trace

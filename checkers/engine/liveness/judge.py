@@ -14,7 +14,7 @@ inconclusive if there are any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -28,8 +28,10 @@ from kspec.checkers.engine.liveness.region import (
     Compact,
     Flags,
     Region,
+    SourceOf,
+    Steps,
+    all_steps,
     region_of,
-    with_beyond,
 )
 from kspec.checkers.engine.steps import Source
 from kspec.spec.core import EventuallyAlways, Liveness, System, Taken
@@ -71,27 +73,32 @@ class FairParts:
         return found
 
 
-SourceOf = Callable[[System[Any]], Source[Any]]
-
-
 def judge(
     system: System[Any],
-    prop: Liveness[Any],
+    props: Sequence[Liveness[Any]],
     source_of: SourceOf,
     go_on: Callable[[int], None] = lambda queue: None,
-) -> Judged:
-    """Search every state and step for a violation.
+) -> Iterator[Judged]:
+    """Search every state and step for a violation of each property.
 
     `source_of` makes a source of a system. `go_on` is called from time to time with the number of
     states that are found and not yet expanded.
     """
-    extended, beyond = with_beyond(system, prop)
-    source = source_of(extended)
-    region = region_of(source, prop, beyond, go_on)
+    if props:
+        steps = all_steps(system, props, source_of, go_on)
+    for prop in props:
+        yield judged(system, prop, steps, go_on)
+
+
+def judged(
+    system: System[Any], prop: Liveness[Any], steps: Steps, go_on: Callable[[int], None]
+) -> Judged:
+    """Search every state and step for a violation of one property."""
+    region = region_of(steps, prop, go_on)
     fair = fair_parts(region, region.able | region.cut, go_on)
     if fair.states.any():
         lasso = shortest_lasso(region, fair.stuttering, fair.component)
-        return Judged(len(region.states), found(system, prop, source, region, lasso), 0)
+        return Judged(len(region.states), found(system, prop, steps.source, region, lasso), 0)
     if not region.cut.any():
         return Judged(len(region.states), None, 0)
     within = fair_parts(region, region.able, go_on)

@@ -7,7 +7,7 @@ step as eight bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import attrs
@@ -39,6 +39,9 @@ Bits: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
 """Sets of conditions: by state, component or label, and by word."""
 Compact: TypeAlias = np.ndarray[Any, np.dtype[np.int32]]
 
+SourceOf: TypeAlias = Callable[[System[Any]], Source[Any]]
+"""Makes a source of a system."""
+
 WEAK, STRONG = "weak", "strong"
 
 
@@ -67,10 +70,10 @@ def is_cut_off(rule: Rule[Any], s: Any, choice: tuple[Any, ...]) -> bool:
 
 
 def with_beyond(
-    system: System[Any], prop: Liveness[Any]
+    system: System[Any], props: Iterable[Liveness[Any]]
 ) -> tuple[System[Any], dict[Rule[Any], Rule[Any]]]:
     """The system with a rule for what limits block of each fair rule; and the rules behind them."""
-    fair = names_of(prop)
+    fair = set().union(*map(names_of, props))
     limited = [r for r in system.rules if r.name in fair and has_limit(r)]
     beyond = {beyond_limits(rule): rule for rule in limited}
     return attrs.evolve(system, rules=(*system.rules, *beyond)), beyond
@@ -143,6 +146,49 @@ class Conditions:
         return found
 
 
+# -- all steps ------------------------------------------------------------------------------------
+
+
+@attrs.frozen(eq=False)
+class Steps:
+    """All states and steps of a system. Every liveness property is judged by the same ones."""
+
+    source: Source[Any]
+    """The states, all of which are expanded."""
+    beyond: dict[Rule[Any], Rule[Any]]
+    """By rule for what limits block: the rule that they block."""
+    begins: Numbers
+    """By state: where its steps begin; and their number, at the end."""
+    to: Compact
+    """By step: the state after it."""
+    labels: Compact
+    """By step: its rule with its choices."""
+
+
+def all_steps(
+    system: System[Any],
+    props: Iterable[Liveness[Any]],
+    source_of: SourceOf,
+    go_on: Callable[[int], None],
+) -> Steps:
+    """Expand all states of a system, with what limits block of the rules fair to any property."""
+    extended, beyond = with_beyond(system, props)
+    source = source_of(extended)
+    degrees: list[Any] = [np.zeros(1, np.int64)]
+    parts: list[Any] = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
+    done = 0
+    while done < len(source.keys):
+        end = min(done + BATCH, len(source.keys))
+        origins, to, labels = source.expand(done, end)
+        degrees.append(np.bincount(origins - done, minlength=end - done))
+        parts.append((to.astype(np.int32), labels.astype(np.int32)))
+        done = end
+        go_on(len(source.keys) - done)
+    begins: Numbers = np.cumsum(np.concatenate(degrees))
+    all_to, all_labels = (np.concatenate(part, dtype=np.int32) for part in zip(*parts, strict=True))
+    return Steps(source, beyond, begins, all_to, all_labels)
+
+
 # -- the region -----------------------------------------------------------------------------------
 
 
@@ -181,17 +227,12 @@ class Region:
         return way[::-1]
 
 
-def region_of(
-    source: Source[Any],
-    prop: Liveness[Any],
-    beyond: dict[Rule[Any], Rule[Any]],
-    go_on: Callable[[int], None],
-) -> Region:
-    """Expand all states of a new source, and find the region of a property."""
-    begins, to, labels = all_steps(source, go_on)
+def region_of(steps: Steps, prop: Liveness[Any], go_on: Callable[[int], None]) -> Region:
+    """Find the region of a property."""
+    source, begins, to, labels = steps.source, steps.begins, steps.to, steps.labels
     size, count = len(source.keys), len(to)
     begun, reached = source.judged(prop)
-    conditions = Conditions(source, prop, beyond)
+    conditions = Conditions(source, prop, steps.beyond)
     go_on(0)
     levels = np.zeros(size, np.int32)
     fitting(find_levels, count)(np.array(source.parents, np.int32), levels)
@@ -214,7 +255,7 @@ def region_of(
     local = np.full(size, -1, np.int32)
     local[states] = np.arange(last, dtype=np.int32)
     kept = np.empty(last + 1, np.int64), np.empty(count, np.int32), np.empty(count, np.int32)
-    steps = fitting(restrict, count)(begins, to, labels, states, local, kept)
+    inside = fitting(restrict, count)(begins, to, labels, states, local, kept)
     go_on(0)
     return Region(
         states=states,
@@ -223,29 +264,10 @@ def region_of(
         triggers=first[states],
         came_from=np.where(came_from[states] < 0, -1, local[came_from[states]]),
         begins=kept[0],
-        to=kept[1][:steps].copy(),
-        labels=kept[2][:steps].copy(),
+        to=kept[1][:inside].copy(),
+        labels=kept[2][:inside].copy(),
         able=able,
         cut=cut,
         required=required[states],
         conditions=conditions,
     )
-
-
-def all_steps(
-    source: Source[Any], go_on: Callable[[int], None]
-) -> tuple[Numbers, Compact, Compact]:
-    """All steps of a new source: where those of each state begin, where they lead, their labels."""
-    degrees: list[Any] = [np.zeros(1, np.int64)]
-    parts: list[Any] = [(np.zeros(0, np.int32), np.zeros(0, np.int32))]
-    done = 0
-    while done < len(source.keys):
-        end = min(done + BATCH, len(source.keys))
-        origins, to, labels = source.expand(done, end)
-        degrees.append(np.bincount(origins - done, minlength=end - done))
-        parts.append((to.astype(np.int32), labels.astype(np.int32)))
-        done = end
-        go_on(len(source.keys) - done)
-    begins: Numbers = np.cumsum(np.concatenate(degrees))
-    all_to, all_labels = (np.concatenate(part, dtype=np.int32) for part in zip(*parts, strict=True))
-    return begins, all_to, all_labels
