@@ -236,7 +236,7 @@ class System(Generic[S]):
         Given rules, only these must be blocked.
         """
         return not self.is_final(s) and all(
-            isinstance(r.attempt(s, choice, beyond_limits=True), Blocked)
+            isinstance(r.outcome(s, choice, beyond_limits=True), Blocked)
             for r in (self.rules if rules is None else rules)
             for choice in r.instances(s)
         )

@@ -60,12 +60,12 @@ def beyond_limits(rule: Rule[Any]) -> Rule[Any]:
 
 def is_cut_off(rule: Rule[Any], s: Any, choice: tuple[Any, ...]) -> bool:
     """Whether limits alone block a rule, and none of them is a budget."""
-    found = rule.attempt(s, choice)
+    found = rule.outcome(s, choice)  # not `attempt`, which reads all of the state
     if not isinstance(found, Blocked) or not isinstance(found.guard, Limit):
         return False
     if isinstance(found.guard, Budget):
         return False
-    beyond = rule.attempt(s, choice, beyond_limits=True, beyond_budgets=False)
+    beyond = rule.outcome(s, choice, beyond_limits=True, beyond_budgets=False)
     return not isinstance(beyond, Blocked)
 
 

@@ -15,6 +15,7 @@ from kspec import examples
 from kspec.checkers.cli.options import Asked
 from kspec.checkers.engine.learned.steps import StepsByLearning
 from kspec.checkers.engine.liveness.judge import judge
+from kspec.checkers.engine.liveness.region import with_beyond
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.steps import StepsByRules, level_by_level
@@ -25,6 +26,7 @@ from kspec.checkers.models.named import Named
 from kspec.spark_check.traces import Shipped
 from kspec.spec.core import (
     LeadsTo,
+    Liveness,
     Model,
     NoBounds,
     Rule,
@@ -37,6 +39,7 @@ from kspec.spec.core import (
 )
 
 GROUP = find_model("group")
+REPLICATION = find_model("replication")
 DELIVERY = find_model("delivery")
 OFFSETS_TOPIC = find_model("offsets-topic")
 
@@ -265,6 +268,19 @@ def test_both_graphs_judge_group_settles_alike(variant: str, bounds: dict[str, i
     assert len(graph_up_to(learned)[0].keys) == len(graph_up_to(by_rules)[0].keys)
     for one, two in zip(learned.judged(prop), by_rules.judged(prop), strict=True):
         assert np.array_equal(one, two)
+
+
+def test_what_limits_block_is_learned_from_the_guards() -> None:
+    """A question that reads all of the state is learned anew in each state: this took minutes."""
+    system = REPLICATION.system("kip-279", {"brokers": 2}).with_all_properties()
+    extended, beyond = with_beyond(
+        system, [p for p in system.properties if isinstance(p, Liveness)]
+    )
+    source = StepsByLearning(extended)
+    states = len(graph_up_to(source)[0].keys)
+    asked = [i for i in source.learning.book.instances if i.asked in beyond]
+    assert asked
+    assert max(i.runs for i in asked) < states / 10
 
 
 def test_a_small_system_with_a_leads_to_property_is_left_to_the_reference_engine() -> None:
