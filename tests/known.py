@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -11,10 +12,20 @@ from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.run import run
 from kspec.checkers.engine.verdict import Verdict
 from kspec.checkers.models.find import find_model
+from kspec.impl.compiled import CACHE
 from kspec.spec.core import System
 from kspec.traces.trace import Trace
 
 REPLICATION = find_model("replication")
+
+
+def cache_without_learned_rules(home: Path) -> dict[str, str]:
+    """The environment of a process that has learned nothing: its compiled code is ours."""
+    folder = home / "kspec"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if CACHE is not None:
+        (folder / CACHE.name).symlink_to(CACHE)
+    return {"XDG_CACHE_HOME": str(home)}
 
 
 def explore_learned(system: System[Any], options: Options | None = None) -> Verdict:

@@ -28,6 +28,7 @@ from kspec.spec.core import (
 )
 from tests.checkers.engine.learned import large_models
 from tests.checkers.engine.learned.agreement import summary
+from tests.known import cache_without_learned_rules
 
 
 def system_of(state: Any, rules: Any, *properties: Any) -> System[Any]:
@@ -284,9 +285,10 @@ def test_what_was_kept_by_another_process_has_the_same_order(
     file = tmp_path / "strings.py"
     file.write_text(STRINGS)
     counts = set()
+    kept = cache_without_learned_rules(tmp_path)
     for seed in ("1", "2", "3"):
         for engine in ("reference", "learned"):
-            environment = {**os.environ, "PYTHONHASHSEED": seed, "XDG_CACHE_HOME": str(tmp_path)}
+            environment = {**os.environ, **kept, "PYTHONHASHSEED": seed}
             command = [sys.executable, "-m", "kspec", "check", str(file), "--json"]
             ended = subprocess.run(
                 [*command, "--engine", engine],
