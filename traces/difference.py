@@ -115,15 +115,15 @@ def compared_entries(
 ) -> Iterator[list[Piece]]:
     """The entries of two maps, by key; those that were removed come last."""
     for key, value in after:
-        place, name = f"{at}[{text(key)}]", f"{text(key)}: "
+        name = f"{text(key)}: "
         old = [was for known, was in before if known == key]
         if old:
-            yield [Piece(name), *compared(old[0], value, place)]
+            yield [Piece(name), *compared(old[0], value, f"{at}[{text(key)}]")]
         else:
-            yield [Piece(name + text(value), "", place)]
+            yield [Piece(name + text(value), "", at)]
     for key, value in before:
         if all(known != key for known, _ in after):
-            yield [Piece("", f"{text(key)}: {text(value)}", f"{at}[{text(key)}]")]
+            yield [Piece("", f"{text(key)}: {text(value)}", at)]
 
 
 def is_record(value: Any) -> bool:

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from kspec.checkers.engine.reference import explore
-from kspec.spec.core import Model, Step, Variant, always, evolve, replaced, rule
+from kspec.spec.core import Bag, Map, Model, Step, Variant, always, evolve, replaced, rule
 from kspec.traces.difference import Piece, changed, pieces
 from kspec.traces.itf import encode, for_readers, text
 from kspec.traces.page import page
@@ -50,7 +50,10 @@ def leaves(before: Any, after: Any) -> list[tuple[str, str | None, str]]:
         ((1, 2), (2, 3), [("[0]", "1", "2"), ("[1]", "2", "3")]),
         (frozenset({1, 2}), frozenset({2, 3}), [("", "", "3"), ("", "1", "")]),
         ({"a": 1, "b": 2}, {"a": 3, "c": 2},
-         [("[a]", "1", "3"), ("[c]", "", "c: 2"), ("[b]", "b: 2", "")]),
+         [("[a]", "1", "3"), ("", "", "c: 2"), ("", "b: 2", "")]),
+        (Map({1: (7,)}), Map({1: (7, 8), 2: ()}), [("[1][1]", "", "8"), ("", "", "2: []")]),
+        (Bag("aab"), Bag("abbc"), [("[a]", "2", "1"), ("[b]", "1", "2"), ("", "", "c: 1")]),
+        (Bag("aab"), Bag("b"), [("", "a: 2", "")]),
     ],
 )  # fmt: skip
 def test_a_change_is_shown_at_its_place(
