@@ -273,7 +273,8 @@ class Search(Run):
             self.stopped_by = str(stopped)  # also after a limit: a checkpoint is incomplete
         except MemoryError:
             self.stopped_by = self.options.limit("max_memory")
-        return self.verdict(peak_resident_bytes() - memory + self.backend.most_bytes_beside)
+        with noted():  # the result is known: a signal does not discard it
+            return self.verdict(peak_resident_bytes() - memory + self.backend.most_bytes_beside)
 
     # -- levels ---------------------------------------------------------------------------------
 
