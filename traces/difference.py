@@ -50,6 +50,9 @@ def compared(before: Any, after: Any, at: str) -> Iterator[Piece]:
     elif is_record(before) and is_record(after) and before.keys() == after.keys():
         parts = ([Piece(f"{n} "), *compared(before[n], after[n], f"{at}.{n}")] for n in after)
         yield from bracketed("{}", parts)
+    elif is_variant(before) and is_variant(after) and before["tag"] == after["tag"]:
+        yield Piece(f"{after['tag']} ")
+        yield from compared(before["value"], after["value"], at)
     elif isinstance(before, list) and isinstance(after, list):
         yield from bracketed("[]", compared_items(before, after, at))
     elif both(before, after, "#tup") and NONE not in (before, after):
@@ -112,15 +115,15 @@ def compared_entries(
 ) -> Iterator[list[Piece]]:
     """The entries of two maps, by key; those that were removed come last."""
     for key, value in after:
-        place, name = f"{at}[{text(key)}]", f"{text(key)}: "
+        name = f"{text(key)}: "
         old = [was for known, was in before if known == key]
         if old:
-            yield [Piece(name), *compared(old[0], value, place)]
+            yield [Piece(name), *compared(old[0], value, f"{at}[{text(key)}]")]
         else:
-            yield [Piece(name + text(value), "", place)]
+            yield [Piece(name + text(value), "", at)]
     for key, value in before:
         if all(known != key for known, _ in after):
-            yield [Piece("", f"{text(key)}: {text(value)}", f"{at}[{text(key)}]")]
+            yield [Piece("", f"{text(key)}: {text(value)}", at)]
 
 
 def is_record(value: Any) -> bool:
@@ -129,6 +132,16 @@ def is_record(value: Any) -> bool:
         isinstance(value, dict)
         and not any(name.startswith("#") for name in value)
         and value.keys() != {"tag", "value"}
+    )
+
+
+def is_variant(value: Any) -> bool:
+    """Whether an ITF value is a record with fields and a tag."""
+    return (
+        isinstance(value, dict)
+        and value.keys() == {"tag", "value"}
+        and value["value"] != {}
+        and is_record(value["value"])
     )
 
 

@@ -11,7 +11,7 @@ executed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from kspec.spec.core import Bag, SpecError, System, Taken
-from kspec.spec.core.schema import names_of
+from kspec.spec.core.schema import evident_classes, names_of
 from kspec.traces.source import name_of, parse_json, read_text
 from kspec.traces.trace import Trace, settings
 
@@ -35,8 +35,12 @@ class BadTrace(SpecError):
 # -- values ---------------------------------------------------------------------------------
 
 
-def encode(value: Any) -> Any:
-    """A value of a state as ITF writes it."""
+def encode(value: Any, evident: Container[type] | None = None) -> Any:
+    """A value of a state as ITF writes it.
+
+    Given the classes that are evident, a record of another class has its class as a tag, as
+    variants have: this is for readers, and not in files, whose records have only fields.
+    """
     if isinstance(value, Enum):
         return value.name
     if value is None:
@@ -46,13 +50,16 @@ def encode(value: Any) -> Any:
     if isinstance(value, int):
         return {"#bigint": str(value)}
     if names_of(type(value)) is not None:
-        return variables(value)
+        fields = variables(value, evident)
+        tagged = evident is not None and type(value) not in evident
+        return {"tag": type(value).__name__, "value": fields} if tagged else fields
     if isinstance(value, tuple | list | range):
-        return [encode(item) for item in value]
+        return [encode(item, evident) for item in value]
     if isinstance(value, frozenset | set):
-        return {"#set": in_order([encode(item) for item in value])}
+        return {"#set": in_order([encode(item, evident) for item in value])}
     if isinstance(value, Mapping | Bag):
-        return {"#map": in_order([[encode(k), encode(v)] for k, v in value.items()])}
+        pairs = [[encode(k, evident), encode(v, evident)] for k, v in value.items()]
+        return {"#map": in_order(pairs)}
     raise SpecError(f"a {type(value).__name__} in a state cannot be written as ITF: {value!r}")
 
 
@@ -67,12 +74,17 @@ def in_order(items: list[Any]) -> list[Any]:
     return sorted(items, key=key)
 
 
-def variables(state: Any) -> dict[str, Any]:
+def variables(state: Any, evident: Container[type] | None = None) -> dict[str, Any]:
     """A state as variables: its fields without constants, or `state` if it has none."""
     names = names_of(type(state))
     if names is None:
-        return {"state": encode(state)}
-    return {name: encode(getattr(state, name)) for name in names}
+        return {"state": encode(state, evident)}
+    return {name: encode(getattr(state, name), evident) for name in names}
+
+
+def for_readers(state: Any) -> dict[str, Any]:
+    """The same, where records say their class if it is not evident."""
+    return variables(state, evident_classes(state))
 
 
 def is_list_of_pairs(value: Any) -> bool:

@@ -37,6 +37,11 @@ def same(state: Any, document: Document, index: int) -> bool:
     return all(document.states[index].get(k) == v for k, v in variables(state).items())
 
 
+def leads_to(after: Any, document: Document, index: int) -> bool:
+    """Whether a rule was enabled, and led to the state that the file has at this index."""
+    return not isinstance(after, Blocked) and same(after, document, index)
+
+
 def take(system: System[Any], state: Any, document: Document, index: int) -> tuple[Taken, Any]:
     """The step that the file names, and the state it leads to."""
     name = document.states[index].get(ACTION)
@@ -50,13 +55,18 @@ def take(system: System[Any], state: Any, document: Document, index: int) -> tup
     if not isinstance(picks, dict):
         raise BadTrace(f"{at} lacks the choices of {name}")
     chosen = [picks.get(parameter) for parameter in rule.choices]
-    for choice in rule.instances(state):
-        if [encode(value) for value in choice] == chosen:
-            break
-    else:
+    possible = [
+        (choice, rule.attempt(state, choice))
+        for choice in rule.instances(state)
+        if [encode(value) for value in choice] == chosen
+    ]
+    if not possible:
         values = ", ".join(f"{p}={text(v)}" for p, v in zip(rule.choices, chosen, strict=True))
         raise BadTrace(f"{at}: {name} cannot choose {values}")
-    after = rule.attempt(state, choice)
+    # Records of two classes may look alike in a file: then the state decides.
+    choice, after = next(
+        (one for one in possible if leads_to(one[1], document, index)), possible[0]
+    )
     if isinstance(after, Blocked):
         raise BadTrace(f"{at}: {name} is blocked by: {after.guard}")
     if not same(after, document, index):

@@ -14,8 +14,9 @@ import attrs
 
 from kspec.spec.core import Model, Rule, Taken
 from kspec.spec.core.picture import Arrow, Band, Cell, Lane, Picture
+from kspec.spec.core.schema import evident_classes
 from kspec.traces.difference import Piece, pieces
-from kspec.traces.itf import ACTION, PICKS, Document, encode, text, variables
+from kspec.traces.itf import ACTION, PICKS, Document, encode, for_readers, text
 from kspec.traces.trace import Trace, settings
 
 
@@ -151,7 +152,9 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
         violated=violated,
         loop=None if trace.loop is None else trace.loop + 1,
         loop_rule="" if trace.loop is None else trace.steps[-1].rule,
-        loop_choices={} if trace.loop is None else choice_texts(trace.steps[-1].choices),
+        loop_choices={}
+        if trace.loop is None
+        else choice_texts(trace.steps[-1].choices, trace.states[-1]),
         property=trace.property,
         promise=promise(trace),
         why=trace.system.variant.why,
@@ -163,7 +166,7 @@ def tell(trace: Trace, verdict: str, *, violated: bool) -> Story:
 def picture_of(model: Model[Any], state: Any, taken: Taken | None) -> Picture:
     """A state as its model draws it; a model without a picture shows its variables."""
     if model.picture is None:
-        return plain_picture(variables(state))
+        return plain_picture(for_readers(state))
     drawn: Picture = model.picture(state, taken)
     return drawn
 
@@ -224,16 +227,19 @@ def plain_picture(values: Mapping[str, Any]) -> Picture:
     return Picture([Lane("state", facts=facts, parts=values)])
 
 
-def choice_text(value: Any) -> str:
-    """A choice in a few characters: its own `__str__`, or its fields."""
+def choice_text(value: Any, state: Any = None) -> str:
+    """A choice in a few characters: its own `__str__`, or its fields.
+
+    Given the state in which it was made, a record says its class if that is not evident.
+    """
     if isinstance(value, tuple) and "__str__" in vars(type(value)):
         return str(value)
-    return text(encode(value))
+    return text(encode(value, None if state is None else evident_classes(state)))
 
 
-def choice_texts(choices: Mapping[str, Any]) -> dict[str, str]:
+def choice_texts(choices: Mapping[str, Any], state: Any = None) -> dict[str, str]:
     """The choices of a step, by name."""
-    return {name: choice_text(value) for name, value in choices.items()}
+    return {name: choice_text(value, state) for name, value in choices.items()}
 
 
 # -- what changed ------------------------------------------------------------------------------
@@ -255,7 +261,7 @@ def scene(
         number=number,
         rule=taken.rule if taken else "initial",
         by=rule.by if rule else "",
-        choices=choice_texts(taken.choices) if taken else {},
+        choices=choice_texts(taken.choices, taken.before) if taken else {},
         doc=in_plain(rule.doc.split("\n\n")[0]) if rule else "",
         lanes=[
             compared(lane, before.get(lane.name), place, known=previous is not None)

@@ -125,6 +125,7 @@ def check(
     kspec check my_protocol.py --html counterexample.html
     kspec check --resume run
     """
+    from kspec.checkers.engine.interrupt import noted
     from kspec.checkers.engine.options import NOT_WRITTEN, Options
     from kspec.checkers.engine.run import run
 
@@ -153,27 +154,29 @@ def check(
     with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
         verdict = run(system, attrs.evolve(options, on_progress=on_progress))
     seconds = time.perf_counter() - started
-    if options.workers not in (None, verdict.workers):
-        unused = f"--workers {options.workers} was not used"
-        complain(f"{unused}: the {verdict.engine} engine had {verdict.workers}")
-    trace = verdict.witnesses.get(witness) if witness else None
-    written.write(verdict, trace)
-    if as_json:
-        say_json(verdict.to_json(seconds))
+    with noted():  # the result is known: a signal does not discard it
+        if options.workers not in (None, verdict.workers):
+            unused = f"--workers {options.workers} was not used"
+            complain(f"{unused}: the {verdict.engine} engine had {verdict.workers}")
+        trace = verdict.witnesses.get(witness) if witness else None
+        written.write(verdict, trace)
+        if as_json:
+            say_json(verdict.to_json(seconds))
+            return verdict.exit_code
+        print_report(verdict, asked.model or system.model.name, written, witness=trace)
+        if options.coverage:
+            print_coverage(verdict)
+        if verbose:
+            print_effort_in_detail(verdict)
+        if options.checkpoint and verdict.stopped_by:
+            full = verdict.stopped_by.startswith(NOT_WRITTEN)
+            when = "Once it can be written, to continue after the last level there"
+            say_command(
+                when if full else "To continue",
+                ["kspec", "check", "--resume", str(options.checkpoint)],
+            )
+        written.print_where(verdict)
         return verdict.exit_code
-    print_report(verdict, asked.model or system.model.name, written, witness=trace)
-    if options.coverage:
-        print_coverage(verdict)
-    if verbose:
-        print_effort_in_detail(verdict)
-    if options.checkpoint and verdict.stopped_by:
-        full = verdict.stopped_by.startswith(NOT_WRITTEN)
-        when = "Once it can be written, to continue after the last level there"
-        say_command(
-            when if full else "To continue", ["kspec", "check", "--resume", str(options.checkpoint)]
-        )
-    written.print_where(verdict)
-    return verdict.exit_code
 
 
 def without_liveness(system: System[Any], what: str) -> System[Any]:

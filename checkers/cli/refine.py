@@ -121,7 +121,7 @@ def what_differs(found: Refinement, index: int) -> str:
     says = "; ".join(difference.says)
     if len(difference.steps) < len(difference.states) and not difference.blocked_by:
         return f"Here: {says}"
-    last = step_text(difference.steps[-1])
+    last = step_text(difference.steps[-1], difference.states[len(difference.steps) - 1])
     if difference.blocked_by:
         return f"{last}: {says}, and the specification forbids it: not {difference.blocked_by!r}"
     return f"{last}: {says}"

@@ -94,7 +94,7 @@ def print_blocking_guards(trace: Trace) -> None:
     for rule in trace.system.rules:
         for choice in rule.instances(state):
             chosen = " ".join(
-                f"{name}={choice_text(value)}"
+                f"{name}={choice_text(value, state)}"
                 for name, value in zip(rule.choices, choice, strict=True)
             )
             blocked = rule.attempt(state, choice)

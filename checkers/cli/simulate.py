@@ -51,6 +51,7 @@ def simulate(
     kspec simulate replication --variant kip-101 --set brokers=4 --walks 5000
     kspec simulate replication --set max_epoch=5 --seed 7
     """
+    from kspec.checkers.engine.interrupt import noted
     from kspec.checkers.engine.options import Options
     from kspec.checkers.engine.run import simulate as walk
     from kspec.checkers.engine.simulate import Sampling
@@ -60,12 +61,13 @@ def simulate(
     with progress_line(f"{system.model.name}, {system.variant.name}") as on_progress:
         options = Options(use_cache=True, on_progress=on_progress, on_compiling=print_compiling)
         verdict = walk(system, Sampling(**sampling), options)
-    written.write(verdict)
-    if as_json:
-        say_json(verdict.to_json(time.perf_counter() - started))
+    with noted():  # the result is known: a signal does not discard it
+        written.write(verdict)
+        if as_json:
+            say_json(verdict.to_json(time.perf_counter() - started))
+            return verdict.exit_code
+        print_report(verdict, asked.model, written)
+        if coverage:
+            print_coverage(verdict)
+        written.print_where(verdict)
         return verdict.exit_code
-    print_report(verdict, asked.model, written)
-    if coverage:
-        print_coverage(verdict)
-    written.print_where(verdict)
-    return verdict.exit_code

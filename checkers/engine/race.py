@@ -29,7 +29,13 @@ from kspec.checkers.engine.memory import resident_bytes
 from kspec.checkers.engine.options import INTERRUPTED, Options, Progress
 from kspec.checkers.engine.reference import RAISED, Reference, explore
 from kspec.checkers.engine.search import FAILED, RuleFailed, Search, failure_at
-from kspec.checkers.engine.told import Told, as_data, as_verdict, retold, told
+from kspec.checkers.engine.transfer import (
+    TraceData,
+    trace_as_data,
+    trace_from_data,
+    verdict_as_data,
+    verdict_from_data,
+)
 from kspec.checkers.engine.verdict import DEADLOCK, RuleCount, Verdict
 from kspec.spec.core import Rule, SpecError, System
 
@@ -137,7 +143,7 @@ Decide = Callable[[Standing], Decision]
 class Failed:
     """The behaviour to a state in which a rule or a property raises an exception."""
 
-    told: Told
+    trace: TraceData
 
 
 @attrs.frozen
@@ -191,7 +197,7 @@ class Learned:
         """The seconds since it has begun to explore."""
         return time.perf_counter() - self.begun if self.progress else 0.0
 
-    def hear(self) -> Verdict | Lost | None:
+    def take_messages(self) -> Verdict | Lost | None:
         """Take its messages; returns its result, if it has ended. Raises the errors that it met."""
         process = self.process
         while process.messages:
@@ -205,9 +211,9 @@ class Learned:
                 if self.options.on_compiling:
                     self.options.on_compiling()
             elif isinstance(message, Verdict):
-                return as_verdict(message, self.system)
+                return verdict_from_data(message, self.system)
             elif isinstance(message, Failed):
-                raise failure(retold(self.system, message.told))
+                raise failure(trace_from_data(message.trace, self.system))
             elif isinstance(message, Lost):
                 return message
             else:
@@ -231,9 +237,9 @@ def explored(system: System[Any], options: Options, send: Callable[[Any], None])
 
     asked = attrs.evolve(options, on_progress=send, on_compiling=lambda: send(COMPILING))
     try:
-        return as_data(explore_by_learning(system, asked))
+        return verdict_as_data(explore_by_learning(system, asked))
     except RuleFailed as error:
-        return Failed(told(error.trace))
+        return Failed(trace_as_data(error.trace))
     except Unable as error:
         return Lost(str(error))
     except SpecError as error:
@@ -401,7 +407,7 @@ class Racing(Search):
     def decision(self, other: Learned) -> Decision:
         """What becomes of the race now."""
         some_message([other.process], 0)
-        result = other.hear()
+        result = other.take_messages()
         if isinstance(result, Verdict) and self.is_cut_short(result):
             result = Lost(f"{result.stopped_by} ended them")
         if isinstance(result, Verdict):
@@ -463,7 +469,7 @@ class Racing(Search):
         with noted() as interrupted:
             while True:
                 some_message([other.process])
-                result = other.hear()
+                result = other.take_messages()
                 if isinstance(result, Verdict):
                     return self.comparable(result, "the reference engine was given up")
                 if interrupted():

@@ -43,7 +43,7 @@ from kspec.checkers.engine.verdict import (
     not_shown,
 )
 from kspec.spec.core import Always, Reachable, SpecError, System
-from kspec.spec.core.errors import place_to_blame
+from kspec.spec.core.errors import assert_hashable, place_to_blame, raised
 from kspec.traces.trace import Trace
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class RuleFailed(SpecError):
         """Describe the exception, and where it was raised."""
         bodies = [part.body for part in (*trace.system.rules, *trace.system.properties)]
         where = place_to_blame(error, bodies)
-        super().__init__(f"{what} raised {type(error).__name__}: {error} ({where})")
+        super().__init__(raised(what, error, where))
         self.trace = trace
 
 
@@ -273,7 +273,8 @@ class Search(Run):
             self.stopped_by = str(stopped)  # also after a limit: a checkpoint is incomplete
         except MemoryError:
             self.stopped_by = self.options.limit("max_memory")
-        return self.verdict(peak_resident_bytes() - memory + self.backend.most_bytes_beside)
+        with noted():  # the result is known: a signal does not discard it
+            return self.verdict(peak_resident_bytes() - memory + self.backend.most_bytes_beside)
 
     # -- levels ---------------------------------------------------------------------------------
 
@@ -471,13 +472,7 @@ def failure_at(trace: Trace, answered: Collection[str] = ()) -> SpecError:
             what = f"rule {rule.name}"
             for choice in rule.instances(state):
                 after = rule.attempt(state, choice)
-                try:
-                    hash(after)
-                except TypeError as error:
-                    return SpecError(
-                        f"rule {rule.name} leads to an unhashable state ({error}): "
-                        "use tuples and frozensets, not lists and sets"
-                    )
+                assert_hashable(after, f"{what} leads to")
         system.is_deadlock(state)
     except SpecError as error:
         return error

@@ -143,7 +143,8 @@ class Simulation(Run, ABC):
                     self.stopped_by = str(stopped)
         except KeyboardInterrupt:
             self.stopped_by = INTERRUPTED
-        return self.verdict()
+        with noted():  # the result is known: a signal does not discard it
+            return self.verdict()
 
     @property
     def has_ended(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 
 from kspec.spec.core import Always, Liveness, Reachable, System, Taken, Violated
+from kspec.spec.core.properties import HERE
 from kspec.traces.trace import Trace, settings
 
 HOLDS, VIOLATED, SAMPLED, INCONCLUSIVE = "holds", "violated", "sampled", "inconclusive"
@@ -22,8 +23,8 @@ DEADLOCK_SAYS = "Deadlock: no rule is enabled, and the state is not final"
 
 def fails(name: str, where: str) -> str:
     """A sentence that a property fails, and where."""
-    if where in ("", "here"):
-        return f"{name} fails" + (" here" if where else "")
+    if where in ("", HERE):
+        return f"{name} fails {where}".rstrip()
     return f"{name} fails at {where}"
 
 

@@ -22,6 +22,8 @@ class Move:
 
     rule: Rule[Any]
     choice: Choice
+    before: Any
+    """The state in which it can be taken, or is blocked."""
     after: Any
     """The state that it leads to; None if it is blocked."""
     blocked_by: str = ""
@@ -42,7 +44,7 @@ class Move:
     @property
     def choices(self) -> dict[str, str]:
         """Its choices, as texts."""
-        return choice_texts(self.taken.choices)
+        return choice_texts(self.taken.choices, self.before)
 
 
 def moves_of(rule: Rule[Any], state: Any) -> list[Move]:
@@ -55,13 +57,13 @@ def moves_of(rule: Rule[Any], state: Any) -> list[Move]:
             with code_of(rule.name, rule.body):
                 after = rule.attempt(state, choice)
         except SpecError as error:
-            found.append(Move(rule, choice, None, str(error)))
+            found.append(Move(rule, choice, state, None, str(error)))
             continue
         if isinstance(after, Blocked):
             limit = isinstance(after.guard, Limit)
-            found.append(Move(rule, choice, None, str(after.guard), limit))
+            found.append(Move(rule, choice, state, None, str(after.guard), limit))
         else:
-            found.append(Move(rule, choice, after))
+            found.append(Move(rule, choice, state, after))
     return found
 
 

@@ -13,7 +13,7 @@ from kspec.spec.core import Always, Model, SpecError, System, Taken, look_up
 from kspec.spec.core.errors import code_of
 from kspec.spec.core.picture import Picture
 from kspec.traces.difference import Piece, changed
-from kspec.traces.itf import Document, variables
+from kspec.traces.itf import Document, for_readers
 from kspec.traces.replay import replay
 from kspec.traces.story import Scene, Story, picture_of, scene, tell
 from kspec.traces.trace import Trace, settings
@@ -188,7 +188,7 @@ class Session:
 
     def difference(self, one: Node, other: Node) -> list[Piece]:
         """Where two states differ, at the leaves of their variables."""
-        left, right = variables(one.state), variables(other.state)
+        left, right = for_readers(one.state), for_readers(other.state)
         found: list[Piece] = []
         for name in dict.fromkeys([*left, *right]):
             pieces = changed(left.get(name, {}), right.get(name, {}))

@@ -17,8 +17,8 @@ import attrs
 
 from kspec.checkers.graph.graph import Graph
 from kspec.spec.core import Map, SpecError, look_up
-from kspec.spec.core.schema import names_of
-from kspec.traces.itf import encode, text, variables
+from kspec.spec.core.schema import evident_classes, names_of
+from kspec.traces.itf import encode, for_readers, text
 
 
 @attrs.frozen
@@ -88,7 +88,7 @@ def whole(graph: Graph[Any], title: str, fails: Mapping[int, str]) -> Diagram:
     """Every state and every step. `fails` has, by state, a property that fails there."""
     boxes = []
     for number in range(len(graph.keys)):
-        values = {name: text(value) for name, value in variables(graph.state(number)).items()}
+        values = {name: text(value) for name, value in for_readers(graph.state(number)).items()}
         boxes.append(box_of(graph, [number], values, fails))
     between = ((origin, to, in_words(graph, step)) for step, origin, to in steps_of(graph))
     return Diagram(title, (), tuple(boxes), arrows_of(between))
@@ -147,7 +147,9 @@ def in_words(graph: Graph[Any], step: int) -> str:
     taken = graph.taken(step)
     if not taken.choices:
         return taken.rule
-    chosen = ", ".join(f"{name}={text(encode(value))}" for name, value in taken.choices.items())
+    evident = evident_classes(graph.state(int(graph.origins[step])))
+    values = {name: text(encode(value, evident)) for name, value in taken.choices.items()}
+    chosen = ", ".join(f"{name}={value}" for name, value in values.items())
     return f"{taken.rule}({chosen})"
 
 
@@ -156,7 +158,8 @@ def in_words(graph: Graph[Any], step: int) -> str:
 
 def values_of(state: Any, fields: Sequence[str]) -> tuple[str, ...]:
     """The values of these fields, as text."""
-    return tuple(text(encode(value_at(state, field))) for field in fields)
+    evident = evident_classes(state)
+    return tuple(text(encode(value_at(state, field), evident)) for field in fields)
 
 
 def value_at(state: Any, field: str) -> Any:

@@ -66,5 +66,5 @@ def members(trace: Trace, fair: Fair[Any], s: Any) -> Iterator[tuple[str, Rule[A
         each = rule.choices if isinstance(fair, Rule) else fair.each
         for choice in rule.instances(s):
             chosen = dict(zip(rule.choices, choice, strict=True))
-            parts = [f"{name}={choice_text(chosen[name])}" for name in each]
+            parts = [f"{name}={choice_text(chosen[name], s)}" for name in each]
             yield " ".join([" or ".join(names), *parts]), rule, choice

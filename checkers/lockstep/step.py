@@ -43,15 +43,16 @@ class Difference:
 
     def __str__(self) -> str:
         """The behaviour, a line for each step, and then the differences."""
-        lines = [f"{number:>3}  {step_text(step)}" for number, step in enumerate(self.steps, 1)]
+        taken = zip(self.steps, self.states, strict=False)
+        lines = [f"{n:>3}  {step_text(step, s)}" for n, (step, s) in enumerate(taken, 1)]
         if self.blocked_by:
             lines.append(f"     which the specification forbids: not {self.blocked_by!r}")
         return "\n".join([*lines, *(f"  ✗  {line}" for line in self.says)])
 
 
-def step_text(step: Taken) -> str:
-    """A step in one line."""
-    choices = (f"{name}={choice_text(value)}" for name, value in step.choices.items())
+def step_text(step: Taken, state: Any) -> str:
+    """A step in one line, given the state in which it is taken."""
+    choices = (f"{name}={choice_text(value, state)}" for name, value in step.choices.items())
     return "  ".join([step.rule, *choices])
 
 

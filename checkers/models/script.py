@@ -74,7 +74,7 @@ def chosen(rule: Rule[Any], state: Any, choices: Sequence[str]) -> Choice:
     """The instance of a rule with these choices."""
     for choice in rule.instances(state):
         values = zip(rule.choices, choice, strict=True)
-        typed = " ".join(f"{name}={choice_text(value)}" for name, value in values)
+        typed = " ".join(f"{name}={choice_text(value, state)}" for name, value in values)
         if typed.split() == list(choices):  # a value may have spaces: `request=consumer 0`
             return choice
     raise SpecError(f"{rule.name} has no choice {' '.join(choices) or 'without values'}")

@@ -46,8 +46,26 @@ def code_of(what: str, *functions: Callable[..., Any]) -> Iterator[None]:
     except SpecError:
         raise
     except Exception as error:
-        where = place_to_blame(error, functions)
-        raise SpecError(f"{what} raised {type(error).__name__}: {error} ({where})") from error
+        raise SpecError(raised(what, error, place_to_blame(error, functions))) from error
+
+
+def raised(what: str, error: Exception, where: str) -> str:
+    """That code of the model raised an exception, in one line."""
+    is_unhashable = isinstance(error, TypeError) and "unhashable type" in str(error)
+    hint = f": {HASHABLE}" if is_unhashable else ""
+    return f"{what} raised {type(error).__name__}: {error}{hint} ({where})"
+
+
+HASHABLE = "use tuples and frozensets, not lists and sets"
+"""What to do about a value in a state that cannot be hashed."""
+
+
+def assert_hashable(state: Any, what: str) -> None:
+    """SpecError for a state with a list in it; `what` leads to that state."""
+    try:
+        hash(state)
+    except TypeError as error:
+        raise SpecError(f"{what} an unhashable state ({error}): {HASHABLE}") from None
 
 
 def place_to_blame(error: BaseException, functions: Iterable[Callable[..., Any]]) -> str:

@@ -9,7 +9,7 @@ import attrs
 
 from kspec.spec.core.baseline import Baseline
 from kspec.spec.core.bounds import Bound, NoBounds
-from kspec.spec.core.errors import SpecError, look_up, place_to_blame
+from kspec.spec.core.errors import SpecError, assert_hashable, code_of, look_up
 from kspec.spec.core.liveness import Liveness
 from kspec.spec.core.properties import Property, Reachable
 from kspec.spec.core.rules import Blocked, Choice, Rule, S
@@ -183,16 +183,12 @@ class System(Generic[S]):
 
     def initial(self) -> list[S]:
         """The initial states, each once."""
-        try:
-            return list(dict.fromkeys(map(ordered, self.model.initial(self.bounds))))
-        except SpecError:
-            raise
-        except Exception as error:
-            what = f"{type(error).__name__}: {error}"
-            where = place_to_blame(error, [self.model.initial])
-            raise SpecError(
-                f"the initial states of {self.model.name} raised {what} ({where})"
-            ) from error
+        what = f"the initial states of {self.model.name}"
+        with code_of(what, self.model.initial):
+            states = list(map(ordered, self.model.initial(self.bounds)))
+            for state in states:
+                assert_hashable(state, f"{what} include")
+            return list(dict.fromkeys(states))
 
     def with_properties(self, names: Iterable[str]) -> System[S]:
         """The same system with these properties only."""

@@ -18,6 +18,9 @@ from kspec.spec.core.text import first_paragraph
 Claims: TypeAlias = Generator[tuple[str, bool], None, None]
 """The body of a property: it yields places, and whether the property is true there."""
 
+HERE = "here"
+"""The place of a claim about a whole state, or about the choices of its property."""
+
 
 @attrs.frozen(eq=False)
 class Always(Generic[S]):
@@ -45,14 +48,20 @@ class Always(Generic[S]):
         """The place where the property fails in this state, or None where it holds."""
         if not self.choices:
             return self.failure_of(s, ())
-        places = (self.failure_of(s, choice) for choice in self.instances(s))
-        return next((place for place in places if place is not None), None)
+        for choice in self.instances(s):
+            place = self.failure_of(s, choice)
+            if place == HERE:
+                chosen = zip(self.choices, choice, strict=True)
+                return ", ".join(f"{name} {value}" for name, value in chosen)
+            if place is not None:
+                return place
+        return None
 
     def failure_of(self, s: S, choice: Choice) -> str | None:
         """The first place where it fails for one choice, or None."""
         claims = self.body(s, *choice)
         if type(claims) is not GeneratorType:
-            return None if self.judged(claims) else "here"
+            return None if self.judged(claims) else HERE
         for claim in claims:
             try:
                 place, true = claim
@@ -105,7 +114,8 @@ def always(
     """Make an invariant of a function that yields (place, claim), or returns one claim.
 
     With choices, as a rule has them (`@always(leader=brokers)`), it is evaluated for each choice
-    separately, which the learned engine learns faster.
+    separately, which the learned engine learns faster. A single claim fails at its choices:
+    `leader 0`.
     """
     if body is not None:
         return Always(body.__name__, body)

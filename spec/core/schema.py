@@ -223,6 +223,31 @@ def all_types(of: Type) -> frozenset[Type]:
     return frozenset(found)
 
 
+def evident_classes(state: Any) -> frozenset[Any]:
+    """The classes of records that are evident from where a record stands in a state.
+
+    They are declared there, and never as one of several (`Ask | Vote`).
+    """
+    cls: Any = type(state)
+    return evident_classes_in(cls)
+
+
+@cache
+def evident_classes_in(cls: Any) -> frozenset[Any]:
+    """The same for states of a class; cached."""
+    try:
+        types = all_types(type_of_class(cls))
+    except SpecError:
+        return frozenset()
+    several = {
+        option
+        for one in types
+        if isinstance(one, OneOf) and sum(isinstance(option, Record) for option in one.options) > 1
+        for option in one.options
+    }
+    return frozenset(of.cls for of in types - several if isinstance(of, Record))
+
+
 def is_instance(value: Any, of: Type) -> bool:
     """Whether a value has a type, judging by its class and the length of a tuple."""
     if isinstance(of, OneOf):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +13,10 @@ from typing import Any
 import itf_py
 import pytest
 
+from kspec.checkers.cli import report
 from kspec.checkers.cli.main import summaries
+from kspec.checkers.engine import search
+from kspec.checkers.engine.learned.learnable import Learnable
 from kspec.checkers.models.find import find_model
 from kspec.traces import story
 from tests.cli.conftest import Kspec, wait_until_it_has_worked
@@ -402,6 +406,31 @@ def test_rules_that_were_never_enabled_are_listed_after_a_complete_run(kspec: Ks
     assert never not in early.out
     record = json.loads(kspec(*run, "--max-depth", "2", "--json").out)
     assert record["silent_rules"]
+
+
+@pytest.mark.parametrize(
+    "place", [(search.Search, "verdict"), (Learnable, "keep"), (report, "outcome")]
+)
+def test_a_signal_after_the_exploration_does_not_discard_its_result(
+    kspec: Kspec, monkeypatch: pytest.MonkeyPatch, place: tuple[Any, str]
+) -> None:
+    late = getattr(*place)
+
+    def interrupted(*of: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return late(*of)
+
+    run = ("check", "die-hard", "--engine", "learned")
+    whole = kspec(*run)
+    monkeypatch.setattr(*place, interrupted)
+    ran = kspec(*run)
+    assert (ran.code, ran.err) == (whole.code, whole.err)
+    assert without_times(ran.out) == without_times(whole.out)
+
+
+def without_times(out: str) -> list[str]:
+    """The lines of a report, without that of its effort."""
+    return [line for line in out.splitlines() if " states/s" not in line]
 
 
 def test_a_state_that_is_written_and_printed_is_drawn_once(

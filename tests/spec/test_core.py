@@ -219,6 +219,20 @@ def test_a_property_fails_at_its_first_false_claim() -> None:
     assert ShutTight.failure(Door(open=True, locked=True)) == "the leaf"
 
 
+def test_a_single_claim_fails_at_its_choices() -> None:
+    @always(leaf=lambda s: (0, 1), hinge=lambda s: (0, 1, 2))
+    def Shut(s: Door, leaf: int, hinge: int) -> bool:
+        return not s.open or (leaf, hinge) < (1, 2)
+
+    @always(leaf=lambda s: (0, 1))
+    def Locked(s: Door, leaf: int):  # type: ignore[no-untyped-def]
+        yield f"leaf {leaf} of two", leaf < 1
+
+    assert Shut.failure(Door()) is None
+    assert Shut.failure(Door(open=True)) == "leaf 1, hinge 2"
+    assert Locked.failure(Door()) == "leaf 1 of two"
+
+
 def test_an_unknown_name_suggests_similar_ones() -> None:
     with pytest.raises(SpecError, match="did you mean kip-320"):
         REPLICATION.variant("kip320")

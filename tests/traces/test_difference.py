@@ -8,11 +8,11 @@ import attrs
 import pytest
 
 from kspec.checkers.engine.reference import explore
-from kspec.spec.core import Model, Step, Variant, always, evolve, replaced, rule
+from kspec.spec.core import Bag, Map, Model, Step, Variant, always, evolve, replaced, rule
 from kspec.traces.difference import Piece, changed, pieces
-from kspec.traces.itf import encode, text
+from kspec.traces.itf import encode, for_readers, text
 from kspec.traces.page import page
-from kspec.traces.story import Story, tell
+from kspec.traces.story import Story, choice_text, tell
 from kspec.traces.terminal import draw
 
 
@@ -50,7 +50,10 @@ def leaves(before: Any, after: Any) -> list[tuple[str, str | None, str]]:
         ((1, 2), (2, 3), [("[0]", "1", "2"), ("[1]", "2", "3")]),
         (frozenset({1, 2}), frozenset({2, 3}), [("", "", "3"), ("", "1", "")]),
         ({"a": 1, "b": 2}, {"a": 3, "c": 2},
-         [("[a]", "1", "3"), ("[c]", "", "c: 2"), ("[b]", "b: 2", "")]),
+         [("[a]", "1", "3"), ("", "", "c: 2"), ("", "b: 2", "")]),
+        (Map({1: (7,)}), Map({1: (7, 8), 2: ()}), [("[1][1]", "", "8"), ("", "", "2: []")]),
+        (Bag("aab"), Bag("abbc"), [("[a]", "2", "1"), ("[b]", "1", "2"), ("", "", "c: 1")]),
+        (Bag("aab"), Bag("b"), [("", "a: 2", "")]),
     ],
 )  # fmt: skip
 def test_a_change_is_shown_at_its_place(
@@ -84,6 +87,81 @@ def test_the_pieces_are_the_text_of_the_value(before: Any, after: Any) -> None:
     found = pieces(encode(before), encode(after))
     assert "".join(piece.text for piece in found) == text(encode(after))
     assert any(piece.before is not None for piece in found) == (before != after)
+
+
+# -- classes that look alike --------------------------------------------------------------------
+
+
+@attrs.frozen
+class Ask:
+    """A message."""
+
+    node: int
+
+
+@attrs.frozen
+class Vote:
+    """Another one with the same fields."""
+
+    node: int
+
+
+@attrs.frozen
+class Urgent(Ask):
+    """A message of a class that is declared nowhere."""
+
+
+@attrs.frozen
+class Election:
+    """A state in which only some records need their class."""
+
+    sent: frozenset[Ask | Vote] = frozenset()
+    last: Ask | Vote | None = None
+    nodes: tuple[Node, ...] = (Node(),)
+
+
+@attrs.frozen
+class Undeclared:
+    """A state whose annotations say little."""
+
+    sent: frozenset = frozenset()  # type: ignore[type-arg]
+    nodes: tuple[Node, ...] = ()
+
+
+def test_a_record_says_its_class_where_it_is_not_evident() -> None:
+    shown = for_readers(Election(frozenset({Ask(0), Vote(0), Vote(1)}), Vote(1)))
+    assert {name: text(value) for name, value in shown.items()} == {
+        "sent": "{Ask {node 0}, Vote {node 0}, Vote {node 1}}",
+        "last": "Vote {node 1}",
+        "nodes": "[{voted -1, log []}]",
+    }
+    assert text(for_readers(Election(frozenset({Urgent(0)})))["sent"]) == "{Urgent {node 0}}"
+    assert text(for_readers(Undeclared(frozenset({Ask(0)}), (Node(),)))) == (
+        "{sent {Ask {node 0}}, nodes [{voted -1, log []}]}"
+    )
+
+
+def test_a_choice_says_its_class_where_it_is_not_evident() -> None:
+    assert choice_text(Vote(1), Election()) == "Vote {node 1}"
+    assert choice_text(Node(), Election()) == "{voted -1, log []}"
+    assert choice_text(Vote(1)) == "{node 1}"
+
+
+def changes_of(before: Any, after: Any) -> list[tuple[str, str | None, str]]:
+    """What changed in the variables of a state."""
+    pieces = changed(for_readers(before), for_readers(after))
+    return [(piece.at, piece.before, piece.text) for piece in pieces]
+
+
+def test_a_message_that_looks_like_another_is_new() -> None:
+    one, both = Election(frozenset({Ask(0)})), Election(frozenset({Ask(0), Vote(0)}))
+    assert changes_of(one, both) == [(".sent", "", "Vote {node 0}")]
+
+
+def test_a_record_of_the_same_class_is_compared_field_by_field() -> None:
+    one, other, vote = Election(last=Ask(0)), Election(last=Ask(1)), Election(last=Vote(1))
+    assert changes_of(one, other) == [(".last.node", "0", "1")]
+    assert changes_of(other, vote) == [(".last", "Ask {node 1}", "Vote {node 1}")]
 
 
 # -- a model of one's own -------------------------------------------------------------------------

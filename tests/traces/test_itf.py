@@ -15,7 +15,7 @@ import pytest
 from kspec import examples
 from kspec.checkers.engine.options import Options
 from kspec.checkers.engine.reference import explore
-from kspec.spec.core import Always, SpecError
+from kspec.spec.core import Always, Model, SpecError, Step, Variant, always, evolve, rule
 from kspec.spec.replication import REPLICATION
 from kspec.traces.itf import BadTrace, Document, document, encode, read, text, to_itf
 from kspec.traces.replay import replay
@@ -112,6 +112,54 @@ def test_every_example_can_be_written_and_replayed() -> None:
         trace = explore(model.system(), Options(keep_going=True)).violations[0].trace
         assert trace is not None
         assert replay(model.system(), document(to_itf(trace), "t")).states == trace.states
+
+
+@attrs.frozen
+class Ask:
+    """A message."""
+
+    node: int
+
+
+@attrs.frozen
+class Vote:
+    """Another one, of which ITF shows the same."""
+
+    node: int
+
+
+@attrs.frozen
+class Election:
+    """The messages that were sent and read."""
+
+    sent: frozenset[Ask | Vote] = frozenset({Ask(0), Vote(0)})
+    read: frozenset[str] = frozenset()
+
+
+@rule(by="node", m=lambda s: s.sent)
+def reads(s: Election, m: Ask | Vote) -> Step[Election]:
+    """A node reads a message."""
+    yield "message is new", type(m).__name__ not in s.read
+    return evolve(s, read=s.read | {type(m).__name__})
+
+
+@always
+def NoVoteIsRead(s: Election) -> bool:
+    """It fails when the second of two choices with the same text is made."""
+    return "Vote" not in s.read
+
+
+def test_a_choice_that_looks_like_another_replays() -> None:
+    model = Model(
+        name="election",
+        doc="Messages.",
+        initial=lambda bounds: [Election()],
+        properties=[NoVoteIsRead],
+        variants=[Variant("election", (reads,), "It is the only one.")],
+    )
+    trace = explore(model.system()).violations[0].trace
+    assert trace is not None
+    assert replay(model.system(), document(to_itf(trace), "t")).steps == trace.steps
 
 
 # -- traces that are not behaviours ------------------------------------------------------------

@@ -374,7 +374,7 @@ class LearnedBackend(Backend):
         if self.keeper:
             self.keeper.read(self)
 
-    # -- what else is told ----------------------------------------------------------------------
+    # -- what else is asked ---------------------------------------------------------------------
 
     @property
     def learned(self) -> int:

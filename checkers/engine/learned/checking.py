@@ -1,8 +1,8 @@
 """Check learned answers against the rules, for a sample of states in every run, or for all.
 
 The sample holds the first and last states of early levels, one state in `ONE_IN`, and, for each
-component, a state with the value numbered last, because a table may be wrong only above some
-number. Each check compares successors, guards and marks.
+component that is not an element of a divided field, a state with the value numbered last, because
+a table may be wrong only above some number. Each check compares successors, guards and marks.
 """
 
 from __future__ import annotations

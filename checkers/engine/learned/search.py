@@ -10,6 +10,7 @@ from functools import partial
 from itertools import count
 from typing import Any, TypeVar
 
+from kspec.checkers.engine.interrupt import noted
 from kspec.checkers.engine.learned.backend import LearnedBackend, warm_up_learning
 from kspec.checkers.engine.learned.divided import Unfit
 from kspec.checkers.engine.learned.learnable import Learnable
@@ -103,7 +104,8 @@ def by_learning(
             if discarded:
                 discarded()
         else:
-            learned.keep()
+            with noted():  # the answer is known: a signal does not discard it
+                learned.keep()
             return answer
 
 

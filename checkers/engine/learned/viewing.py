@@ -14,6 +14,10 @@ from kspec.checkers.engine.learned.growing import Row
 from kspec.checkers.engine.learned.packing import Packing
 from kspec.impl.compiled import Words
 
+WORDS, WORD_COUNT, ANSWERS, ROOM, COMPONENTS, COMPONENT_COUNT = range(6)
+"""The columns of `walk.Elements.views`: where a view's words, answers and components begin, how
+many words and components it has, and for how many answers there is room."""
+
 
 @attrs.define(eq=False)
 class Taken:
@@ -72,10 +76,10 @@ class ViewTables:
         self, view: View, taken: Taken, packing: Packing, numbered: Callable[[View], Words]
     ) -> None:
         """Add what is new of one view."""
-        about = self.views.array[view.number]
+        row = self.views.array[view.number]
         if taken.components != len(view.components):
             taken.components = len(view.components)
-            about[4], about[5] = self.components.count, taken.components
+            row[COMPONENTS], row[COMPONENT_COUNT] = self.components.count, taken.components
             self.components.extend(view.components)
         placed = np.array(view.components, np.int64)
         placed = placed[packing.masks[placed] > 0] if len(placed) else placed
@@ -89,15 +93,15 @@ class ViewTables:
             masks[word] = masks.get(word, 0) | int(packing.masks[k]) << int(packing.shifts[k])
         words = tuple(sorted(masks))
         if words != taken.words or taken.room == 0:
-            about[0], about[1] = self.words.count, len(words)
+            row[WORDS], row[WORD_COUNT] = self.words.count, len(words)
             self.words.extend([(word, masks[word]) for word in words])
             taken.words, taken.answers, taken.room = words, 0, 0
         elif is_new:
-            for place, word in enumerate(words, int(about[0])):
+            for place, word in enumerate(words, int(row[WORDS])):
                 self.words.array[place, 1] = masks[word]
         if 2 * len(view.answers) >= taken.room:
             taken.answers, taken.room = 0, max(8, 1 << (4 * len(view.answers)).bit_length())
-            about[2], about[3] = self.known.count, taken.room
+            row[ANSWERS], row[ROOM] = self.known.count, taken.room
             self.known.extend(np.full(taken.room * (1 + len(words)), walk.UNKNOWN))
         if taken.answers < len(view.answers) and walk.VIEW in view.place.probes:
             self.enter(view, taken, packing, numbered(view))
@@ -111,8 +115,8 @@ class ViewTables:
         for n, key in enumerate(keys):
             for k, local in key:
                 columns[at[int(packing.words[k])], n] |= local << int(packing.shifts[k])
-        about = self.views.array[view.number]
+        row = self.views.array[view.number]
         walk.enter_answers(
             numbers[first:], columns, self.known.array,
-            int(about[2]), taken.room, len(taken.words),
+            int(row[ANSWERS]), taken.room, len(taken.words),
         )  # fmt: skip

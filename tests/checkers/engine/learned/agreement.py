@@ -1,10 +1,13 @@
-"""Compare the learned engine with the reference engine on one system."""
+"""Compare the learned engine with the reference engine, on one system or on many random models."""
 
 from __future__ import annotations
 
+import argparse
+import sys
+import time
 import traceback
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
 from unittest.mock import patch
 
 import attrs
@@ -214,3 +217,46 @@ def wrong_steps(system: System[Any], trace: Trace) -> Iterator[str]:
 
 
 __all__ = ["Answer", "disagreement"]
+
+
+class Compared(Protocol):
+    """Compares the engines on the model with a seed."""
+
+    def __call__(self, seed: int, *, thorough: bool) -> Answer: ...
+
+
+def compare_many(compared: Compared, text_of: Callable[[int], str], header: str) -> int:
+    """Compare the engines on many random models, and stop where they disagree.
+
+    The options are those of the command line. The header begins the text of each model.
+    """
+    parser = argparse.ArgumentParser(description="Compare the engines on many models.")
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--keep-going", action="store_true", help="report each, stop at none")
+    parser.add_argument("--thorough", action="store_true", help="one worker and two each time")
+    parser.add_argument("--print", action="store_true", help="print the text of the first model")
+    given = parser.parse_args()
+    if given.print:
+        print(text_of(given.first_seed))
+        return 0
+    begun, found, states, skipped = time.perf_counter(), 0, 0, 0
+    for done, seed in enumerate(range(given.first_seed, given.first_seed + given.count), 1):
+        answer = compared(seed, thorough=given.thorough)
+        states += answer.states
+        skipped += answer.skipped
+        if answer.says:
+            found += 1
+            print(f"seed {seed}: {answer.says}", flush=True)
+            if not given.keep_going:
+                print(text_of(seed).removeprefix(header))
+                return 1
+        if done % 100 == 0:
+            seconds = time.perf_counter() - begun
+            print(
+                f"{done} models, {skipped} skipped, {states} states, {found} disagreements, "
+                f"{seconds:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+    return 1 if found else 0

@@ -15,9 +15,7 @@ By hand:
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
@@ -1007,39 +1005,7 @@ def compared(seed: int, *, thorough: bool = False) -> Any:
         return disagreement(system, thorough=thorough, odd=seed % 2 == 1, most=MOST)
 
 
-def main() -> int:
-    """Compare the engines on many models, and stop where they disagree."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--keep-going", action="store_true", help="report each, stop at none")
-    parser.add_argument("--thorough", action="store_true", help="one worker and two each time")
-    parser.add_argument("--print", action="store_true", help="print the text of the first model")
-    given = parser.parse_args()
-    if given.print:
-        print(text_of(given.first_seed))
-        return 0
-    begun, found, states, skipped = time.perf_counter(), 0, 0, 0
-    for seed in range(given.first_seed, given.first_seed + given.count):
-        answer = compared(seed, thorough=given.thorough)
-        states += answer.states
-        skipped += answer.skipped
-        if answer.says:
-            found += 1
-            print(f"seed {seed}: {answer.says}", flush=True)
-            if not given.keep_going:
-                print(text_of(seed)[len(HEADER) :])
-                return 1
-        done = seed - given.first_seed + 1
-        if done % 100 == 0:
-            print(
-                f"{done} models, {skipped} skipped, {states} states, {found} disagreements, "
-                f"{time.perf_counter() - begun:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    from tests.checkers.engine.learned.agreement import compare_many
+
+    sys.exit(compare_many(compared, text_of, HEADER))

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from tests.checkers.engine.learned.agreement import disagreement
-from tests.checkers.engine.learned.random_models import HEADER, model_of, random_model, text_of
+from tests.checkers.engine.learned.random_models import HEADER, compared, model_of, text_of
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from tests.checkers.engine.learned.random_models import HEADER, model_of, random
 )
 def test_engines_agree(first: int) -> None:
     for seed in range(first, first + 8):
-        says = disagreement(random_model(seed).system(), odd=seed % 2 == 1).says
+        says = compared(seed).says
         assert not says, f"seed {seed}: {says}\n{text_of(seed)}"
 
 
@@ -23,7 +23,7 @@ def test_engines_agree(first: int) -> None:
 @pytest.mark.parametrize("part", range(4))
 def test_engines_agree_on_many_models(part: int, chance: Random) -> None:
     for seed in chance.sample(range(10**6), 50):
-        says = disagreement(random_model(seed).system(), thorough=True).says
+        says = compared(seed, thorough=True).says
         assert not says, f"seed {seed}: {says}\n{text_of(seed)}"
 
 

@@ -20,7 +20,7 @@ STAYS = -1
 
 
 @attrs.frozen
-class Told:
+class TraceData:
     """A behaviour as numbers."""
 
     initial: int
@@ -32,12 +32,12 @@ class Told:
     loop: int | None
 
 
-def told(trace: Trace) -> Told:
+def trace_as_data(trace: Trace) -> TraceData:
     """A behaviour as numbers."""
     system = trace.system
     steps = tuple(map(lambda state, step: place_of(system, state, step), trace.states, trace.steps))
     first = system.initial().index(trace.states[0])
-    return Told(first, steps, trace.property, trace.where, trace.loop)
+    return TraceData(first, steps, trace.property, trace.where, trace.loop)
 
 
 def place_of(system: System[Any], state: Any, step: Taken) -> int:
@@ -51,30 +51,30 @@ def place_of(system: System[Any], state: Any, step: Taken) -> int:
     raise ValueError("the system does not take this step")
 
 
-def retold(system: System[Any], told: Told) -> Trace:
-    """The behaviour of some numbers."""
-    states = [system.initial()[told.initial]]
+def trace_from_data(data: TraceData, system: System[Any]) -> Trace:
+    """The behaviour that was sent."""
+    states = [system.initial()[data.initial]]
     steps = []
-    for place in told.steps:
+    for place in data.steps:
         if place == STAYS:
             steps.append(Taken(STUTTERING, {}))
             continue
         rule, choice, after = list(system.steps(states[-1]))[place]
         steps.append(Taken(rule.name, dict(zip(rule.choices, choice, strict=True))))
         states.append(after)
-    if told.loop is not None and steps[-1].rule != STUTTERING:
+    if data.loop is not None and steps[-1].rule != STUTTERING:
         states.pop()  # the last step leads back into the loop
-    return Trace(system, tuple(states), tuple(steps), told.property, told.where, told.loop)
+    return Trace(system, tuple(states), tuple(steps), data.property, data.where, data.loop)
 
 
-def as_data(verdict: Verdict) -> Verdict:
+def verdict_as_data(verdict: Verdict) -> Verdict:
     """A verdict that can be sent: without its system, and with behaviours as numbers."""
-    return with_traces(verdict, None, told)
+    return with_traces(verdict, None, trace_as_data)
 
 
-def as_verdict(data: Verdict, system: System[Any]) -> Verdict:
+def verdict_from_data(data: Verdict, system: System[Any]) -> Verdict:
     """The verdict that was sent."""
-    return with_traces(data, system, lambda trace: retold(system, trace))
+    return with_traces(data, system, lambda trace: trace_from_data(trace, system))
 
 
 def with_traces(verdict: Verdict, system: Any, change: Callable[[Any], Any]) -> Verdict:
