@@ -42,13 +42,13 @@ SIZE = 8
 """The bytes in which a message's size precedes it."""
 
 killed: list[int] = []
-"""Processes that take some milliseconds more to give their memory back."""
+"""Processes that were killed. It takes them some milliseconds to give their memory back."""
 
 
 def await_killed() -> None:
-    """Wait until they have."""
+    """Wait for them to end: at exit, or before another process starts."""
     while killed:
-        with suppress(ChildProcessError):  # another one waited for it, or is its parent
+        with suppress(ChildProcessError):  # it has another parent, or was waited for elsewhere
             os.waitpid(killed.pop(), 0)
 
 
@@ -91,7 +91,7 @@ class Forked:
             self.ended = True
 
     def read(self, size: int) -> bytes:
-        """So many bytes, as soon as all are sent."""
+        """The next bytes that it sends."""
         data = bytearray()
         while len(data) < size:
             part = os.read(self.pipe, size - len(data))
