@@ -40,8 +40,8 @@ THIN = 8
 """With fewer states per level than this, compiled code spends its time on starting levels."""
 
 ALONE = 0.15
-"""Seconds of exploration before which learned rules are not loaded: to fork, and to share the
-machine with what is loaded, costs more than a tenth of so short a run."""
+"""Processor seconds of exploration before which learned rules are not loaded: to fork, and to
+share the machine with what is loaded, costs more than a tenth of so short a run."""
 
 LEAD = 10
 """How many times as many states the learned rules must have found for this process to pause."""
@@ -282,6 +282,8 @@ class Racing(Search):
         """Whether so few states were found that the reference engine might end with them."""
         self.is_due = False
         """Whether learned rules are to begin, after a moment."""
+        self.had = time.process_time()
+        """The time on a processor when the run began."""
         self.learned_rules: Learned | None = None
         self.paused = 0.0
         self.looked = 0.0
@@ -380,7 +382,7 @@ class Racing(Search):
 
     def watch(self) -> None:
         """Start the other process or look at it, and at the limits of this one."""
-        if self.is_due and time.perf_counter() - self.started >= ALONE:
+        if self.is_due and time.process_time() - self.had >= ALONE:
             self.begin_other()
         if self.learned_rules is not None and time.perf_counter() - self.looked >= LOOKED:
             self.look(self.learned_rules)
