@@ -39,7 +39,7 @@ SMALL = 1_000
 THIN = 8
 """With fewer states per level than this, compiled code spends its time on starting levels."""
 
-ALONE = 0.15
+ALONE = 0.1
 """Processor seconds of exploration before which learned rules are not loaded: to fork, and to
 share the machine with what is loaded, costs more than a tenth of so short a run."""
 
