@@ -7,10 +7,12 @@ message.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import gc
 import os
 import pickle
+import select
 import signal
 import sys
 import time
@@ -19,7 +21,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
 
 from kspec.checkers.engine.memory import private_bytes
@@ -37,13 +38,30 @@ DIE_WITH_PARENT = 1
 NONE = -1
 """In place of the number of a process that was not started, or that was ended."""
 
+SIZE = 8
+"""The bytes in which a message's size precedes it."""
+
+killed: list[int] = []
+"""Processes that were killed. It takes them some milliseconds to give their memory back."""
+
+
+def await_killed() -> None:
+    """Wait for them to end: at exit, or before another process starts."""
+    while killed:
+        with suppress(ChildProcessError):  # it has another parent, or was waited for elsewhere
+            os.waitpid(killed.pop(), 0)
+
+
+atexit.register(await_killed)
+
 
 class Forked:
     """A process that does some work, and the messages that it sends."""
 
     def __init__(self, work: Callable[[Callable[[Any], None]], None]) -> None:
         """Start it; `work` is called there with a function that sends a message here."""
-        self.pipe, there = Pipe(duplex=False)
+        await_killed()
+        self.pipe, there = os.pipe()
         self.bytes = 0
         """The memory that it had of its own when it sent the last message."""
         self.messages: deque[Any] = deque()
@@ -56,20 +74,31 @@ class Forked:
         self.pid = fork()
         if self.pid == 0:
             try:
-                self.pipe.close()
+                os.close(self.pipe)
                 _be_forked()
                 work(Sending(there))
             finally:
                 os._exit(0)
-        there.close()
+        os.close(there)
 
     def receive(self) -> None:
         """Take what it has sent, which is at least one message or its end."""
         try:
-            self.bytes, message = pickle.loads(self.pipe.recv_bytes())  # noqa: S301 - its own
+            size = int.from_bytes(self.read(SIZE))
+            self.bytes, message = pickle.loads(self.read(size))  # noqa: S301 - its own
             self.messages.append(message)
-        except (EOFError, OSError):
+        except EOFError:
             self.ended = True
+
+    def read(self, size: int) -> bytes:
+        """The next bytes that it sends."""
+        data = bytearray()
+        while len(data) < size:
+            part = os.read(self.pipe, size - len(data))
+            if not part:
+                raise EOFError
+            data += part
+        return bytes(data)
 
     def pause(self) -> None:
         """Have it wait, so that this process has the processors for itself."""
@@ -94,16 +123,17 @@ class Forked:
         """End it at once."""
         if self.pid > 0:
             os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
-        self.pipe.close()
-        self.pid, self.bytes, self.ended = NONE, 0, True
+            killed.append(self.pid)
+        if self.pipe != NONE:
+            os.close(self.pipe)
+        self.pid, self.pipe, self.bytes, self.ended = NONE, NONE, 0, True
 
 
 class Sending:
     """Sends messages to the parent, each with the memory that this process has of its own."""
 
-    def __init__(self, pipe: Connection) -> None:
-        self.pipe = pipe
+    def __init__(self, pipe: int) -> None:
+        self.pipe = open(pipe, "wb")  # noqa: SIM115 - until it ends
         self.bytes = 0
         self.measured = 0.0
 
@@ -113,7 +143,8 @@ class Sending:
             self.bytes, self.measured = private_bytes(), now
         data = pickle.dumps((self.bytes, message), pickle.HIGHEST_PROTOCOL)
         try:
-            self.pipe.send_bytes(data)
+            self.pipe.write(len(data).to_bytes(SIZE) + data)
+            self.pipe.flush()
         except OSError:  # nobody listens any more
             os._exit(0)
 
@@ -139,8 +170,11 @@ def _be_forked() -> None:
 def some_message(processes: Sequence[Forked], seconds: float = PATIENCE) -> None:
     """Receive messages of these processes, or wait until the time is up."""
     by_pipe = {process.pipe: process for process in processes if not process.ended}
-    for pipe in wait(list(by_pipe), seconds):
-        by_pipe[pipe].receive()  # type: ignore[index]
+    poll = select.poll()
+    for pipe in by_pipe:
+        poll.register(pipe, select.POLLIN)
+    for pipe, _ in poll.poll(seconds * 1000):
+        by_pipe[pipe].receive()
 
 
 class Team:

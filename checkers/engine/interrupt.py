@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing.pool import Pool
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.pool import Pool
 
 PATIENCE = 60.0
 """Seconds after a signal until a run that has not noticed it is ended; many, for busy machines."""
@@ -68,6 +70,8 @@ def processes(workers: int) -> Iterator[Pool]:
 
     Ctrl-C reaches every process; this one handles it and ends the others.
     """
+    import multiprocessing  # it takes some milliseconds, and few commands need it
+
     fork = multiprocessing.get_context("fork")
     with fork.Pool(workers, initializer=_leave_signals_to_the_parent) as pool:
         yield pool

@@ -1,8 +1,8 @@
 """`auto`: the rules themselves and learned rules explore the same system, and one of them wins.
 
-The reference engine explores the first states, since small models end there. Then a forked process
-explores by learned rules, from the beginning, while this process goes on by the rules. The first
-to end gives the verdict, and what it reports does not depend on which one that is:
+The reference engine explores the first states, for a moment, since small models end there. Then a
+forked process explores by learned rules, from the beginning, while this process goes on by the
+rules. The first to end gives the verdict, and what it reports does not depend on which one that is:
 
 - This process pauses while the other one has found `LEAD` times as many states as it would have
   found itself by now. So pausing costs at most the `LEAD`th part of the time of the rules alone.
@@ -44,6 +44,10 @@ SMALL = 1_000
 
 THIN = 8
 """With fewer states per level than this, compiled code spends its time on starting levels."""
+
+ALONE = 0.1
+"""Processor seconds of exploration before which learned rules are not loaded: to fork, and to
+share the machine with what is loaded, costs more than a tenth of so short a run."""
 
 LEAD = 10
 """How many times as many states the learned rules must have found for this process to pause."""
@@ -282,6 +286,10 @@ class Racing(Search):
         self.decide = decide
         self.is_small = True
         """Whether so few states were found that the reference engine might end with them."""
+        self.is_due = False
+        """Whether learned rules are to begin, after a moment."""
+        self.had = time.process_time()
+        """The time on a processor when the run began."""
         self.learned_rules: Learned | None = None
         self.paused = 0.0
         self.looked = 0.0
@@ -306,7 +314,8 @@ class Racing(Search):
         except GivenUp:
             return None
         if self.backend.key:
-            why = "the reference engine finished first" if self.learned_rules else self.why
+            races = self.is_due or self.learned_rules
+            why = "the reference engine finished first" if races else self.why
             if verdict.stopped_by == INTERRUPTED:
                 why = "it had found more when the run was interrupted"
             return self.comparable(verdict, why or "the run ended within a few states")
@@ -340,7 +349,7 @@ class Racing(Search):
         super().go_on(queue)
 
     def begin_race(self) -> None:
-        """Let learned rules explore as well, unless the levels are thin."""
+        """Have learned rules explore as well, unless the levels are thin."""
         found = self.backend.distinct
         if found < THIN * (len(self.levels) + (found > sum(self.levels))):
             self.backend.finds_all = False
@@ -349,13 +358,18 @@ class Racing(Search):
         self.take_least()
         if not can_share(self.options):
             raise NotShared(found / max(time.perf_counter() - self.started, 1e-9))
+        self.is_due = True
+
+    def begin_other(self) -> None:
+        """Start the other process."""
+        self.is_due = False
         options = attrs.evolve(self.options, engine="learned")
         self.learned_rules = Learned(self.system, options)
         self.began = time.perf_counter(), time.process_time()
 
     def take_least(self) -> None:
         """Report least states, as learned rules do, also where other ones were found already."""
-        self.backend.key = order_of_states()
+        self.backend.key = text_of
         for level in sorted(level for level, mark in self.backend.marked if mark == RAISED):
             known = {**self.witnesses, **{v.name: v.trace for v in self.violations.values()}}
             answered = {n for n, trace in known.items() if trace and len(trace.states) <= level}
@@ -373,7 +387,9 @@ class Racing(Search):
     # -- the race -------------------------------------------------------------------------------
 
     def watch(self) -> None:
-        """Look at the other process, and at the limits of this one."""
+        """Start the other process or look at it, and at the limits of this one."""
+        if self.is_due and time.process_time() - self.had >= ALONE:
+            self.begin_other()
         if self.learned_rules is not None and time.perf_counter() - self.looked >= LOOKED:
             self.look(self.learned_rules)
             self.looked = time.perf_counter()
@@ -526,16 +542,16 @@ def one_after_the_other(system: System[Any], options: Options, rate: float) -> V
 def alone(system: System[Any], options: Options, why: str) -> Verdict:
     """Explore by the rules, and report what learned rules would."""
     backend = Reference(system, workers=options.cores if can_share(options) else 1)
-    backend.finds_all, backend.key = True, order_of_states()
+    backend.finds_all, backend.key = True, text_of
     verdict = Search(system, backend, attrs.evolve(options, whole_levels=True)).run()
     return comparable(verdict, options, why)
 
 
-def order_of_states() -> Callable[[Any], str]:
+def text_of(state: Any) -> str:
     """The key by which learned rules choose the state that they report."""
-    from kspec.checkers.engine.learned.canonical import text_of  # imported when it is needed
+    from kspec.checkers.engine.learned import canonical  # few runs need it
 
-    return text_of
+    return canonical.text_of(state)
 
 
 def can_share(options: Options) -> bool:

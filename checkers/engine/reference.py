@@ -7,6 +7,7 @@ in every state. States are compared whole, so no two states are ever confused.
 
 from __future__ import annotations
 
+import time
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 BLOCK = 64
 """The number of states after which the search is asked whether to go on."""
+UNWATCHED = 0.02
+"""Seconds after which the search looks at its limits within a block, since rules may be slow."""
 SHARED = 512
 """Smaller levels take less time than starting processes."""
 PART = 16
@@ -116,6 +119,8 @@ class Reference(Backend):
         """By level: its first state."""
         self.end = 0
         """The end of the last level."""
+        self.watched = 0.0
+        """When the search looked at its limits within a block."""
         self.how: list[tuple[int, int, int]] | None = None
         """In a forked process: how each new state was found."""
         self.marked: dict[tuple[int, str], list[int]] = {}
@@ -297,6 +302,7 @@ class Reference(Backend):
     def expand_block(self, block: range) -> None:
         """Run every rule in each state of a block."""
         for number in block:
+            self.watch_slow_rules()
             state = self.states[number]
             try:
                 if self.take_rules(number, state):
@@ -309,6 +315,13 @@ class Reference(Backend):
                 self.mark(FAILED, [number])
                 if not self.finds_all:
                     return
+
+    def watch_slow_rules(self) -> None:
+        """Have the search look at its limits, if it has not for a while."""
+        now = time.perf_counter()
+        if now - self.watched >= UNWATCHED and self.how is None:  # the parent process watches
+            self.watch()
+            self.watched = time.perf_counter()
 
     def take_rules(self, number: int, state: Any) -> int:
         """Run every rule in a state; returns the number of enabled instances."""

@@ -17,6 +17,7 @@ import pytest
 
 from kspec import examples
 from kspec.checkers.engine import race, reference
+from kspec.checkers.engine.forked import await_killed
 from kspec.checkers.engine.learned.search import explore_by_learning
 from kspec.checkers.engine.options import Options, Progress
 from kspec.checkers.engine.race import (
@@ -56,6 +57,7 @@ def nothing_remains() -> Iterator[None]:
     """Each test leaves no process, and no pipe."""
     before = len([*Path("/dev/fd").iterdir()])
     yield
+    await_killed()
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
     assert len([*Path("/dev/fd").iterdir()]) <= before
@@ -66,6 +68,7 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """The race begins after a few states."""
     monkeypatch.setattr(race, "SMALL", 5)
     monkeypatch.setattr(race, "THIN", 0)
+    monkeypatch.setattr(race, "ALONE", 0)
     monkeypatch.setattr(race, "LOOKED", 0)
 
 
@@ -208,6 +211,7 @@ def test_both_engines_report_the_same(system: System[Any], keep_going: bool) -> 
 @pytest.mark.parametrize("few", [2, 3, 4, 6, 9, 13, 20, 40])
 def test_when_the_race_begins_does_not_matter(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(race, "THIN", 0)
+    monkeypatch.setattr(race, "ALONE", 0)
     for system in (grid(step, fail, properties=(Low,)), grid(step, properties=(Shown,))):
         monkeypatch.setattr(race, "SMALL", 1)
         first = answer(system, Decision.RULES)
@@ -363,6 +367,17 @@ def test_one_core_has_no_race(monkeypatch: pytest.MonkeyPatch) -> None:
     assert explore_by_auto(system, Options(workers=1)).engine == "learned"
 
 
+@pytest.mark.usefixtures("_few")
+def test_a_short_run_has_the_verdict_of_a_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    system = grid(step, properties=(Low,))
+    by_rules = answer(system, Decision.RULES)
+    monkeypatch.setattr(race, "ALONE", float("inf"))
+    monkeypatch.setattr(race, "Learned", None)
+    verdict = explore_by_auto(system, TWO)
+    assert said(verdict) == by_rules
+    assert verdict.statistics["auto"] == "the reference engine finished first"
+
+
 # -- the reference engine in several processes ----------------------------------------------------
 
 
@@ -378,6 +393,18 @@ def ended(system: System[Any], workers: int, options: Options) -> Any:
     steps = sorted(zip(backend.again_from, backend.again_to, strict=True))
     marked = {mark: sorted(numbers) for mark, numbers in backend.marked.items()}
     return verdict, backend.states, backend.parents, steps, backend.begins, marked
+
+
+def test_slow_rules_do_not_keep_the_search_from_its_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reference, "UNWATCHED", 0)
+    seen: list[int] = []
+    backend = Reference(grid(step))
+    backend.watch = lambda: seen.append(backend.distinct)
+    size = backend.begin()
+    while size:
+        backend.expand(lambda queue: None)
+        size = backend.next_level()
+    assert len(seen) == backend.distinct
 
 
 @pytest.mark.slow
