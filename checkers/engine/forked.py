@@ -64,6 +64,8 @@ class Forked:
         self.pipe, there = os.pipe()
         self.bytes = 0
         """The memory that it had of its own when it sent the last message."""
+        self.had = 0.0
+        """The seconds that it had had a processor by then."""
         self.messages: deque[Any] = deque()
         """Those received and not taken."""
         self.ended = False
@@ -85,7 +87,7 @@ class Forked:
         """Take what it has sent, which is at least one message or its end."""
         try:
             size = int.from_bytes(self.read(SIZE))
-            self.bytes, message = pickle.loads(self.read(size))  # noqa: S301 - its own
+            self.bytes, self.had, message = pickle.loads(self.read(size))  # noqa: S301 - its own
             self.messages.append(message)
         except EOFError:
             self.ended = True
@@ -130,7 +132,7 @@ class Forked:
 
 
 class Sending:
-    """Sends messages to the parent, each with the memory that this process has of its own."""
+    """Sends messages to the parent, each with the memory and the time that this process has had."""
 
     def __init__(self, pipe: int) -> None:
         self.pipe = open(pipe, "wb")  # noqa: SIM115 - until it ends
@@ -141,7 +143,7 @@ class Sending:
         now = time.perf_counter()
         if now - self.measured >= MEASURED:
             self.bytes, self.measured = private_bytes(), now
-        data = pickle.dumps((self.bytes, message), pickle.HIGHEST_PROTOCOL)
+        data = pickle.dumps((self.bytes, time.process_time(), message), pickle.HIGHEST_PROTOCOL)
         try:
             self.pipe.write(len(data).to_bytes(SIZE) + data)
             self.pipe.flush()

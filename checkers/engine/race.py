@@ -28,7 +28,7 @@ from kspec.checkers.engine.interrupt import noted
 from kspec.checkers.engine.memory import resident_bytes
 from kspec.checkers.engine.options import INTERRUPTED, Options, Progress
 from kspec.checkers.engine.reference import RAISED, Reference, explore
-from kspec.checkers.engine.search import FAILED, RuleFailed, Search, failure_at
+from kspec.checkers.engine.search import RuleFailed, Search, failure_at
 from kspec.checkers.engine.transfer import (
     TraceData,
     trace_as_data,
@@ -53,7 +53,7 @@ LEAD = 10
 """How many times as many states the learned rules must have found for this process to pause."""
 
 FAIR = 3.0
-"""Seconds of exploration after which learned rules may be found too slow."""
+"""Processor seconds of exploration after which learned rules may be found too slow."""
 
 HEAD_START = 1.0
 """Seconds in which learned rules wait whenever this process lacked a processor."""
@@ -107,15 +107,15 @@ class Standing:
     here: int
     """The states that this process has found."""
     here_rate: float
-    """How many it finds in a second, without its pauses."""
+    """How many it finds in a second on a processor."""
     paused: float
     """The seconds of all pauses."""
     there: int
     """The states that learned rules have found."""
     there_rate: float
-    """How many they found in a second, during the later half of their time."""
+    """How many they found in a second on a processor, during the later half of their time."""
     there_seconds: float
-    """The seconds that they have explored."""
+    """The seconds that they have explored on a processor."""
     is_too_large: bool
     """Whether both take more memory than a run may use."""
 
@@ -198,8 +198,8 @@ class Learned:
 
     @property
     def seconds(self) -> float:
-        """The seconds since it has begun to explore."""
-        return time.perf_counter() - self.begun if self.progress else 0.0
+        """The seconds on a processor since it has begun to explore."""
+        return self.process.had - self.begun if self.progress else 0.0
 
     def take_messages(self) -> Verdict | Lost | None:
         """Take its messages; returns its result, if it has ended. Raises the errors that it met."""
@@ -208,7 +208,7 @@ class Learned:
             message = process.messages.popleft()
             if isinstance(message, Progress):
                 if self.progress is None:
-                    self.begun = time.perf_counter() - message.seconds
+                    self.begun = max(0.0, process.had - message.seconds)
                 self.progress = message
                 self.pace.note(self.seconds, message.distinct)
             elif message == COMPILING:
@@ -325,20 +325,6 @@ class Racing(Search):
         """A verdict as either of the two engines gives it."""
         return comparable(verdict, self.options, why)
 
-    def explore(self) -> None:
-        """Explore, and report what a violation or a failure among the first states requires."""
-        try:
-            super().explore()
-        except SpecError:
-            is_failure = (len(self.levels) - 1, FAILED) in self.backend.marked
-            if is_failure and self.is_small and is_large(self.system, self.options):
-                self.take_least()
-                self.raise_failure()
-            raise
-        ended = self.has_ended and self.is_small and not self.stopped_by
-        if ended and is_large(self.system, self.options):
-            self.take_least()
-
     # -- the first states -----------------------------------------------------------------------
 
     def go_on(self, queue: int) -> None:
@@ -357,7 +343,7 @@ class Racing(Search):
             return
         self.take_least()
         if not can_share(self.options):
-            raise NotShared(found / max(time.perf_counter() - self.started, 1e-9))
+            raise NotShared(self.rate)
         self.is_due = True
 
     def begin_other(self) -> None:
@@ -447,13 +433,16 @@ class Racing(Search):
 
     def standing(self, other: Learned) -> Standing:
         """How the two stand."""
-        found = self.backend.distinct
-        active = time.perf_counter() - self.started - self.paused
         return Standing(
-            found, found / max(active, 1e-9), self.paused, other.found,
+            self.backend.distinct, self.rate, self.paused, other.found,
             other.pace.rate(other.seconds), other.seconds,
             is_too_large=resident_bytes() + other.process.bytes > self.options.max_memory,
         )  # fmt: skip
+
+    @property
+    def rate(self) -> float:
+        """How many states this process finds in a second on a processor."""
+        return self.backend.distinct / max(time.process_time() - self.had, 1e-9)
 
     def report(self, other: Learned) -> None:
         """Report the progress of the other process."""
@@ -512,17 +501,20 @@ def explore_by_auto(system: System[Any], options: Options, decide: Decide = deci
 def one_after_the_other(system: System[Any], options: Options, rate: float) -> Verdict:
     """Explore by learned rules, and by the rules themselves if these are faster.
 
-    The rules themselves find states at this rate.
+    The rules themselves find states at this rate, by time on a processor.
     """
     from kspec.checkers.engine.learned.search import explore_by_learning  # imports compiled code
     from kspec.checkers.engine.learned.values import Unable
 
     pace = Pace()
+    begun: list[float] = []  # when it begins to explore: code may be compiled before
 
     def look(progress: Progress) -> None:
         if options.on_progress:
             options.on_progress(progress)
-        seconds = progress.seconds
+        had = time.process_time()
+        begun.append(had - progress.seconds)
+        seconds = had - begun[0]
         pace.note(seconds, progress.distinct)
         is_behind = progress.distinct < rate * seconds and pace.rate(seconds) < rate
         if seconds >= FAIR and is_behind:
