@@ -24,15 +24,15 @@ from kspec.checkers.engine.packed.table import Table
 from kspec.checkers.models.find import find_model
 
 PARTS: tuple[tuple[str, Any, str], ...] = (
-    ("unpack the states of a level", worker, "decode"),
+    ("unpack states", worker, "decode"),
     ("evaluate properties", walk, "mark"),
-    ("look up successors and build them", walk, "expand"),
-    ("pack and hash successors", worker, "encode"),
-    ("send them", worker, "send"),
-    ("insert them in the table of states", worker, "insert"),
+    ("look up successors", walk, "expand"),
+    ("pack and hash", worker, "encode"),
+    ("send", worker, "send"),
+    ("insert", worker, "insert"),
     ("enlarge the table", Table, "grow"),
 )
-REST, ALL = "Python, between these calls", "all"
+REST, ALL = "Python", "all"
 
 
 def timed(function: Callable[..., Any], what: str, spent: Counter[str]) -> Callable[..., Any]:
