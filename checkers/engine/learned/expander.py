@@ -7,12 +7,12 @@ asks again after learning.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kspec.checkers.engine.learned import walk
-from kspec.checkers.engine.learned.growing import MOST_IN_TREES, TooMany
 from kspec.checkers.engine.learned.packing import rows_of
 from kspec.checkers.engine.search import Counts
 from kspec.impl.compiled import Words
@@ -25,7 +25,12 @@ BATCH = 2048
 MISSES = 1 << 14
 """The number of recorded misses at which a batch ends early."""
 MOST_USES = 1 << 30
-"""Use counts of shortened lists have 32 bits; they are collected before they overflow."""
+"""Use counts of lists have 32 bits; they are collected before they overflow."""
+FIRST_ENTRIES = 1 << 16
+MOST_ENTRIES = 1 << 24
+"""Lists take no more entries than these; then no more are made."""
+FEWEST_LISTS = 4
+"""There is always room for this many lists of the largest size."""
 
 
 class Repacked(Exception):
@@ -52,10 +57,9 @@ class LearnedExpander:
         self.lost = self.lost_places[:0]
         """The indexes of states without an answer."""
         self.count: Words = np.zeros(1, np.int64)
-        self.short: Any = np.zeros(1 << 16, np.int32)
-        """Shortened lists of instances, by the value of the first component that they read."""
-        self.short_used: Words = np.zeros(1, np.int64)
-        self.short_at: Any = np.zeros(0, np.int32)
+        self.lists = lists_in(np.zeros(FIRST_ENTRIES, np.int32), np.zeros(1, np.int64), 0)
+        self.rules_list = self.properties_list = 0
+        """Where the lists of all rules and of all properties begin."""
         self.version = -1
         self.uses = 0
         """States expanded since the use counts were collected."""
@@ -96,54 +100,57 @@ class LearnedExpander:
         """
         learning = self.learning
         self.make_room(learning.most_steps, learning.most_misses)
-        self.begin_short()
+        self.make_room_for_lists()
         self.count[0] = 0
         stop, successors, lost = walk.expand(
-            words, begin, end, learning.layout_arrays, learning.asked_rules, learning.known,
-            learning.elements,
-            walk.Shortened(self.short, self.short_used, self.short_at, learning.short_begin),
+            words, begin, end, learning.layout_arrays, learning.asked, self.rules_list, self.lists,
+            learning.known, learning.elements,
             walk.Successors(
                 self.successors, self.origins, self.masks, self.fired, self.blocked, self.ends
             ),
             self.noted, learning.most_steps, learning.most_misses,
         )  # fmt: skip
         self.uses += stop - begin
-        np.add.at(self.blocked, learning.always_blocked, stop - begin - lost)
         self.note_misses(words, lost)
         if self.up_to_symmetry:
             learning.represent(self.successors, successors)
         return stop, successors
 
-    def begin_short(self) -> None:
-        """Make room for shortened lists, and drop those that are void."""
-        learning, used = self.learning, int(self.short_used[0])
-        is_current = self.version == learning.version
-        if is_current and used < len(self.short) // 2 and self.uses < MOST_USES:
+    def make_room_for_lists(self) -> None:
+        """Enlarge the lists if they are half full, and begin anew if they are void."""
+        learning, lists = self.learning, self.lists
+        used, room = int(lists.used[0]), len(lists.entries)
+        most = max(learning.most_steps, learning.most_marks)
+        least = FEWEST_LISTS * walk.room_for_list(most, int(learning.values[-1]))
+        grows = room < least or (2 * used > room and room < MOST_ENTRIES)
+        is_void = grows or self.version != learning.version
+        if not is_void and self.uses < MOST_USES:
             return
-        walk.count_blocks(self.short, used, self.blocked)
+        walk.count_blocks(lists.entries, used, self.blocked)
         self.uses = 0
-        if self.version != learning.version:
+        if is_void:
+            entries = np.zeros(max(2 * room, least), np.int32) if grows else lists.entries
+            self.lists = lists_in(entries, learning.values, most)
             self.version = learning.version
-            self.short_used[0] = 0
-            self.short_at = np.full(int(learning.tables.component_count.sum()), -1, np.int32)
-        least = 64 * learning.most_short
-        if used >= len(self.short) // 2 or len(self.short) < 2 * least:
-            size = 2 * max(len(self.short), least)
-            if size > MOST_IN_TREES:
-                raise TooMany("entries in shortened lists", MOST_IN_TREES)
-            larger = np.zeros(size, np.int32)
-            larger[: len(self.short)] = self.short
-            self.short = larger
+            self.rules_list = self.list_of(learning.rules)
+            self.properties_list = self.list_of(learning.properties)
+
+    def list_of(self, instances: Sequence[int]) -> int:
+        """Where the list of some instances begins, whatever the state."""
+        begin: int = walk.begin_list(np.array(instances, np.int64), self.lists, self.learning.known)
+        return begin
 
     def mark(self, words: Words, begin: int, end: int) -> int:
         """Write the marks of a range of states; returns where it stopped."""
         learning = self.learning
         self.make_room(learning.most_marks, learning.most_marks)
+        self.make_room_for_lists()
         self.count[0] = 0
         stop, lost = walk.mark(
-            words, begin, end, learning.layout_arrays, learning.asked_properties, learning.known,
-            learning.elements, self.masks, self.noted, learning.most_marks,
+            words, begin, end, learning.layout_arrays, self.properties_list, self.lists,
+            learning.known, learning.elements, self.masks, self.noted, learning.most_marks,
         )  # fmt: skip
+        self.uses += stop - begin
         self.note_misses(words, lost)
         return int(stop)
 
@@ -169,7 +176,7 @@ class LearnedExpander:
     def take_counts(self) -> Counts:
         """The counts since the last call."""
         book = self.learning.book
-        walk.count_blocks(self.short, int(self.short_used[0]), self.blocked)
+        walk.count_blocks(self.lists.entries, self.lists.used[0], self.blocked)
         found = Counts(dict(zip(book.rules, self.fired.tolist(), strict=False)))
         for (rule, guard), times in zip(book.guards, self.blocked.tolist(), strict=False):
             if times:
@@ -179,6 +186,13 @@ class LearnedExpander:
         self.blocked[:] = 0
         self.ends[:] = 0
         return found
+
+
+def lists_in(entries: Any, values: Words, most: int) -> walk.Lists:
+    """No lists, in an array with room for them."""
+    nodes, instances, limits = (np.empty(most, np.int64) for _ in range(3))
+    used: Words = np.zeros(1, np.int64)
+    return walk.Lists(entries, used, values, nodes, instances, limits, np.zeros_like(values))
 
 
 def grown(counts: Words, size: int) -> Words:

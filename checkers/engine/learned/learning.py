@@ -49,7 +49,7 @@ class Learning:
         self.ranks: list[Words] = []
         self.building = Lock()
         self.version = 0
-        """It changes when the shortened lists of workers are void."""
+        """It changes when the lists of workers are void."""
         self.refresh()
 
     def refresh(self) -> None:
@@ -64,15 +64,12 @@ class Learning:
         )  # fmt: skip
         self.elements = t.views.elements(self.book.fixed) if self.book.divisions else None
         """What is known of divided sets; compiled code has a version without them."""
-        self.asked_properties = self.asked(self.properties)[0]
-        asked, self.always_blocked, limits = self.asked(self.rules)
-        groups, group, others = self.grouped(asked)
         self.version += 1
-        self.most_short = 16 + sum(8 + 4 * (end - first) for _, first, end in groups.tolist())
         counts = t.component_count
-        self.short_begin: Words = np.cumsum(counts) - counts
-        self.asked_rules = walk.Asked(
-            groups, group, others, limits, self.final, t.writes.array.reshape(-1),
+        self.values = np.append(counts, counts[counts <= walk.FEW_VALUES].sum())
+        """By component, how many values it has; and how many those with few values have."""
+        self.asked = walk.Asked(
+            self.final, t.writes.array.reshape(-1),
             t.keep.reshape(-1), t.put.reshape(-1),
             t.recipes.at.array, t.recipes.room.array, t.recipes.content.array,
         )  # fmt: skip
@@ -94,59 +91,6 @@ class Learning:
             asked = attrs.evolve(self.system, properties=properties)
             _, self.properties, _ = self.book.roots_of(asked)
             self.refresh()
-
-    def asked(self, instances: Sequence[int]) -> tuple[Words, Words, Words]:
-        """The instances whose results differ between states.
-
-        Also the counters of guards that block in every state so far, and the instances to evaluate
-        beyond those that are limits. Choices that never differ are replaced by their instances.
-        """
-        t = self.tables
-        tree, roots, leaves, lists = t.tree.array, t.root_at.array, t.leaves.array, t.lists.array
-        asked: list[int] = []
-        blocked: list[int] = []
-        limits: list[int] = []
-        todo = list(reversed(instances))
-        while todo:
-            instance = todo.pop()
-            child = int(tree[roots[instance]])
-            if child <= walk.LEAF:
-                kind, counter, beyond = leaves[walk.LEAF - child][:3].tolist()
-                if kind == walk.NOTHING:
-                    continue
-                if kind == walk.CHOICES:
-                    todo += reversed(lists[counter:beyond].tolist())
-                    continue
-                if kind == walk.BLOCKED:
-                    blocked.append(counter)
-                    if beyond >= 0:
-                        limits.append(beyond)
-                    continue
-            asked.append(instance)
-        arrays = [np.array(some, np.int64) for some in (asked, blocked, limits)]
-        return arrays[0], arrays[1], arrays[2]
-
-    def grouped(self, asked: Words) -> tuple[Words, Words, Words]:
-        """Instances by the first component that their trees read, and the others."""
-        tree, roots = self.tables.tree.array, self.tables.root_at.array
-        by: dict[int, list[int]] = {}
-        others = []
-        for instance in asked.tolist():
-            node = int(tree[roots[instance]])
-            if node >= 0 and tree[node] >= 0:
-                by.setdefault(int(tree[node]), []).append(instance)
-            else:
-                others.append(instance)
-        groups: list[tuple[int, int, int]] = []
-        group: list[int] = []
-        for component, some in by.items():
-            groups.append((component, len(group), len(group) + len(some)))
-            group += some
-        return (
-            np.array(groups, np.int64).reshape(-1, 3),
-            np.array(group, np.int64),
-            np.array(others, np.int64),
-        )
 
     @property
     def bits(self) -> Mapping[str, int]:

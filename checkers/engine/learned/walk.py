@@ -50,6 +50,19 @@ VIEWS = -2
 """View n stands in place of component VIEWS - n in questions and nodes."""
 
 LEAF_SIZE = 5
+SEGMENT_SIZE = 3
+"""Before the lists and instances of a segment: component, instances, values."""
+LIST_SIZE = 5
+"""Before what a list lists: its uses, its length, how many guards block, and how many limits; how
+many lists were made of it."""
+USES = 16
+"""A list is used this often before another one is made of it."""
+NO_LIST = -1
+"""In place of a list that is not made yet."""
+FEW_VALUES = 1 << 10
+"""Instances go on by the value of a component one by one if it has more values than these."""
+ALONE = -1
+"""In place of the component of a segment: its instances are asked one by one."""
 NODE_SIZE = 4
 """Before the children of a node: component, probe among its own, room, and probe."""
 SPARSE = 16
@@ -92,16 +105,8 @@ class Elements(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The instances of rules, and what they write."""
+    """The instance that says whether a behaviour may end, and what rules write."""
 
-    groups: Words
-    """For each component that instances ask about first: the component, and where they stand in
-    `group`."""
-    group: Words
-    others: Words
-    """Instances that are asked one by one."""
-    limits_always: Words
-    """Instances beyond the limits that block in every state so far."""
     final: int
     writes: Words
     keep: Words
@@ -111,13 +116,28 @@ class Asked(NamedTuple):
     recipe_table: Words
 
 
-class Shortened(NamedTuple):
-    """Lists of instances, by the value of the first component that they ask about."""
+class Lists(NamedTuple):
+    """Lists of the instances that remain to be asked, given the values of some components.
+
+    A list has its uses, its length, how many guards block and how many of them are limits, and how
+    many lists were made of it since its uses were collected; what counts the guards that block;
+    what is to be asked beyond the limits; and **segments**: a component, how many instances ask
+    about it next, how many values have a cell, a cell for each value with the list that then
+    remains, and for each instance the node where it goes on, and its number. Instances without
+    company form the last segment, which has no component.
+    """
 
     entries: Words
     used: Words
-    at: Words
-    begin: Words
+    """How many of the entries are in use."""
+    values: Words
+    """By component, how many values it has; and how many values have lists at most."""
+    nodes: Words
+    """While a list is written: where the instances go on that remain."""
+    instances: Words
+    limits: Words
+    segments: Words
+    """By component: how many instances ask about it, or where the next is written; else 0."""
 
 
 class Noted(NamedTuple):
@@ -551,62 +571,185 @@ def choose_present(e, state, lazily, chosen_from, lists, chosen):
 
 
 @compiled
-def shorten(k, row, group, begin, end, root_at, tree, answers, leaves, short, used):
-    """What remains to be asked of some instances, given the value of their first component.
+def pointers_to(lists):
+    """Pointers to the arrays of lists."""
+    entries, used, values, nodes, instances, limits, segments = lists
+    return (
+        pointer_to(entries), pointer_to(used), pointer_to(values), pointer_to(nodes),
+        pointer_to(instances), pointer_to(limits), pointer_to(segments),
+    )  # fmt: skip
 
-    Their trees begin with probes of component `k`, whose answers stand at `row`. Written to
-    `short` from `used` on: how many remain, are blocked, and are blocked by a limit; for how
-    many states it was used; where each that remains goes on, and its instance; what counts the
-    guards that block; what is to be asked beyond the limits. Answers how far it has written.
+
+@compiled
+def room_for_list(most, values):
+    """The most entries of a list for states that have this many instances and values."""
+    return LIST_SIZE + SEGMENT_SIZE + 5 * most + values
+
+
+@compiled
+def next_component(node, tree, k, values):
+    """The component that a node asks about, if a list by its value is worth its room."""
+    of = np.int64(ALONE)
+    if node >= 0 and tree[node] >= 0 and tree[node] != k:
+        of = np.int64(tree[node])
+        if values[of] > FEW_VALUES:
+            of = np.int64(ALONE)
+    return of
+
+
+@compiled
+def shorten(k, row, begin, end, known, made, at):
+    """Write the list of what remains of some instances, given the value of component `k`.
+
+    The answers for this value stand at `row`. Returns where the list ends.
     """
+    roots, tree, answers, leaves, lists = known
+    entries, _, values, nodes, instances, limits, segments = made
     remain = 0
-    blocks = 0
-    limits = 0
-    at = used + 4
-    for x in range(begin, end):
-        node = np.int64(tree[root_at[group[x]]])
-        while node >= 0 and tree[node] == k:
-            following = child_of(tree, node, np.int64(answers[row + tree[node + 1]]))
-            if following == UNKNOWN:
+    blocking = 0
+    limiting = 0
+    begin_blocks = at + LIST_SIZE
+    for x in range(begin, end, 2):
+        node = np.int64(entries[x])
+        instance = np.int64(entries[x + 1])
+        y = np.int64(0)
+        list_end = np.int64(0)
+        while True:
+            while node >= 0 and tree[node] == k:
+                following = child_of(tree, node, np.int64(answers[row + tree[node + 1]]))
+                if following == UNKNOWN:
+                    break
+                node = following
+            leaf = (LEAF - node) * LEAF_SIZE
+            if node <= LEAF and leaves[leaf] == CHOICES:
+                y = np.int64(leaves[leaf + 1])
+                list_end = np.int64(leaves[leaf + 2])
+            elif node <= LEAF and leaves[leaf] == BLOCKED:
+                entries[begin_blocks + blocking] = leaves[leaf + 1]
+                blocking += 1
+                if leaves[leaf + 2] >= 0:
+                    limits[limiting] = leaves[leaf + 2]
+                    limiting += 1
+            elif node > LEAF or leaves[leaf] != NOTHING:
+                nodes[remain] = node
+                instances[remain] = instance
+                remain += 1
+            if y >= list_end:
                 break
-            node = following
-        blocked = node <= LEAF and leaves[(LEAF - node) * LEAF_SIZE] == BLOCKED
-        if not blocked:
-            short[at] = node
-            short[at + 1] = group[x]
-            at += 2
-            remain += 1
-        else:
-            # aside, behind the room that all would take if none were blocked
-            blocks += 1
-            short[used + 4 + 2 * (end - begin) + blocks - 1] = leaves[(LEAF - node) * LEAF_SIZE + 1]
-            beyond = leaves[(LEAF - node) * LEAF_SIZE + 2]
-            if beyond >= 0:
-                limits += 1
-                short[used + 4 + 3 * (end - begin) + limits - 1] = beyond
-    for y in range(blocks):
-        short[at + y] = short[used + 4 + 2 * (end - begin) + y]
-    at += blocks
-    for y in range(limits):
-        short[at + y] = short[used + 4 + 3 * (end - begin) + y]
-    at += limits
-    short[used] = remain
-    short[used + 1] = blocks
-    short[used + 2] = limits
-    short[used + 3] = 0
+            instance = np.int64(lists[y])
+            node = np.int64(tree[roots[instance]])
+            y += 1
+    entries[at] = 0
+    entries[at + 2] = blocking
+    entries[at + 3] = limiting
+    entries[at + 4] = 0
+    to = begin_blocks + blocking
+    for y in range(limiting):
+        entries[to] = limits[y]
+        to += 1
+    # By component how many instances ask about it, and then where the next of them is written.
+    # What has no answer for this value is not asked about it once more.
+    for x in range(remain):
+        of = next_component(nodes[x], tree, k, values)
+        if of != ALONE:
+            segments[of] += 1
+    alone = 0
+    first = to
+    for x in range(remain):
+        node = nodes[x]
+        of = next_component(node, tree, k, values)
+        if of == ALONE or segments[of] == 1:
+            nodes[alone] = node
+            instances[alone] = instances[x]
+            alone += 1
+            continue
+        if segments[of] > 0:
+            entries[to] = of
+            entries[to + 1] = segments[of]
+            entries[to + 2] = values[of]
+            for y in range(to + SEGMENT_SIZE, to + SEGMENT_SIZE + values[of]):
+                entries[y] = NO_LIST
+            y = to + SEGMENT_SIZE + values[of]
+            to = y + 2 * segments[of]
+            segments[of] = -y
+        entries[-segments[of]] = node
+        entries[1 - segments[of]] = instances[x]
+        segments[of] -= 2
+    while first < to:
+        segments[entries[first]] = 0
+        first += SEGMENT_SIZE + entries[first + 2] + 2 * entries[first + 1]
+    if alone:
+        entries[to] = ALONE
+        entries[to + 1] = alone
+        entries[to + 2] = 0
+        to += SEGMENT_SIZE
+        for x in range(alone):
+            of = next_component(nodes[x], tree, k, values)
+            if of != ALONE:
+                segments[of] = 0
+            entries[to] = nodes[x]
+            entries[to + 1] = instances[x]
+            to += 2
+    entries[at + 1] = to - at
+    return to
+
+
+@compiled
+def begin_list(asked, lists, known):
+    """The list of some instances, of which no value is known; returns where it begins."""
+    entries, used = lists.entries, lists.used
+    roots, tree = known.root_at, known.tree
+    answering = (
+        pointer_to(roots), pointer_to(tree), pointer_to(known.answers), pointer_to(known.leaves),
+        pointer_to(known.lists),
+    )  # fmt: skip
+    # First as a list of one segment.
+    at = used[0]
+    begin = at + LIST_SIZE + SEGMENT_SIZE
+    end = begin + 2 * len(asked)
+    entries[at:begin] = 0
+    entries[at + 1] = end - at
+    entries[at + LIST_SIZE] = ALONE
+    entries[at + LIST_SIZE + 1] = len(asked)
+    for x in range(len(asked)):
+        entries[begin + 2 * x] = tree[roots[asked[x]]]
+        entries[begin + 2 * x + 1] = asked[x]
+    used[0] = shorten(ALONE, 0, begin, end, answering, pointers_to(lists), end)
+    return end
+
+
+@compiled
+def list_after(before, segment, row, number, known, made, last_begin):
+    """The list that a segment of the list `before` becomes by the value of its component.
+
+    NO_LIST if there is none, and `before` is not used enough, or there is no room: the last list
+    may begin at `last_begin`.
+    """
+    entries, used = made[:2]
+    if number >= entries[segment + 2]:
+        return np.int64(NO_LIST)
+    cell = segment + SEGMENT_SIZE + number
+    at = np.int64(entries[cell])
+    if at == NO_LIST and USES * entries[before + 4] <= entries[before] and used[0] <= last_begin:
+        entries[before + 4] += 1
+        at = used[0]
+        begin = segment + SEGMENT_SIZE + entries[segment + 2]
+        end = begin + 2 * entries[segment + 1]
+        used[0] = shorten(np.int64(entries[segment]), row, begin, end, known, made, at)
+        entries[cell] = at
     return at
 
 
 @compiled
-def count_blocks(short, used, blocked):
-    """Count, for every use of what was shortened, the guards that block; and begin anew."""
-    at = 0
+def count_blocks(entries, used, blocked):
+    """Count, for every use of a list, the guards that block; and begin anew."""
+    at = np.int64(0)
     while at < used:
-        remain, blocks, limits, times = short[at], short[at + 1], short[at + 2], short[at + 3]
-        for y in range(at + 4 + 2 * remain, at + 4 + 2 * remain + blocks):
-            blocked[short[y]] += times
-        short[at + 3] = 0
-        at += 4 + 2 * remain + blocks + limits
+        for y in range(at + LIST_SIZE, at + LIST_SIZE + entries[at + 2]):
+            blocked[entries[y]] += entries[at]
+        entries[at] = 0
+        entries[at + 4] = 0
+        at += entries[at + 1]
 
 
 @compiled
@@ -620,7 +763,7 @@ def note_latest(words, i, ids, latest, latest_words):
 
 
 @compiled
-def mark(words, begin, end, layout, roots, known, elements, masks, noted, most):
+def mark(words, begin, end, layout, first_list, shortened, known, elements, masks, noted, most):
     """The mask of what each of a range of states marks; how far it came, and how many it missed.
 
     A state that is missed has the mask 0.
@@ -644,6 +787,8 @@ def mark(words, begin, end, layout, roots, known, elements, masks, noted, most):
         )  # fmt: skip
     rows_ = np.empty(fixed, np.int64)
     ids_ = np.empty(fixed, np.int64)
+    visited_ = np.empty(2 * most, np.int64)
+    visited = pointer_to(visited_)
     chosen_ = np.empty(most, np.int32)
     state_ = np.empty(words.shape[0], np.int64)
     chosen = pointer_to(chosen_)
@@ -656,6 +801,10 @@ def mark(words, begin, end, layout, roots, known, elements, masks, noted, most):
     leaves = pointer_to(leaves_)
     lists = pointer_to(lists_)
     roots_ = pointer_to(root_at)
+    made = pointers_to(shortened)
+    last_begin = len(shortened.entries) - room_for_list(most, shortened.values[-1])
+    entries = pointer_to(shortened.entries)
+    answering = roots_, tree, answers, leaves, lists
     nmiss = miss_count[0]
     lost = 0
     stop = end
@@ -676,48 +825,73 @@ def mark(words, begin, end, layout, roots, known, elements, masks, noted, most):
             note_latest(words, i, ids, latest, latest_words)
         before = nmiss
         mask = 0
-        for x in range(len(roots)):
-            leaf = walk(
-                tree[roots_[roots[x]]], roots[x], rows, tree, answers, misses, nmiss, i,
-                state, lazily,
-            )  # fmt: skip
-            if leaf < 0:
-                nmiss += 1
-                continue
-            kind = leaves[leaf * LEAF_SIZE]
-            if kind == MARK:
-                mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
-            elif kind in (CHOICES, EACH):
-                source, y, list_end = lists, np.int64(0), np.int64(0)
-                if kind == CHOICES:
-                    y = np.int64(leaves[leaf * LEAF_SIZE + 1])
-                    list_end = np.int64(leaves[leaf * LEAF_SIZE + 2])
-                else:
-                    source = chosen
-                    e = leaves[leaf * LEAF_SIZE + 1]
-                    list_end = choose_present(e, state, lazily, chosen_from, lists, chosen)
-                while y < list_end:
-                    one = walk(
-                        tree[roots_[source[y]]], source[y], rows, tree, answers, misses, nmiss, i,
-                        state, lazily,
+        visited[0] = first_list
+        count = 1
+        turn = 0
+        while turn < count:
+            x = visited[turn]
+            turn += 1
+            entries[x] += 1
+            x_end = x + entries[x + 1]
+            x += LIST_SIZE + entries[x + 2] + entries[x + 3]
+            while x < x_end:
+                k = np.int64(entries[x])
+                at = x + SEGMENT_SIZE + entries[x + 2]
+                at_end = at + 2 * entries[x + 1]
+                if k != ALONE and count < 2 * most:
+                    number = number_at(k, ids, state, lazily)
+                    following = list_after(
+                        visited[turn - 1], x, answers_at[k] + number * stride[k], number,
+                        answering, made, last_begin,
                     )  # fmt: skip
-                    if one < 0:
-                        nmiss += 1
-                    elif leaves[one * LEAF_SIZE] == MARK:
-                        mask |= np.int64(1) << np.int64(leaves[one * LEAF_SIZE + 1])
-                    y += 1
+                    if following >= 0:
+                        visited[count] = following
+                        count += 1
+                        at = at_end
+                while at < at_end:
+                    node = np.int64(entries[at])
+                    instance = np.int64(entries[at + 1])
+                    at += 2
+                    source = lists
+                    y = np.int64(0)
+                    list_end = np.int64(0)
+                    while True:
+                        leaf = walk(
+                            node, instance, rows, tree, answers, misses, nmiss, i, state, lazily
+                        )
+                        if leaf < 0:
+                            nmiss += 1
+                        elif leaves[leaf * LEAF_SIZE] == MARK:
+                            mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
+                        elif leaves[leaf * LEAF_SIZE] == CHOICES:
+                            source = lists
+                            y = np.int64(leaves[leaf * LEAF_SIZE + 1])
+                            list_end = np.int64(leaves[leaf * LEAF_SIZE + 2])
+                        elif leaves[leaf * LEAF_SIZE] == EACH:
+                            source = chosen
+                            y = np.int64(0)
+                            e = leaves[leaf * LEAF_SIZE + 1]
+                            list_end = choose_present(e, state, lazily, chosen_from, lists, chosen)
+                        if y >= list_end:
+                            break
+                        instance = np.int64(source[y])
+                        node = np.int64(tree[roots_[instance]])
+                        y += 1
+                x = at_end
         if nmiss != before:
             missed[lost] = i
             lost += 1
             mask = 0
         masks[i] = mask
     miss_count[0] = nmiss
-    return stop, lost + 0 * (len(rows_) + len(ids_) + len(chosen_) + len(state_))
+    kept = len(ids_) + len(rows_) + len(chosen_) + len(state_) + len(visited_)
+    return stop, lost + 0 * kept
 
 
 @compiled
 def expand(
-    words, begin, end, layout, asked, known, elements, shortened, found, noted, most, most_misses
+    words, begin, end, layout, asked, first_list, shortened, known, elements, found, noted, most,
+    most_misses,
 ):  # fmt: skip
     """Write the successors of a range of states, of those of which everything is known.
 
@@ -726,16 +900,19 @@ def expand(
     of a block.
     """
     at_word, at_shift, at_mask = layout
-    groups, group, others, limits_always, final = asked[:5]
-    writes_, keep_, put_, recipe_at_, recipe_room_, recipe_table_ = asked[5:]
+    final, writes_, keep_, put_, recipe_at_, recipe_room_, recipe_table_ = asked
     root_at, tree_, answers_, answers_at, stride, leaves_, lists_ = known
-    short_, short_used, short_at, short_begin = shortened
+    made = pointers_to(shortened)
+    last_begin = len(shortened.entries) - room_for_list(most, shortened.values[-1])
     successors, origins, masks, fired, blocked, ends = found
     misses_, miss_count, missed, latest, latest_words = noted
     leaves_found_ = np.empty(most * BLOCK, np.int64)
     of = np.empty(most * BLOCK, np.int64)
     state_at = np.empty(BLOCK + 1, np.int64)
-    edges_ = np.empty(2 * most + len(limits_always), np.int64)
+    edges_ = np.empty(2 * most, np.int64)
+    visited_ = np.empty(2 * most * BLOCK, np.int64)
+    visited_at = np.empty(BLOCK + 1, np.int64)
+    visited = pointer_to(visited_)
     if elements is None:
         fixed = np.int64(len(at_word))
         lazily = chosen_from = None
@@ -772,10 +949,8 @@ def expand(
     recipe_room = pointer_to(recipe_room_)
     recipe_table = pointer_to(recipe_table_)
     roots_ = pointer_to(root_at)
-    short = pointer_to(short_)
-    most_short = 16
-    for x in range(len(groups)):
-        most_short += 8 + 4 * (groups[x, 2] - groups[x, 1])
+    entries = pointer_to(shortened.entries)
+    answering = roots_, tree, answers, leaves, lists
     width = words.shape[0]
     nmiss = miss_count[0]
     n = 0
@@ -787,14 +962,13 @@ def expand(
             last_of_block = min(end, stop + 1)
             if n + most > successors.shape[1]:
                 break
-        if short_used[0] + BLOCK * most_short > len(short_):
-            break
         if nmiss + BLOCK * most_misses > len(misses_) // 5:
             last_of_block = min(end, stop + 1)
             if nmiss + most_misses > len(misses_) // 5:
                 break
         # First what each state of a block comes to, and the memory that its successors take.
         count = 0
+        visits = 0
         for i in range(first_of_block, last_of_block):
             if elements is not None:
                 for w in range(words.shape[0]):
@@ -812,88 +986,82 @@ def expand(
             limits = 0
             steps = 0
             mask = np.int64(0)
-            for g in range(len(groups) + 1):
-                x = 0
-                x_end = np.int64(len(others))
-                if g < len(groups):
-                    k = groups[g, 0]
-                    number = number_at(k, ids, state, lazily)
-                    cell = short_begin[k] + number
-                    x = np.int64(short_at[cell])
-                    if x < 0:
-                        x = short_used[0]
-                        short_used[0] = shorten(
-                            k,
-                            answers_at[k] + number * stride[k],
-                            group,
-                            groups[g, 1],
-                            groups[g, 2],
-                            roots_,
-                            tree,
-                            answers,
-                            leaves,
-                            short,
-                            x,
-                        )
-                        short_at[cell] = x
-                    short[x + 3] += 1
-                    x_end = x + 4 + 2 * short[x]
-                    x += 4
+            visited_at[i - first_of_block] = visits
+            most_visits = visits + 2 * most
+            turn = visits
+            visited[turn] = first_list
+            visits += 1
+            while turn < visits:
+                x = visited[turn]
+                turn += 1
+                x_end = x + entries[x + 1]
+                x += LIST_SIZE + entries[x + 2] + entries[x + 3]
                 while x < x_end:
-                    if g < len(groups):
-                        node = np.int64(short[x])
-                        instance = np.int64(short[x + 1])
-                        x += 2
-                    else:
-                        instance = np.int64(others[x])
-                        node = np.int64(tree[roots_[instance]])
-                        x += 1
-                    source = lists
-                    y = np.int64(0)
-                    list_end = np.int64(0)
-                    while True:
-                        leaf = walk(
-                            node, instance, rows, tree, answers, misses, nmiss, i,
-                            state, lazily,
+                    k = np.int64(entries[x])
+                    at = x + SEGMENT_SIZE + entries[x + 2]
+                    at_end = at + 2 * entries[x + 1]
+                    if k != ALONE and visits < most_visits:
+                        number = number_at(k, ids, state, lazily)
+                        following = list_after(
+                            visited[turn - 1], x, answers_at[k] + number * stride[k], number,
+                            answering, made, last_begin,
                         )  # fmt: skip
-                        if leaf < 0:
-                            nmiss += 1
-                        else:
-                            kind = leaves[leaf * LEAF_SIZE]
-                            if kind == CHOICES:
-                                source = lists
-                                y = np.int64(leaves[leaf * LEAF_SIZE + 1])
-                                list_end = np.int64(leaves[leaf * LEAF_SIZE + 2])
-                            elif kind == EACH:
-                                source = chosen
-                                y = np.int64(0)
-                                e = leaves[leaf * LEAF_SIZE + 1]
-                                list_end = choose_present(
-                                    e, state, lazily, chosen_from, lists, chosen
-                                )
-                            elif kind == MARK:
-                                mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
+                        if following >= 0:
+                            visited[visits] = following
+                            visits += 1
+                            at = at_end
+                    while at < at_end:
+                        node = np.int64(entries[at])
+                        instance = np.int64(entries[at + 1])
+                        at += 2
+                        source = lists
+                        y = np.int64(0)
+                        list_end = np.int64(0)
+                        while True:
+                            leaf = walk(
+                                node, instance, rows, tree, answers, misses, nmiss, i,
+                                state, lazily,
+                            )  # fmt: skip
+                            if leaf < 0:
+                                nmiss += 1
                             else:
-                                answered[count] = leaf
-                                of[count] = instance
-                                count += 1
-                                if kind == STEP:
-                                    steps += 1
-                                    for z in range(
-                                        leaves[leaf * LEAF_SIZE + 2], leaves[leaf * LEAF_SIZE + 3]
-                                    ):
-                                        recipe = writes[z * 3 + 1]
-                                        base = np.int64(writes[z * 3 + 2])
-                                        number = number_at(base, ids, state, lazily)
-                                        prefetch(recipe_table_, recipe_at[recipe] + number)
-                                elif leaves[leaf * LEAF_SIZE + 2] >= 0:
-                                    edges[limits] = leaves[leaf * LEAF_SIZE + 2]
-                                    limits += 1
-                        if y >= list_end:
-                            break
-                        instance = np.int64(source[y])
-                        node = np.int64(tree[roots_[instance]])
-                        y += 1
+                                kind = leaves[leaf * LEAF_SIZE]
+                                if kind == CHOICES:
+                                    source = lists
+                                    y = np.int64(leaves[leaf * LEAF_SIZE + 1])
+                                    list_end = np.int64(leaves[leaf * LEAF_SIZE + 2])
+                                elif kind == EACH:
+                                    source = chosen
+                                    y = np.int64(0)
+                                    e = leaves[leaf * LEAF_SIZE + 1]
+                                    list_end = choose_present(
+                                        e, state, lazily, chosen_from, lists, chosen
+                                    )
+                                elif kind == MARK:
+                                    mask |= np.int64(1) << np.int64(leaves[leaf * LEAF_SIZE + 1])
+                                else:
+                                    answered[count] = leaf
+                                    of[count] = instance
+                                    count += 1
+                                    if kind == STEP:
+                                        steps += 1
+                                        for z in range(
+                                            leaves[leaf * LEAF_SIZE + 2],
+                                            leaves[leaf * LEAF_SIZE + 3],
+                                        ):
+                                            recipe = writes[z * 3 + 1]
+                                            base = np.int64(writes[z * 3 + 2])
+                                            number = number_at(base, ids, state, lazily)
+                                            prefetch(recipe_table_, recipe_at[recipe] + number)
+                                    elif leaves[leaf * LEAF_SIZE + 2] >= 0:
+                                        edges[limits] = leaves[leaf * LEAF_SIZE + 2]
+                                        limits += 1
+                            if y >= list_end:
+                                break
+                            instance = np.int64(source[y])
+                            node = np.int64(tree[roots_[instance]])
+                            y += 1
+                    x = at_end
             if nmiss == before and steps == 0 and mask == 0:
                 leaf = walk(
                     tree[roots_[final]], final, rows, tree, answers, misses, nmiss, i,
@@ -907,16 +1075,10 @@ def expand(
                     if leaves[leaf * LEAF_SIZE + 1] == FAILED_BIT:
                         mask |= np.int64(1) << FAILED_BIT
                 else:
-                    for z in range(len(limits_always)):
-                        edges[limits] = limits_always[z]
-                        limits += 1
-                    for g in range(len(groups)):
-                        k = groups[g, 0]
-                        number = number_at(k, ids, state, lazily)
-                        x = short_at[short_begin[k] + number]
-                        z = x + 4 + 2 * short[x] + short[x + 1]
-                        for y in range(z, z + short[x + 2]):
-                            edges[limits] = short[y]
+                    for z in range(visited_at[i - first_of_block], visits):
+                        x = visited[z] + LIST_SIZE + entries[visited[z] + 2]
+                        for y in range(x, x + entries[visited[z] + 3]):
+                            edges[limits] = entries[y]
                             limits += 1
                     for z in range(limits):
                         one = walk(
@@ -939,6 +1101,7 @@ def expand(
             if nmiss != before:
                 masks[i] = -1
         state_at[last_of_block - first_of_block] = count
+        visited_at[last_of_block - first_of_block] = visits
         # Then the successors.
         for i in range(first_of_block, last_of_block):
             is_lost = masks[i] == -1
@@ -975,11 +1138,9 @@ def expand(
                 missed[lost] = i
                 lost += 1
                 masks[i] = 0
-                for g in range(len(groups)):  # it will be counted when it is known
-                    k = groups[g, 0]
-                    old = (words[at_word[k], i] >> at_shift[k]) & at_mask[k]
-                    short[short_at[short_begin[k] + old] + 3] -= 1
-                continue
+                continue  # it will be counted when it is known
+            for z in range(visited_at[i - first_of_block], visited_at[i - first_of_block + 1]):
+                entries[visited[z]] += 1
             for y in range(state_at[i - first_of_block], state_at[i - first_of_block + 1]):
                 leaf = answered[y]
                 if leaves[leaf * LEAF_SIZE] == STEP:
@@ -989,6 +1150,7 @@ def expand(
         stop = last_of_block
     miss_count[0] = nmiss
     kept = len(ids_) + len(rows_) + len(leaves_found_) + len(edges_) + len(chosen_) + len(state_)
+    kept += len(visited_)
     return stop, n, lost + 0 * kept
 
 

@@ -329,7 +329,7 @@ def test_initial_states_of_many_workers() -> None:
     assert explore_by_learning(system, Options(workers=256)).distinct == 2000
 
 
-def test_uses_of_a_shortened_list_are_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_uses_of_a_list_are_collected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards that block are counted by use, in 32 bits."""
 
     @rule(by="a")
@@ -443,10 +443,15 @@ def test_trees_do_not_outgrow_their_addresses(monkeypatch: pytest.MonkeyPatch) -
         held.grow_trees()
 
 
-def test_lists_do_not_outgrow_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expander, "MOST_IN_TREES", 1)
-    with pytest.raises(SpecError, match="more than 1 entries in shortened"):
-        explore_by_learning(system_of(lambda: iter([Count()]), counting(1000)))
+def test_without_room_for_lists_instances_are_asked_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    system = system_of(lambda: iter([Count(), Count(m=3)]), counting(40))
+    monkeypatch.setattr(expander, "FIRST_ENTRIES", 1)
+    monkeypatch.setattr(expander, "MOST_ENTRIES", 1)
+    agree(system)
+    monkeypatch.setattr(expander, "MOST_ENTRIES", 1 << 24)
+    agree(system)
 
 
 def test_keys_of_answers_have_room_for_every_probe_and_answer() -> None:
