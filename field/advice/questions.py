@@ -240,11 +240,24 @@ def explore(system: System[Any], in_sync: System[Any], budget: Budget, options: 
     )
 
 
+FEW = 1_000
+"""Up to this many states, running the rules takes less time than learning them."""
+
+
 def search(system: System[Any], name: str, options: Options) -> Verdict:
-    """Explore for one property."""
+    """Explore for one property.
+
+    A run of `advise` asks up to a hundred questions. So learned rules explore in this process,
+    which loads compiled code once; `auto` would do so for each question, in a process of its own.
+    """
     from kspec.checkers.engine.run import run
 
-    verdict = run(system.with_properties([name]), options)
+    asked = system.with_properties([name])
+    most = options.max_states or FEW + 1
+    few = attrs.evolve(options, engine="reference", max_states=min(FEW, most))
+    verdict = run(asked, few)
+    if verdict.stopped_by == few.limit("max_states") and most > FEW:
+        verdict = run(asked, attrs.evolve(options, engine="learned"))
     if verdict.stopped_by == INTERRUPTED:
         raise KeyboardInterrupt
     return verdict
