@@ -62,7 +62,8 @@ from kspec.spec.core import Always, Liveness, SpecError, System
 )
 @number_option(
     "--workers",
-    "Worker processes; all cores by default, and one with the reference engine.",
+    "Workers: threads of the learned engine, processes of the reference engine; all cores by "
+    "default, and one with --engine reference.",
     low=1,
     high=256,
 )

@@ -65,7 +65,7 @@ class Forked:
         self.bytes = 0
         """The memory that it had of its own when it sent the last message."""
         self.had = 0.0
-        """The seconds that it had had a processor by then."""
+        """Its processor time, in seconds, when it sent the last message."""
         self.messages: deque[Any] = deque()
         """Those received and not taken."""
         self.ended = False

@@ -1,8 +1,9 @@
 """`auto`: the rules themselves and learned rules explore the same system, and one of them wins.
 
-The reference engine explores the first states, for a moment, since small models end there. Then a
-forked process explores by learned rules, from the beginning, while this process goes on by the
-rules. The first to end gives the verdict, and what it reports does not depend on which one that is:
+The reference engine explores alone for `SMALL` states and `ALONE` seconds, since small models end
+there. Then a forked process explores by learned rules, from the beginning, while this process goes
+on by the rules. The first to end gives the verdict, and what it reports does not depend on which
+one that is:
 
 - This process pauses while the other one has found `LEAD` times as many states as it would have
   found itself by now. So pausing costs at most the `LEAD`th part of the time of the rules alone.
@@ -287,9 +288,9 @@ class Racing(Search):
         self.is_small = True
         """Whether so few states were found that the reference engine might end with them."""
         self.is_due = False
-        """Whether learned rules are to begin, after a moment."""
+        """Whether learned rules begin once `ALONE` has passed."""
         self.had = time.process_time()
-        """The time on a processor when the run began."""
+        """The processor time of this process when the run began."""
         self.learned_rules: Learned | None = None
         self.paused = 0.0
         self.looked = 0.0
@@ -314,9 +315,10 @@ class Racing(Search):
         except GivenUp:
             return None
         if self.backend.key:
-            races = self.is_due or self.learned_rules
-            why = "the reference engine finished first" if races else self.why
-            if verdict.stopped_by == INTERRUPTED:
+            why = "the reference engine finished first" if self.learned_rules else self.why
+            if self.is_due:
+                why = "the run ended before learned rules began"
+            elif verdict.stopped_by == INTERRUPTED:
                 why = "it had found more when the run was interrupted"
             return self.comparable(verdict, why or "the run ended within a few states")
         return verdict
@@ -422,7 +424,7 @@ class Racing(Search):
             is_behind = other.found > self.backend.distinct
             decision = Decision.LEARNED if is_behind else Decision.RULES
             other.process.interrupt()
-        found = f"{other.found:,} states in {other.seconds:.1f} s"
+        found = f"{other.found:,} states in {other.seconds:.1f} s of processor time"
         self.why = f"learned rules were given up: they had found {found}"
         return decision
 

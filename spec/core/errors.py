@@ -56,12 +56,12 @@ def raised(what: str, error: Exception, where: str) -> str:
     return f"{what} raised {type(error).__name__}: {error}{hint} ({where})"
 
 
-HASHABLE = "use tuples and frozensets, not lists and sets"
+HASHABLE = "use tuples, frozensets and Map, not lists, sets and dicts"
 """What to do about a value in a state that cannot be hashed."""
 
 
 def assert_hashable(state: Any, what: str) -> None:
-    """SpecError for a state with a list in it; `what` leads to that state."""
+    """SpecError if a state cannot be hashed; `what` begins the message, up to the verb."""
     try:
         hash(state)
     except TypeError as error:

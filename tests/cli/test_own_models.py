@@ -42,10 +42,10 @@ MODEL = Model(name="own", doc="", initial=lambda b: [State()], properties=(Fine,
         ({"step": 'yield s.n == 0, "named last"; return s'}, "a guard is its name, and True or"),
         ({"step": "yield s.n == 0; return s"}, "rule step yields True without a name"),
         ({"fine": "yield s.n == 0"}, "property Fine yields True without a name"),
-        ({"step": "return State([1])"}, "type: 'list'): use tuples and frozensets"),
+        ({"step": "return State([1])"}, "type: 'list'): use tuples, frozensets"),
         (
             {"step": "return State(frozenset([[1]]))"},
-            "type: 'list': use tuples and frozensets",
+            "type: 'list': use tuples, frozensets",
         ),
         ({"step": "yield 'once', s.n == 0"}, "returns no state"),
         ({"fine": "s.n == 0"}, "property Fine claims None"),
@@ -71,7 +71,7 @@ def test_a_mistake_in_a_model_is_reported_in_one_line(
 def test_an_initial_state_that_cannot_be_hashed_is_reported_with_a_hint(kspec: Kspec) -> None:
     parts = {"step": "return s", "fine": "return True", "rules": "step", "more": ""}
     Path("own.py").write_text(OWN.format(**parts).replace("[State()]", "[State([1])]"))
-    hint = "(unhashable type: 'list'): use tuples and frozensets, not lists and sets\n"
+    hint = "(unhashable type: 'list'): use tuples, frozensets and Map, not lists, sets and dicts\n"
     expected = f"kspec: the initial states of own include an unhashable state {hint}"
     assert kspec("check", "own.py").err == expected
 

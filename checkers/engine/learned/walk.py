@@ -56,11 +56,11 @@ LIST_SIZE = 5
 """Before what a list lists: its uses, its length, how many guards block, and how many limits; how
 many lists were made of it."""
 USES = 16
-"""A list is used this often before another one is made of it."""
+"""For each further list that is made of a list, that list was used this often."""
 NO_LIST = -1
 """In place of a list that is not made yet."""
 FEW_VALUES = 1 << 10
-"""Instances go on by the value of a component one by one if it has more values than these."""
+"""There are no lists by the value of a component that has more values than this."""
 ALONE = -1
 """In place of the component of a segment: its instances are asked one by one."""
 NODE_SIZE = 4

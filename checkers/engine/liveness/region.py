@@ -156,7 +156,7 @@ class Steps:
     source: Source[Any]
     """The states, all of which are expanded."""
     beyond: dict[Rule[Any], Rule[Any]]
-    """By rule for what limits block: the rule that they block."""
+    """By rule that was added for steps beyond the limits: the rule that the limits block."""
     begins: Numbers
     """By state: where its steps begin; and their number, at the end."""
     to: Compact
